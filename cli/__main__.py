@@ -1,0 +1,5 @@
+"""``python -m cli`` is ``stream-wh``."""
+
+from cli.main import main
+
+main()

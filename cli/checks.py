@@ -1,0 +1,166 @@
+"""What ``doctor`` checks: small functions that look at one thing and say what they found and what to do about it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cli import library
+from warehouse.errors import WarehouseError
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["CHECKS", "Check", "Finding"]
+
+Check = "Callable[[Path], Finding]"
+
+_PYTHON = (3, 11)
+_JAVA = 17
+_SANE_CLOCK = 1_735_689_600_000_000  # 2025-01-01: nothing of this project is older
+_AHEAD = 2.0
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found, and what to do if that is not enough."""
+
+    found: str
+    to_do: str | None = None
+
+
+def python(_: Path) -> Finding:
+    """Python is new enough."""
+    found = platform.python_version()
+    wanted = ".".join(map(str, _PYTHON))
+    return Finding(found, None if sys.version_info >= _PYTHON else f"install Python {wanted} or newer")
+
+
+def java(_: Path) -> Finding:
+    """The Java that Spark would start is version 17."""
+    to_do = f"install Java {_JAVA} (e.g. package openjdk-{_JAVA}-jre-headless) and set JAVA_HOME to it"
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if program is None:
+        return Finding("no java on PATH and no JAVA_HOME", to_do)
+    try:
+        said = subprocess.run(  # noqa: S603 - the program Spark runs too
+            [program, "-version"], capture_output=True, text=True, check=True, timeout=30
+        ).stderr
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding(f"{program} does not run ({error})", to_do)
+    version = re.search(r'version "(\d+)[^"]*"', said)
+    if version is None:
+        return Finding(f"{program} tells no version", to_do)
+    return Finding(version.group().removeprefix("version ").strip('"'), None if int(version[1]) == _JAVA else to_do)
+
+
+def spark(_: Path) -> Finding:
+    """PySpark and its Delta library are installed, in versions that go together."""
+    return _versions("pyspark", "delta-spark")
+
+
+def jars(_: Path) -> Finding:
+    """Delta's jars are in the cache."""
+    from warehouse.storage.jars import cache_directory, jar_names, missing_jars  # noqa: PLC0415 - only doctor looks
+
+    missing = missing_jars()
+    if missing:
+        fetch = f"run `stream-wh doctor --fetch-jars` once with the network, or copy them into {cache_directory()}/jars"
+        return Finding(f"missing: {', '.join(missing)}", fetch)
+    return Finding(", ".join(jar_names()))
+
+
+def duckdb(_: Path) -> Finding:
+    """DuckDB runs, and so does the reader of Delta logs."""
+    finding = _versions("duckdb", "deltalake")
+    if finding.to_do is None:
+        import deltalake  # noqa: F401, PLC0415 - importing it is the check
+        import duckdb as engine  # noqa: PLC0415
+
+        engine.connect().execute("select 1").fetchall()
+    return finding
+
+
+def root(directory: Path) -> Finding:
+    """The root, or the nearest directory that exists above it, can be written."""
+    if not (directory / library.CONFIGURATION).exists():
+        return Finding(f"no {library.CONFIGURATION} here: no root to check")
+    try:
+        wanted = library.root_of(directory)
+    except WarehouseError as error:
+        return Finding(str(error).splitlines()[0], "run `stream-wh validate`")
+    existing = next(place for place in (wanted, *wanted.parents) if place.exists())
+    try:
+        with tempfile.NamedTemporaryFile(dir=existing, prefix=".stream-wh-doctor-"):
+            pass
+    except OSError as error:
+        return Finding(
+            f"{existing}: {error.strerror}", "make it writable for the user who updates; reading needs no more"
+        )
+    free = shutil.disk_usage(existing).free // 2**20
+    return Finding(f"{wanted} writable, {free} MiB free")
+
+
+def clock(directory: Path) -> Finding:
+    """The clock is plausible and not behind what the file system has seen."""
+    now = time.time_ns() // 1000
+    to_do = "set the clock (e.g. with NTP): updates and `retain` go by it"
+    file = directory / library.CONFIGURATION
+    touched = file.stat().st_mtime if file.exists() else 0.0
+    plausible = now >= _SANE_CLOCK and touched <= now / 1e6 + _AHEAD
+    return Finding(format_instant(now // 1_000_000 * 1_000_000), None if plausible else to_do)
+
+
+def _versions(*packages: str) -> Finding:
+    wanted = _requirements()
+    found, wrong = [], []
+    for package in packages:
+        try:
+            version = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found.append(f"no {package}")
+            wrong.append(package)
+            continue
+        found.append(f"{package} {version}")
+        pinned = wanted.get(package)
+        if pinned and not f"{version}.".startswith(f"{pinned}."):
+            wrong.append(f"{package}=={pinned}.*")
+    to_do = f"pip install {' '.join(repr(name) for name in wrong)}, or reinstall stream-wh" if wrong else None
+    return Finding(", ".join(found), to_do)
+
+
+def _requirements() -> dict[str, str]:
+    """Return the release line that this installation pins, by package: the numbers of ``==`` and ``>=``."""
+    try:
+        lines = importlib.metadata.requires("stream-wh") or []
+    except importlib.metadata.PackageNotFoundError:
+        return {}
+    pins: dict[str, str] = {}
+    for line in lines:
+        match = re.match(r"([A-Za-z0-9_.-]+)[^=>]*(?:==|>=)([\d.]+)", line)
+        if match and "extra ==" not in line:
+            pins[match[1].lower()] = ".".join(match[2].split(".")[:2])
+    return pins
+
+
+CHECKS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
+    ("python", python),
+    ("java", java),
+    ("spark", spark),
+    ("delta jars", jars),
+    ("duckdb", duckdb),
+    ("root", root),
+    ("clock", clock),
+)

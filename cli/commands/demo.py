@@ -1,0 +1,102 @@
+"""``demo``: the whole path on real data, in one process, so that one Spark session serves all its updates."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.options import command
+from cli.output.visible import styled
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["demo"]
+
+_STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (
+        "A project: one warehouse.toml, and a day of departures from New York as hourly files",
+        ("init", ".", "--example", "flights"),
+    ),
+    ("What the first update would do", ("plan", "--at", "2013-01-01T11:00:00Z")),
+    ("The first update: a flight is live from departure to landing", ("update", "--at", "2013-01-01T11:00:00Z")),
+    ("An hour later: new departures come, landed flights go", ("update", "--at", "2013-01-01T12:00:00Z")),
+    ("One aircraft in the air", ("probe", "flights", "N14228", "--columns", "tailnum,origin,dest,departed_at")),
+    (
+        "Flights to San Francisco",
+        ("scan", "flights", "--where", "dest = 'SFO'", "--columns", "tailnum,carrier,origin", "--limit", "5"),
+    ),
+    ("Any DuckDB query", ("sql", "select carrier, count(*) as aloft from flights group by 1 order by 2 desc limit 5")),
+    ("Six hours were missed: one update catches up", ("update", "--at", "2013-01-01T18:00:00Z")),
+    ("The window as it was at noon", ("probe", "flights", "N14228", "--as-of", "2013-01-01T12:00:00Z", "-o", "jsonl")),
+    ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
+    ("Where everything stands", ("status",)),
+    ("One line an update", ("history",)),
+)
+
+
+@command("demo", "Run the whole path on real flights.", "stream-wh demo", "stream-wh demo --keep demo")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Work in this new directory and leave it there.",
+)
+def demo(keep: Path | None) -> int:
+    """Move the windows over a day of real flights, read them, and print each command first."""
+    from cli.main import run  # noqa: PLC0415 - the group imports this module
+
+    with _workplace(keep) as place, _inside(place):
+        for title, arguments in _STEPS:
+            shown = shlex.join(["stream-wh", *arguments])
+            click.echo(f"\n{styled('# ' + title, 'dim', sys.stdout)}\n{styled('$ ' + shown, 'bold', sys.stdout)}")
+            code = run(list(arguments))
+            sys.stdout.flush()
+            if code:
+                return code
+    _farewell(keep)
+    return 0
+
+
+def _farewell(keep: Path | None) -> None:
+    where = f"cd {shlex.quote(str(keep))}" if keep else "stream-wh init w --example flights && cd w"
+    click.echo(
+        "\nWhere to go next:\n"
+        f"  {where}\n"
+        "  look into warehouse.toml, point `landing` at files of your own, then\n"
+        "  stream-wh validate && stream-wh plan && stream-wh update\n"
+        "  stream-wh --help lists every command, README.md and docs/ tell the rest"
+    )
+
+
+@contextmanager
+def _workplace(keep: Path | None) -> Iterator[Path]:
+    if keep is None:
+        with tempfile.TemporaryDirectory(prefix="stream-wh-demo-", ignore_cleanup_errors=True) as place:
+            yield Path(place)
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise UsageError(f'"{keep}" exists and is not an empty directory; choose another one for --keep')
+    keep.mkdir(parents=True, exist_ok=True)
+    yield keep
+
+
+@contextmanager
+def _inside(place: Path) -> Iterator[None]:
+    """Make a directory the current one, and the one that the commands use whatever ``$STREAM_WH_PROJECT`` says."""
+    before, project = Path.cwd(), os.environ.pop("STREAM_WH_PROJECT", None)
+    os.chdir(place)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+        if project is not None:
+            os.environ["STREAM_WH_PROJECT"] = project

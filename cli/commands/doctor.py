@@ -1,0 +1,43 @@
+"""``doctor``: is everything here that the warehouse needs, and if not, what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.checks import CHECKS, Check
+from cli.options import command, project, rows_command
+from cli.outcome import Rows
+from cli.output import Records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["doctor"]
+
+FAILED = 4
+
+
+@command("doctor", "Check what the warehouse needs.", "stream-wh doctor", "stream-wh doctor --fetch-jars")
+@click.option("--fetch-jars", is_flag=True, help="Resolve Delta's jars into the cache first (needs the network, once).")
+@rows_command
+@project
+def doctor(directory: Path, *, fetch_jars: bool) -> Rows:
+    """Check Python, Java, Spark, Delta's jars, DuckDB, the root and the clock; exit code 4 if one is not ok."""
+    if fetch_jars:
+        from warehouse.storage.jars import jar_paths  # noqa: PLC0415 - only this option needs it
+
+        jar_paths()
+    found = [(name, *_run(check, directory)) for name, check in CHECKS]
+    columns = (("check", "VARCHAR"), ("ok", "BOOLEAN"), ("found", "VARCHAR"), ("to_do", "VARCHAR"))
+    failed = any(not ok for _, ok, _, _ in found)
+    return Rows(Records(columns, tuple(found)), exit_code=FAILED if failed else 0)
+
+
+def _run(check: Check, directory: Path) -> tuple[bool, str, str | None]:
+    try:
+        finding = check(directory)
+    except Exception as error:  # noqa: BLE001 - a check that breaks has failed
+        return False, f"{type(error).__name__}: {error}", "report this fault"
+    return finding.to_do is None, finding.found, finding.to_do

@@ -1,0 +1,93 @@
+"""``probe``: the live rows of keys or of a key range."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import library
+from cli.options import (
+    columns_option,
+    command,
+    limit_option,
+    moment_options,
+    project,
+    rows_command,
+    system_columns_option,
+    table_argument,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cli.keys import KeyColumns
+    from cli.outcome import Rows
+
+__all__ = ["probe"]
+
+
+@command(
+    "probe",
+    "Live rows of keys or a key range.",
+    "stream-wh probe flights N14228",
+    "stream-wh probe flights --from N1 --to N2 --columns tailnum,dest",
+    "stream-wh probe flights --keys-from keys.txt -o csv",
+    "stream-wh probe dns --key name=example.org --key type=A",
+)
+@table_argument
+@click.argument("keys", nargs=-1, metavar="[KEY]...")
+@click.option("--key", "named", multiple=True, metavar="COLUMN=VALUE", help="One part of a composite key; repeat it.")
+@click.option(
+    "--keys-from",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Keys from a file or standard input: a key or a JSON array of its parts a line.",
+)
+@click.option("--from", "from_", metavar="KEY", help="Keys at or after this.")
+@click.option("--to", metavar="KEY", help="Keys before this.")
+@click.option("--null", is_flag=True, help="Rows whose key is null.")
+@columns_option
+@limit_option
+@moment_options
+@system_columns_option
+@click.option("--explain", is_flag=True, help="Also tell what was considered, pruned and read, on stderr.")
+@rows_command
+@project
+def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **given: Any) -> Rows:  # noqa: ANN401
+    """Print the live rows of each KEY, of a half-open range of keys, or of the null key.
+
+    A KEY is read as the key column's type: 007 stays text in a string column. A composite key is --key a=1 --key b=x
+    or one JSON array, '["a", 1]'; fewer parts are a prefix. After -- a KEY may begin with a dash. Rows come by key,
+    expiration and arrival.
+    """
+    reader = library.reader(directory, as_of)
+    wanted = selection(library.key_columns(reader, table), given)
+    return library.probed(
+        reader,
+        table,
+        wanted,
+        {name: given[name] for name in ("columns", "limit", "now", "system_columns")},
+        explain=explain,
+    )
+
+
+def selection(columns: KeyColumns, given: dict[str, Any]) -> dict[str, Any]:
+    """Return which rows are asked for: keys, or a range, or the null key."""
+    keys: Sequence[tuple[Any, ...]] = [columns.positional(text) for text in given["keys"]]
+    if (named := columns.named(given["named"])) is not None:
+        keys = [*keys, named]
+    source = given["keys_from"]
+    if source is not None:
+        keys = [*keys, *columns.lines(None if source == "-" else Path(source))]
+    has_keys = bool(given["keys"] or given["named"] or source is not None)
+    has_range = given["from_"] is not None or given["to"] is not None
+    if has_keys + has_range + given["null"] != 1:
+        raise click.UsageError("give keys, or --from/--to, or --null" + (", not several" if has_keys else ""))
+    if has_keys:
+        return {"keys": keys}
+    if given["null"]:
+        return {"null": True}
+    bounds = {"from_": given["from_"], "to": given["to"]}
+    return {name: columns.positional(text) for name, text in bounds.items() if text is not None}

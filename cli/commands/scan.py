@@ -1,0 +1,46 @@
+"""``scan``: all live rows of a table, or those of a condition."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import library
+from cli.options import (
+    columns_option,
+    command,
+    limit_option,
+    moment_options,
+    project,
+    rows_command,
+    system_columns_option,
+    table_argument,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.outcome import Rows
+
+__all__ = ["scan"]
+
+
+@command(
+    "scan",
+    "All live rows of a table.",
+    "stream-wh scan flights -o csv | head",
+    "stream-wh scan flights --where \"dest = 'SFO'\" --columns tailnum,landed_at",
+    "stream-wh scan flights --output-file flights.parquet",
+)
+@table_argument
+@click.option("--where", metavar="SQL", help="A DuckDB condition; it may name _ts and _exp.")
+@columns_option
+@limit_option
+@moment_options
+@system_columns_option
+@rows_command
+@project
+def scan(directory: Path, table: str, as_of: int | None, **options: Any) -> Rows:  # noqa: ANN401 - listed above
+    """Print the live rows of TABLE, in no order."""
+    return library.scanned(library.reader(directory, as_of), table, options)

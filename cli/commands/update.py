@@ -1,0 +1,58 @@
+"""``plan`` and ``update``: what moving the windows would do, and doing it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import library
+from cli.options import command, project, report_command, update_options
+from cli.outcome import Report
+from cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["plan", "update"]
+
+
+@command(
+    "update",
+    "Load what arrived, remove what expired.",
+    "stream-wh update",
+    "stream-wh update --at 2013-01-01T12:00:00Z",
+    "stream-wh update --from first --each",
+)
+@update_options
+@click.option("--dry-run", is_flag=True, help="Tell what would be done, as `plan` does, and do nothing.")
+@report_command
+@project
+def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
+    """Load what has arrived and move every window to the last grid point at or before --at.
+
+    Rows that expired by then leave, files are loaded once each, and all tables change together: an epoch. An update
+    that was interrupted is completed first. Exit code 1 if a landing file could not be read (all others are loaded),
+    3 if another update is running.
+    """
+    check(options)
+    if dry_run:
+        return library.planned(directory, options)
+    with progress() as step:
+        return library.updated(directory, options, step)
+
+
+@command("plan", "Tell what an update would do.", "stream-wh plan --at 2013-01-01T12:00:00Z")
+@update_options
+@report_command
+@project
+def plan(directory: Path, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
+    """Tell what an update with the same options would do: files, rows that wait, sub-indices written and removed."""
+    check(options)
+    return library.planned(directory, options)
+
+
+def check(options: dict[str, Any]) -> None:
+    """Refuse options that do not go together."""
+    if options["start"] is not None and not options["each"]:
+        raise click.UsageError("--from needs --each: one update for all slots has no first one")

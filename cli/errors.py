@@ -1,0 +1,103 @@
+"""From an exception to an exit code and one clear text, or with ``-o json`` one JSON object, on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from cli.output.visible import lines_visible, styled
+from warehouse.errors import Transient, WarehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["CANCELLED", "Failure", "failure_of", "say", "show", "wants_json"]
+
+CANCELLED = 130
+_JSON_FORMATS = ("json", "jsonl")
+_WRITING = ("update", "reload", "drop", "vacuum", "demo")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a command ends: the exit code, a stable code name, what to tell, and the error's own fields."""
+
+    exit_code: int
+    code: str
+    message: str
+    retry: bool = False
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+def failure_of(error: BaseException, arguments: list[str]) -> Failure:
+    """Return what an exception means to the caller of the command."""
+    match error:
+        case WarehouseError():
+            return Failure(error.exit_code, error.code, str(error), isinstance(error, Transient), vars(error))
+        case click.Abort() | KeyboardInterrupt():
+            return Failure(CANCELLED, "cancelled", _cancelled(arguments), retry=True)
+        case click.UsageError():
+            hint = f" Try '{error.ctx.command_path} --help'." if error.ctx else ""
+            return Failure(error.exit_code, "usage", error.format_message() + hint)
+        case click.ClickException():
+            return Failure(error.exit_code, "failed", error.format_message())
+        case OSError():
+            return Failure(1, "system", _system(error), fields={"errno": error.errno, "file": error.filename})
+        case _:
+            return Failure(1, "internal", _internal(error))
+
+
+def show(failure: Failure, *, as_json: bool) -> None:
+    """Write a failure to standard error."""
+    if as_json:
+        record = {
+            "code": failure.code,
+            "message": failure.message,
+            "exit_code": failure.exit_code,
+            "retry": failure.retry,
+            **failure.fields,
+        }
+        sys.stderr.write(msgspec.json.encode(record, enc_hook=str).decode() + "\n")
+        return
+    say(styled("error:", "red", sys.stderr) + " " + lines_visible(failure.message))
+
+
+def say(text: str) -> None:
+    """Write a line to standard error; nobody listening is no error."""
+    click.echo(text, file=sys.stderr, color=True)
+
+
+def wants_json(arguments: list[str]) -> bool:
+    """Tell whether the arguments ask for JSON; they may be too wrong for click to say."""
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=True):
+        if argument == "--":
+            return False
+        if argument in ("-o", "--output") and following in _JSON_FORMATS:
+            return True
+        if argument.removeprefix("--output=").removeprefix("-o") in _JSON_FORMATS and argument.startswith("-"):
+            return True
+    return False
+
+
+def _cancelled(arguments: list[str]) -> str:
+    if any(name in arguments for name in _WRITING):
+        return "interrupted; the next `stream-wh update` completes what was begun"
+    return "interrupted"
+
+
+def _system(error: OSError) -> str:
+    name = f"{error.filename}: " if error.filename else ""
+    return f"{name}{error.strerror or error}"
+
+
+def _internal(error: BaseException) -> str:
+    if os.environ.get("STREAM_WH_DEBUG"):
+        return "".join(traceback.format_exception(error)).rstrip()
+    kind = type(error).__name__
+    return f"{kind}: {error}. This is a fault of stream-wh; run again with STREAM_WH_DEBUG=1 and report the traceback"

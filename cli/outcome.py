@@ -1,0 +1,93 @@
+"""What commands return: rows, or a report on work done. Rendering them is all that happens to them."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import click
+
+from cli.errors import say
+from cli.output import emit
+from cli.output.sink import opened
+from cli.output.values import encode_json
+from cli.output.visible import lines_visible
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from cli.output import Destination
+    from cli.output.records import Result
+
+__all__ = ["Moment", "Report", "Rows", "render_report", "render_rows"]
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The window state an answer is of; ``now`` is the later instant that filtered it further."""
+
+    epoch: int
+    window_time: int
+    now: int | None = None
+
+    def __str__(self) -> str:
+        """The line that accompanies every answer."""
+        later = f", live at {format_instant(self.now)}" if self.now is not None else ""
+        return f"as of window time {format_instant(self.window_time)} (epoch {self.epoch}){later}"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A result, the window state it is of, and what ``--explain`` tells after the rows were read."""
+
+    result: Result
+    moment: Moment | None = None
+    explain: Callable[[], Mapping[str, object]] | None = None
+    warnings: tuple[str, ...] = ()
+    exit_code: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a verb did: a record for machines, lines for people; ``data`` puts the lines on standard output."""
+
+    record: Mapping[str, object]
+    lines: tuple[str, ...]
+    data: bool = False
+    exit_code: int = 0
+    warnings: tuple[str, ...] = field(default=())
+
+
+def render_rows(rows: Rows, destination: Destination) -> int:
+    """Write the rows to their destination, then what is told about them to standard error."""
+    for warning in rows.warnings:
+        say(f"warning: {lines_visible(warning)}")
+    moment = rows.moment
+    notes = (
+        {"stream_wh.epoch": str(moment.epoch), "stream_wh.window_time": format_instant(moment.window_time)}
+        if (moment)
+        else {}
+    )
+    count = emit(rows.result, destination, notes)
+    if moment:
+        say(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
+    if rows.explain:
+        for name, value in rows.explain().items():
+            say(f"{name.replace('_', ' ')}: {lines_visible(str(value))}")
+    return rows.exit_code
+
+
+def render_report(report: Report, *, as_json: bool) -> int:
+    """Write a report and return the command's exit code."""
+    if as_json:
+        record = {**report.record, "warnings": list(report.warnings)} if report.warnings else report.record
+        with opened(None) as sink:
+            sink.write(encode_json(record) + b"\n")
+        return report.exit_code
+    for warning in report.warnings:
+        say(f"warning: {lines_visible(warning)}")
+    for line in report.lines:
+        click.echo(lines_visible(line), file=sys.stdout if report.data else sys.stderr)
+    return report.exit_code

@@ -1,0 +1,89 @@
+"""Choose the format and the destination of a result, and write it."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.output.sink import opened
+from cli.output.text import write_csv, write_json, write_jsonl
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from cli.output.records import Result
+    from cli.output.sink import Sink
+
+__all__ = ["DATA_FORMATS", "Destination", "emit"]
+
+DATA_FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
+_BINARY = ("parquet", "arrow")
+_BY_SUFFIX = {
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".arrows": "arrow",
+}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """What ``-o`` and ``--output-file`` say."""
+
+    format: str | None = None
+    file: Path | None = None
+
+    def chosen(self) -> str:
+        """Return the format: the one asked for, the file's ending, a table on a terminal, else csv.
+
+        Raises
+        ------
+        UsageError
+            When bytes would go to a terminal.
+
+        """
+        terminal = self.file is None and sys.stdout.isatty()
+        if self.format in _BINARY and terminal:
+            raise UsageError(f"{self.format} is binary and standard output is a terminal; add --output-file or a pipe")
+        if self.format:
+            return self.format
+        if self.file is not None:
+            return _BY_SUFFIX.get(self.file.suffix.lower(), "csv")
+        return "table" if terminal else "csv"
+
+
+def emit(result: Result, destination: Destination, notes: Mapping[str, str] | None = None) -> int:
+    """Write a result, in bounded memory, and return the number of its rows.
+
+    ``notes`` go into the metadata of the formats that have some.
+    """
+    chosen = destination.chosen()
+    with opened(destination.file) as sink:
+        return _write(result, chosen, sink, notes or {})
+
+
+def _write(result: Result, chosen: str, sink: Sink, notes: Mapping[str, str]) -> int:
+    match chosen:
+        case "csv":
+            return write_csv(result, sink)
+        case "json":
+            return write_json(result, sink)
+        case "jsonl":
+            return write_jsonl(result, sink)
+        case "parquet":
+            from cli.output.columnar import write_parquet  # noqa: PLC0415 - pyarrow is slow to import
+
+            return write_parquet(result, sink, notes)
+        case "arrow":
+            from cli.output.columnar import write_arrow  # noqa: PLC0415 - pyarrow is slow to import
+
+            return write_arrow(result, sink, notes)
+        case _:
+            from cli.output.table import write_table  # noqa: PLC0415 - rich is slow to import
+
+            return write_table(result, sink)

@@ -1,0 +1,55 @@
+"""Rows that a command already holds (metadata, checks), in the shape of a query's answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["Records", "Result"]
+
+
+class Result(Protocol):
+    """What can be rendered: columns of (name, DuckDB type) and rows that are read once, in pieces."""
+
+    @property
+    def columns(self) -> Sequence[tuple[str, str]]:
+        """The columns: name and DuckDB type."""
+
+    def rows(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows in lists of at most ``size``."""
+
+    def batches(self) -> Iterable[Any]:
+        """Yield the rows as Arrow record batches."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """A result that is held whole."""
+
+    columns: tuple[tuple[str, str], ...]
+    values: tuple[tuple[Any, ...], ...]
+
+    def rows(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
+        """Yield the rows in lists of at most ``size``."""
+        for start in range(0, len(self.values), size):
+            yield list(self.values[start : start + size])
+
+    def batches(self) -> Iterable[Any]:
+        """Yield the rows as Arrow record batches."""
+        import pyarrow as pa  # noqa: PLC0415 - only binary formats need it
+
+        types = {
+            "VARCHAR": pa.string(),
+            "BIGINT": pa.int64(),
+            "DOUBLE": pa.float64(),
+            "BOOLEAN": pa.bool_(),
+            "TIMESTAMP WITH TIME ZONE": pa.timestamp("us", "UTC"),
+        }
+        arrays = [
+            pa.array([row[index] for row in self.values], type=types[sql_type])
+            for index, (_, sql_type) in enumerate(self.columns)
+        ]
+        yield pa.record_batch(arrays, names=[name for name, _ in self.columns])

@@ -1,0 +1,63 @@
+"""Text of others on a terminal: control characters and bidirectional overrides are shown, never obeyed."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["is_terminal", "json_visible", "lines_visible", "styled", "visible"]
+
+_UNSAFE = "\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+_ANY = re.compile(f"[{_UNSAFE}]")
+_ANY_BUT_LINES = re.compile(f"(?!\t|\r?\n)[{_UNSAFE}]")
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_COLORS = {"red": "31", "yellow": "33", "green": "32", "dim": "2", "bold": "1"}
+
+
+def _escape(match: re.Match[str]) -> str:
+    character = match.group()
+    number = ord(character)
+    return _SHORT.get(character) or (f"\\x{number:02x}" if number <= 0xFF else f"\\u{number:04x}")  # noqa: PLR2004
+
+
+def _escape_json(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+def visible(text: str) -> str:
+    r"""Return one line in which nothing acts on a terminal.
+
+    >>> print(visible("a\x1b[31mb\nc"))
+    a\x1b[31mb\nc
+    """
+    return _ANY.sub(_escape, text)
+
+
+def lines_visible(text: str) -> str:
+    """Return the same for text of several lines, which stay lines."""
+    return _ANY_BUT_LINES.sub(_escape, text)
+
+
+def json_visible(text: str) -> str:
+    """Return JSON text of the same value in which nothing acts on a terminal."""
+    return _ANY_BUT_LINES.sub(_escape_json, text)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether a stream is a terminal that takes escape sequences or a person's eyes."""
+    ask: Callable[[], bool] | None = getattr(stream, "isatty", None)
+    try:
+        return bool(ask and ask())
+    except ValueError:  # a closed stream
+        return False
+
+
+def styled(text: str, style: str, stream: TextIO) -> str:
+    """Return the text in a colour where the stream shows colours and ``NO_COLOR`` does not forbid them."""
+    if not is_terminal(stream) or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
+        return text
+    return f"\x1b[{_COLORS[style]}m{text}\x1b[0m"

@@ -1,0 +1,82 @@
+"""How tests run the command line: in this process, or as a user does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from cli.main import run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SOURCE = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+    def error(self) -> Any:
+        return msgspec.json.decode(self.err)
+
+
+@pytest.fixture
+def invoke() -> Callable[..., Ended]:
+    """Run a command in this process, error handling included."""
+
+    def start(*arguments: str, text: str | None = None) -> Ended:
+        with CliRunner().isolation(input=text) as (out, err, _):
+            code = run(list(arguments))
+            sys.stdout.flush()
+            sys.stderr.flush()
+            return Ended(code, out.getvalue().decode(), err.getvalue().decode())
+
+    return start
+
+
+def command_line() -> list[str]:
+    """Return the installed entry point, or what it calls when the project is not installed."""
+    installed = Path(sys.executable).parent / "stream-wh"
+    return [str(installed)] if installed.exists() else [sys.executable, "-m", "cli"]
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    """The environment in which a process finds this source tree."""
+    paths = os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": paths}
+
+
+@pytest.fixture
+def stream_wh(environment: dict[str, str]) -> Callable[..., Ended]:
+    """Run the real entry point as a process."""
+
+    def start(*arguments: str, text: str = "", cwd: Path | None = None, **env: str) -> Ended:
+        done = subprocess.run(
+            [*command_line(), *arguments],
+            input=text.encode(),
+            capture_output=True,
+            cwd=cwd,
+            env={**environment, **env},
+            timeout=120,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    return start

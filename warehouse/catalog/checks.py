@@ -1,0 +1,177 @@
+"""What must be there and what must fit together within one stream: each rule one function, all of them run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
+from warehouse.catalog.owned import option_fault, twofold_options
+from warehouse.catalog.spelling import FaultError, nearest
+from warehouse.catalog.types import Array, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
+from warehouse.layout import LayoutError, resolve, warnings
+from warehouse.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from warehouse.catalog.config import LayoutSection, StreamSection
+
+__all__ = ["RULES", "Draft", "layout_spec", "layout_warnings"]
+
+_RESERVED = frozenset({"sub_index", "exp_block"})
+_LAYOUT_KEYS = {"periods": "max_lifetime"}
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A stream being checked: its sound keys, the dotted keys at fault, and what it is checked against.
+
+    ``names`` are all columns as declared, also those whose type is at fault; ``interval`` is the update interval in
+    microseconds, or ``None`` when that is itself at fault.
+    """
+
+    section: StreamSection
+    faulty: frozenset[str]
+    names: tuple[str, ...]
+    interval: int | None
+
+    def sound(self, *keys: str) -> bool:
+        """Whether none of these keys is at fault."""
+        return not self.faulty.intersection(keys)
+
+    def types(self) -> dict[str, SqlType | None]:
+        """Return the type of each column; ``None`` where it is at fault."""
+        given = self.section.columns
+        return {name: parse_type(given[name]) if name in given else None for name in self.names}
+
+
+def layout_spec(section: LayoutSection) -> LayoutSpec:
+    """Return the layout keys that a declaration gives."""
+    return LayoutSpec(**section.model_dump())
+
+
+def _required(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    for key in ("landing", "format", "search_key", "arrival"):
+        if getattr(draft.section, key) is None and draft.sound(key):
+            allowed = type(draft.section).model_fields[key].description or ""
+            yield key, FaultError("nothing", f"{allowed} (required)")
+    if not draft.names and draft.sound("columns"):
+        yield "columns", FaultError("nothing", 'at least one column: name = "Spark SQL type" (required)')
+
+
+def _column_names(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    lower = [name.lower() for name in draft.names]
+    for index, name in enumerate(draft.names):
+        key = f"columns.{name}"
+        if name.lower() in _RESERVED or name.startswith("_"):
+            yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
+        elif why := unusable_name(name):
+            yield key, FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
+        elif lower.index(name.lower()) != index:
+            other = draft.names[lower.index(name.lower())]
+            yield key, FaultError(f'"{name}" beside "{other}"', "names that are unique ignoring case")
+        if name.lower() == "ts" and draft.sound("arrival") and draft.section.arrival != "ts":
+            found = f'the column "{name}" while arrival = "{draft.section.arrival}"'
+            yield key, FaultError(found, 'a column named ts only with arrival = "ts"; ts is the arrival time')
+
+
+def _csv_types(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    if draft.section.format != "csv":
+        return
+    for name, kind in draft.types().items():
+        if isinstance(kind, (Array, Struct)):
+            allowed = 'types without parts, e.g. "string"; arrays and structs need json or parquet'
+            yield f"columns.{name}", FaultError(f"{canonical(kind)} with format csv", allowed)
+
+
+def _search_key(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    key = draft.section.search_key or ()
+    types = draft.types()
+    for index, name in enumerate(key):
+        if name not in types:
+            if draft.sound("columns"):
+                allowed = f"declared columns ({', '.join(draft.names) or 'none'})"
+                yield "search_key", FaultError(f'the unknown column "{name}"', allowed, nearest(name, types))
+            continue
+        kind = types[name]
+        if kind is not None and not is_key_type(kind):
+            allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
+            yield "search_key", FaultError(f'the column "{name}" of type {canonical(kind)}', allowed)
+        if name in key[:index]:
+            yield "search_key", FaultError(f'"{name}" twice', "each column once")
+
+
+def _expressions(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    if not draft.sound("columns"):
+        return
+    types = draft.types()
+    for key, text in (("arrival", draft.section.arrival), ("expires", draft.section.expires)):
+        if text is not None:
+            for fault in expression_faults(text, types, ts=key == "expires"):
+                yield key, fault
+
+
+def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    lifetime = draft.section.max_lifetime
+    if lifetime is None:
+        if draft.section.expires is not None and draft.sound("max_lifetime"):
+            allowed = (
+                'a duration such as "1d" within which nearly all rows die: it decides how finely expiry is cut (p)'
+            )
+            yield "max_lifetime", FaultError("nothing, although there is `expires`", allowed)
+    elif draft.interval is not None and lifetime < draft.interval:
+        shortest = f'"{format_duration(draft.interval)}"'
+        found = f'"{format_duration(lifetime)}" with update_interval = {shortest}'
+        yield "max_lifetime", FaultError(found, f"{shortest} or longer, else rows die between two updates")
+
+
+def _options(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    for name, _ in draft.section.options:
+        if fault := option_fault(name, draft.section.format):
+            yield f"options.{name}", fault
+    for fault in twofold_options(name for name, _ in draft.section.options):
+        yield "options", fault
+
+
+def _layout(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    arguments = _resolvable(draft)
+    if arguments is None:
+        return
+    try:
+        resolve(**arguments)
+    except LayoutError as error:
+        for problem in error.problems:
+            key = _LAYOUT_KEYS.get(problem.key, f"layout.{problem.key}")
+            yield key, FaultError(problem.found, f"{problem.allowed}: {problem.message.rstrip('.')}")
+
+
+def _resolvable(draft: Draft) -> dict[str, Any] | None:
+    """Return the arguments of :func:`resolve`, or nothing while something they depend on is at fault."""
+    lifetime, interval = draft.section.max_lifetime, draft.interval
+    unsound = {"layout", "max_lifetime", "expires"}.intersection(key.split(".")[0] for key in draft.faulty)
+    if interval is None or unsound or (lifetime is not None and lifetime < interval):
+        return None
+    periods = DEFAULT_PERIODS if lifetime is None else -(-lifetime // interval)
+    return {"periods": periods, "label": label_of(draft.section.expires), **draft.section.layout.model_dump()}
+
+
+def layout_warnings(draft: Draft) -> Iterator[str]:
+    """Yield what a sound layout costs that its owner may not expect."""
+    arguments = _resolvable(draft)
+    if arguments is not None:
+        yield from warnings(resolve(**arguments), grid_declared=arguments["grid"] is not None)
+
+
+RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
+    _required,
+    _column_names,
+    _csv_types,
+    _search_key,
+    _expressions,
+    _lifetimes,
+    _options,
+    _layout,
+)
+"""Each yields (key within the stream, fault)."""

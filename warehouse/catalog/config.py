@@ -1,0 +1,147 @@
+"""The sections of ``warehouse.toml`` as they are written: configuration, not yet behaviour.
+
+Every key is optional to these models, since each key is validated on its own so that all faults are reported together;
+what must be there, and what fits together, :mod:`warehouse.catalog.checks` decides. A field's description is what an
+error message offers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
+from warehouse.catalog.spelling import FaultError, as_written, nearest
+from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them when the classes are made
+    Duration,
+    Grid,
+    Instant,
+    Options,
+    SearchKey,
+    TimeZone,
+    TypeText,
+)
+from warehouse.layout import Expiration, Insertion, Technique
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic_core import ErrorDetails
+
+__all__ = ["LayoutSection", "StreamSection", "WarehouseSection", "read_section"]
+
+_Section = TypeVar("_Section", bound=BaseModel)
+_STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def _words(literal: object) -> str:
+    return " | ".join(f'"{word}"' for word in get_args(literal))
+
+
+class WarehouseSection(BaseModel):
+    """``[warehouse]``."""
+
+    model_config = _STRICT
+
+    root: str = Field(default="data", description='a local path such as "data", relative to this file')
+    anchor: Instant | None = Field(default=None, description='an instant such as "2013-01-01T00:00:00Z"')
+    update_interval: Duration | None = Field(default=None, description='a duration such as "1h"')
+    retain: Duration = Field(default=7 * 86_400_000_000, description='a duration such as "7d", or "0s"')
+    vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
+
+
+class LayoutSection(BaseModel):
+    """``[streams.NAME.layout]``."""
+
+    model_config = _STRICT
+
+    technique: Technique | None = Field(default=None, description=_words(Technique))
+    grid: Grid | None = Field(default=None, description="[G, E], two whole numbers")
+    insertion: Insertion | None = Field(default=None, description=_words(Insertion))
+    expiration: Expiration | None = Field(default=None, description=_words(Expiration))
+    expiry_block: int | None = Field(default=None, description="a whole number of update intervals, from 1")
+    seal: bool | None = Field(default=None, description="true | false")
+    seed: int | None = Field(default=None, description="a whole number, from 0", ge=0)
+
+
+class StreamSection(BaseModel):
+    """``[streams.NAME]``."""
+
+    model_config = _STRICT
+
+    landing: str | None = Field(default=None, description='a directory such as "landing/flights"')
+    files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
+    format: Format | None = Field(default=None, description=_words(Format))
+    options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
+    timezone: TimeZone = Field(default="UTC", description='a time zone such as "UTC"')
+    search_key: SearchKey | None = Field(default=None, description="a column, or a list of columns")
+    arrival: str | None = Field(default=None, description="a Spark SQL expression that gives ts, e.g. a column")
+    expires: str | None = Field(default=None, description="a Spark SQL expression that gives exp; left out: never")
+    max_lifetime: Duration | None = Field(default=None, description='a duration such as "1d"')
+    over_lifetime: OverLifetime = Field(default="accept", description=_words(OverLifetime))
+    max_ahead: Duration | None = Field(default=None, description='a duration such as "1d"')
+    null_expiry: NullExpiry = Field(default="reject", description=_words(NullExpiry))
+    unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
+    landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
+    columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+    layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
+
+
+_NESTED = {"layout": LayoutSection}
+_HOMES: dict[str, type[BaseModel]] = {
+    "[warehouse]": WarehouseSection,
+    "[streams.NAME]": StreamSection,
+    "[streams.NAME.layout]": LayoutSection,
+}
+
+
+def read_section(kind: type[_Section], raw: dict[str, object]) -> tuple[_Section, dict[str, FaultError]]:
+    """Return a section without its faulty keys, and the fault of each of these by dotted key.
+
+    Parameters
+    ----------
+    kind
+        The section's model.
+    raw
+        The section's table as TOML gives it.
+
+    """
+    try:
+        return kind.model_validate(raw), {}
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+    faults = {".".join(map(str, path)): fault for path, fault in (_fault(kind, detail) for detail in details)}
+    sound = _without(raw, set(faults))
+    return kind.model_validate(sound), faults
+
+
+def _without(raw: dict[str, object], dropped: set[str], prefix: str = "") -> dict[str, object]:
+    return {
+        name: _without(value, dropped, f"{prefix}{name}.") if isinstance(value, dict) else value
+        for name, value in raw.items()
+        if prefix + name not in dropped
+    }
+
+
+def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...], FaultError]:
+    first, *rest = (str(part) for part in detail["loc"])
+    owner, name = kind, first
+    if first in _NESTED and rest:
+        owner, name = _NESTED[first], rest[0]
+    path = (first, rest[0]) if rest and (first in _NESTED or first == "columns") else (first,)
+    cause = detail.get("ctx", {}).get("error")
+    if isinstance(cause, FaultError):
+        return path, cause
+    fields = owner.model_fields
+    if detail["type"] == "extra_forbidden":
+        return path, FaultError(f'the unknown key "{name}"', _home(name, fields), nearest(name, fields))
+    allowed = fields[name].description or ""
+    found = detail["input"]
+    words = [word.strip('"') for word in allowed.split(" | ")] if detail["type"] == "literal_error" else []
+    return path, FaultError(as_written(found), allowed, nearest(found, words) if isinstance(found, str) else None)
+
+
+def _home(name: str, fields: Iterable[str]) -> str:
+    elsewhere = [home for home, kind in _HOMES.items() if name in kind.model_fields]
+    return f"in {elsewhere[0]}, where it belongs" if elsewhere else ", ".join(fields)

@@ -1,0 +1,103 @@
+"""A stream's declaration as epochs and plans record it, and the way there and back.
+
+What is recorded holds no absolute path, so that a copied root works: ``landing`` is relative to the root.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from warehouse.catalog.model import Column, LayoutSpec, Stream
+
+if TYPE_CHECKING:
+    from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
+
+__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of"]
+
+
+@dataclass(frozen=True)
+class ColumnRecord:
+    """A column's name and Spark SQL type."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """What a stream's declaration said when the epoch was planned; ``landing`` is relative to the root."""
+
+    landing: str
+    files: str
+    format: str
+    options: tuple[tuple[str, str], ...]
+    timezone: str
+    columns: tuple[ColumnRecord, ...]
+    search_key: tuple[str, ...]
+    arrival: str
+    expires: str | None
+    max_lifetime: int | None
+    over_lifetime: str
+    max_ahead: int | None
+    null_expiry: str
+    unknown_columns: str
+    label: str
+
+
+def declaration(stream: Stream, root: Path) -> Declaration:
+    """Return what is recorded of a stream.
+
+    Parameters
+    ----------
+    stream
+        The declared stream.
+    root
+        Where the tables are, absolute.
+
+    """
+    return Declaration(
+        landing=Path(os.path.relpath(stream.landing, root)).as_posix(),
+        files=stream.files,
+        format=stream.format,
+        options=stream.options,
+        timezone=stream.timezone,
+        columns=tuple(ColumnRecord(column.name, column.type) for column in stream.columns),
+        search_key=stream.search_key,
+        arrival=stream.arrival,
+        expires=stream.expires,
+        max_lifetime=stream.max_lifetime,
+        over_lifetime=stream.over_lifetime,
+        max_ahead=stream.max_ahead,
+        null_expiry=stream.null_expiry,
+        unknown_columns=stream.unknown_columns,
+        label=stream.label,
+    )
+
+
+def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec | None = None) -> Stream:
+    """Return the stream that a recorded declaration was made from, so that a plan is resumed with what it holds.
+
+    A plan lists its landing files, so ``landing_settle`` is not recorded and zero here.
+    """
+    return Stream(
+        name=name,
+        landing=Path(os.path.normpath(root / recorded.landing)),
+        files=recorded.files,
+        format=cast("Format", recorded.format),
+        options=recorded.options,
+        timezone=recorded.timezone,
+        columns=tuple(Column(column.name, column.type) for column in recorded.columns),
+        search_key=recorded.search_key,
+        arrival=recorded.arrival,
+        expires=recorded.expires,
+        max_lifetime=recorded.max_lifetime,
+        over_lifetime=cast("OverLifetime", recorded.over_lifetime),
+        max_ahead=recorded.max_ahead,
+        null_expiry=cast("NullExpiry", recorded.null_expiry),
+        unknown_columns=cast("UnknownColumns", recorded.unknown_columns),
+        landing_settle=0,
+        layout=layout or LayoutSpec(),
+    )

@@ -1,0 +1,127 @@
+"""Declarations as frozen values: what ``warehouse.toml`` says, checked and normalised.
+
+Durations and instants are integers of microseconds; paths of the file system are absolute; nothing here reads a file.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "Catalog",
+    "Column",
+    "Format",
+    "LayoutSpec",
+    "NullExpiry",
+    "OverLifetime",
+    "Stream",
+    "UnknownColumns",
+    "label_of",
+]
+
+Format = Literal["csv", "json", "parquet"]
+OverLifetime = Literal["accept", "clamp", "reject"]
+NullExpiry = Literal["reject", "never"]
+UnknownColumns = Literal["reject", "ignore"]
+Label = Literal["WK", "WKS", "MON", "STR"]
+
+_CONSTANT_LIFETIME = re.compile(r"ts\s*\+\s*interval\s+(?:'[^']*'|\d+)(?:\s+[a-z]+)?", re.IGNORECASE)
+
+DEFAULT_PERIODS = 24
+"""p of a stream without ``expires`` and ``max_lifetime``."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its name and its Spark SQL type in canonical lower-case text, e.g. ``decimal(10,2)``."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class LayoutSpec:
+    """The layout keys that a declaration gives; ``None`` where it leaves the choice to the default."""
+
+    technique: str | None = None
+    grid: tuple[int, int] | None = None
+    insertion: str | None = None
+    expiration: str | None = None
+    expiry_block: int | None = None
+    seal: bool | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A declared input that arrives as files.
+
+    ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead`` and ``landing_settle`` are microseconds; ``options``
+    are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
+    """
+
+    name: str
+    landing: Path
+    files: str
+    format: Format
+    options: tuple[tuple[str, str], ...]
+    timezone: str
+    columns: tuple[Column, ...]
+    search_key: tuple[str, ...]
+    arrival: str
+    expires: str | None
+    max_lifetime: int | None
+    over_lifetime: OverLifetime
+    max_ahead: int | None
+    null_expiry: NullExpiry
+    unknown_columns: UnknownColumns
+    landing_settle: int
+    layout: LayoutSpec = field(default_factory=LayoutSpec)
+
+    @property
+    def label(self) -> Label:
+        """The state label of the stream as a leaf: MON, WKS or WK (DESIGN 9)."""
+        return label_of(self.expires)
+
+    def periods(self, interval: int) -> int:
+        """Return ``p = ceil(S/interval)``."""
+        return DEFAULT_PERIODS if self.max_lifetime is None else -(-self.max_lifetime // interval)
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
+
+    ``digest`` is the SHA-256 of the file's bytes; ``warnings`` are what ``validate`` tells without failing.
+    """
+
+    file: Path
+    root: Path
+    anchor: int
+    update_interval: int
+    retain: int
+    vacuum: Literal["auto", "manual"]
+    spark: tuple[tuple[str, str], ...]
+    streams: tuple[Stream, ...]
+    digest: str
+    warnings: tuple[str, ...] = ()
+
+    def stream(self, name: str) -> Stream | None:
+        """Return the declared stream of that name."""
+        return next((stream for stream in self.streams if stream.name == name), None)
+
+
+def label_of(expires: str | None) -> Label:
+    """Return the label of a stream: no ``expires`` MON, ``ts + INTERVAL constant`` WKS, anything else WK.
+
+    >>> label_of("ts + INTERVAL 1 HOUR"), label_of("landed_at"), label_of(None)
+    ('WKS', 'WK', 'MON')
+    """
+    if expires is None:
+        return "MON"
+    return "WKS" if _CONSTANT_LIFETIME.fullmatch(expires.strip()) else "WK"

@@ -1,0 +1,152 @@
+"""What ``options`` and ``[spark]`` may hold, and why the rest is not theirs to set."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.spelling import FaultError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["option_fault", "spark_fault", "twofold_options"]
+
+_OPTIONS: dict[str, tuple[str, ...]] = {
+    "csv": (
+        "charset",
+        "charToEscapeQuoteEscaping",
+        "comment",
+        "dateFormat",
+        "delimiter",
+        "emptyValue",
+        "encoding",
+        "escape",
+        "ignoreLeadingWhiteSpace",
+        "ignoreTrailingWhiteSpace",
+        "maxCharsPerColumn",
+        "maxColumns",
+        "nullValue",
+        "quote",
+        "sep",
+        "timestampFormat",
+        "unescapedQuoteHandling",
+    ),
+    "json": (
+        "allowBackslashEscapingAnyCharacter",
+        "allowComments",
+        "allowNonNumericNumbers",
+        "allowNumericLeadingZeros",
+        "allowSingleQuotes",
+        "allowUnquotedControlChars",
+        "allowUnquotedFieldNames",
+        "dateFormat",
+        "locale",
+        "timestampFormat",
+    ),
+    "parquet": (),
+}
+_TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
+_DECLARED = "not this one: [streams.NAME.columns] declares names and types"
+_ONE_LINE = "not this one: a record is a line, and a rejected row is named by its number"
+_LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
+_UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
+_OWNED_OPTIONS = {
+    "header": "not this one: a CSV file has a header, and columns are matched by its names",
+    "enforceSchema": "not this one: columns are matched by the names in the header",
+    "schema": _DECLARED,
+    "inferSchema": _DECLARED,
+    "samplingRatio": _DECLARED,
+    "preferDate": _DECLARED,
+    "prefersDecimal": _DECLARED,
+    "primitivesAsString": _DECLARED,
+    "dropFieldIfAllNull": _DECLARED,
+    "mergeSchema": _DECLARED,
+    "columnPruning": _DECLARED,
+    "singleVariantColumn": _DECLARED,
+    "mode": "not this one: a record that does not fit is a rejected row (`stream-wh rejected NAME`)",
+    "columnNameOfCorruptRecord": "not this one: rejected rows keep their text (`stream-wh rejected NAME`)",
+    "timeZone": "the key `timezone` of the stream",
+    "multiLine": _ONE_LINE,
+    "lineSep": _ONE_LINE,
+    "compression": "not this one: a name that ends in .gz is a compressed file",
+    "pathGlobFilter": _LISTED,
+    "recursiveFileLookup": _LISTED,
+    "modifiedAfter": _LISTED,
+    "modifiedBefore": _LISTED,
+    "basePath": _LISTED,
+    "ignoreCorruptFiles": _UNREADABLE,
+    "ignoreMissingFiles": _UNREADABLE,
+    "nanValue": _TYPED_HERE,
+    "positiveInf": _TYPED_HERE,
+    "negativeInf": _TYPED_HERE,
+    "enableDateTimeParsingFallback": _TYPED_HERE,
+    "timestampNTZFormat": "timestampFormat",
+}
+_ALIASES = {"sep": "delimiter", "charset": "encoding"}
+
+_OWNED_SPARK = (
+    ("spark.sql.session.timeZone", "not this one: sessions are UTC, text without an offset is read in `timezone`"),
+    ("spark.sql.timestampType", "not this one: timestamps are instants"),
+    ("spark.sql.ansi.", "not this one: expressions mean the same everywhere, a row they fail on is rejected"),
+    ("spark.sql.storeAssignmentPolicy", "not this one: values never change their type in silence"),
+    ("spark.sql.caseSensitive", "not this one: column names are unique ignoring case"),
+    ("spark.sql.legacy.", "not this one: rows mean the same whichever release reads them"),
+    ("spark.sql.extensions", "not this one: Delta's extension is the only one"),
+    ("spark.sql.catalog.", "not this one: tables are directories under `root`"),
+    ("spark.sql.catalogImplementation", "not this one: tables are directories under `root`"),
+    ("spark.sql.defaultCatalog", "not this one: tables are directories under `root`"),
+    ("spark.sql.parquet.outputTimestampType", "not this one: timestamps are TIMESTAMP_MICROS, which have statistics"),
+    ("spark.sql.parquet.datetimeRebase", "not this one: every engine reads the proleptic Gregorian calendar"),
+    ("spark.sql.parquet.int96Rebase", "not this one: every engine reads the proleptic Gregorian calendar"),
+    ("spark.sql.parquet.mergeSchema", _DECLARED),
+    ("spark.sql.parquet.writeLegacyFormat", "not this one: readers expect the current Parquet format"),
+    ("spark.sql.sources.partitionOverwriteMode", "not this one: the update's commit names what it replaces"),
+    ("spark.sql.files.ignore", _UNREADABLE),
+    ("spark.sql.csv.parser.columnPruning", _DECLARED),
+    ("spark.hadoop.parquet.", "not this one: row groups and Bloom filters are chosen per table"),
+    ("spark.databricks.delta.snapshotPartitions", None),
+    ("spark.databricks.delta.", "not this one: the protocol, statistics and commits of tables are the warehouse's"),
+    ("spark.databricks.", "not this one: it changes how tables are written"),
+)
+
+
+def option_fault(name: str, format_: str | None) -> FaultError | None:
+    """Return why a reader option cannot be given, or nothing; Spark ignores the case of option names.
+
+    Parameters
+    ----------
+    name
+        The option as written.
+    format_
+        The stream's format; ``None`` when that is itself at fault.
+
+    """
+    owned = {each.lower(): reason for each, reason in _OWNED_OPTIONS.items()}
+    if name.lower() in owned:
+        return FaultError(f'the option "{name}"', owned[name.lower()])
+    formats = [format_] if format_ in _OPTIONS else list(_OPTIONS)
+    allowed = tuple(each for known in formats for each in _OPTIONS[known])
+    if name.lower() in (each.lower() for each in allowed):
+        return None
+    known = ", ".join(allowed) if allowed else f"no option with format {format_}"
+    return FaultError(f'the option "{name}"', known, nearest(name, allowed))
+
+
+def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:
+    """Yield a fault for each option that is given under two spellings, of which one would win in silence."""
+    first: dict[str, str] = {}
+    for name in names:
+        meant = _ALIASES.get(name.lower(), name.lower())
+        if meant in first:
+            yield FaultError(f'"{first[meant]}" and "{name}", which are the same option', "one of them")
+        first.setdefault(meant, name)
+
+
+def spark_fault(key: str) -> FaultError | None:
+    """Return why a Spark setting cannot be given, or nothing."""
+    if not key.startswith("spark."):
+        return FaultError(f'"{key}"', 'names of Spark settings, which begin with "spark."', f"spark.{key}")
+    for beginning, reason in _OWNED_SPARK:
+        if key.startswith(beginning):
+            return FaultError(f'"{key}"', reason) if reason else None
+    return None

@@ -1,0 +1,53 @@
+"""Where a declaration's directories are, and which of them may not meet."""
+
+from __future__ import annotations
+
+import os
+import re
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.spelling import FaultError, as_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from warehouse.catalog.report import Report
+
+__all__ = ["landing_faults", "local_path"]
+
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
+
+
+def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
+    """Return the absolute path that ``text`` means in a file of the directory ``base``, or report its fault."""
+    if _URI.match(text):
+        allowed = "a local path; URIs are refused until object storage is supported"
+        report.add(key, FaultError(as_written(text), allowed))
+        return None
+    if not text.strip() or "\0" in text:
+        report.add(key, FaultError(as_written(text), "a local path, relative to this file or absolute"))
+        return None
+    return Path(os.path.normpath(base / text))
+
+
+def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
+    """Yield (stream, fault) for every landing that shares files with the root or with another stream's landing.
+
+    Symbolic links are followed: two names of one place are one place.
+    """
+    real = {name: Path(os.path.realpath(path)) for name, path in landings.items()}
+    home = Path(os.path.realpath(root)) if root else None
+    for name, place in real.items():
+        if home and place.is_relative_to(home):
+            yield name, FaultError("a directory inside root", "a directory apart from root, where the tables are")
+        elif home and home.is_relative_to(place):
+            yield name, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
+    for (one, first), (other, second) in combinations(real.items(), 2):
+        if first == second:
+            yield other, FaultError(f'the landing of the stream "{one}"', "a directory of its own for each stream")
+        elif first.is_relative_to(second) or second.is_relative_to(first):
+            inner, outer = (one, other) if first.is_relative_to(second) else (other, one)
+            found = f'a directory inside the landing of the stream "{outer}", which is searched recursively'
+            yield inner, FaultError(found, "a directory of its own for each stream")

@@ -1,0 +1,49 @@
+"""Faults of single values, and the nearest valid spelling of a word."""
+
+from __future__ import annotations
+
+import json
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["FaultError", "as_written", "nearest"]
+
+_MAX_SHOWN = 200
+
+
+class FaultError(ValueError):
+    """A value that cannot stand: what was found, what is allowed, the nearest valid spelling.
+
+    It never leaves this package: whoever knows the file and the key makes a ``Problem`` of it.
+    """
+
+    def __init__(self, found: str, allowed: str, suggestion: str | None = None) -> None:
+        self.found, self.allowed, self.suggestion = found, allowed, suggestion
+        super().__init__(f"{found}; allowed: {allowed}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was most likely meant, ignoring case, or nothing.
+
+    >>> nearest("serch_key", ["search_key", "columns"])
+    'search_key'
+    """
+    by_lower = {each.lower(): each for each in known}
+    lower = word.lower()
+    found = [lower] if lower in by_lower else get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    return by_lower[found[0]] if found else None
+
+
+def as_written(value: object) -> str:
+    """Return a value as it would stand in the file, cut to a readable length.
+
+    >>> as_written("1h"), as_written([1, True])
+    ('"1h"', '[1, true]')
+    """
+    if isinstance(value, dict):
+        return "a table"
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "..."

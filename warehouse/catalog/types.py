@@ -1,0 +1,313 @@
+"""Column types: Spark SQL text to one canonical spelling, and to the schema type that Delta's log holds.
+
+Only types that keep the table protocol at reader 1 / writer 2, and that Spark, delta-rs
+and DuckDB read alike, exist here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from warehouse.catalog.spelling import FaultError, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "ALLOWED",
+    "Array",
+    "Atomic",
+    "Decimal",
+    "Field",
+    "SqlType",
+    "Struct",
+    "canonical",
+    "delta_type",
+    "is_key_type",
+    "parse_type",
+    "unusable_name",
+]
+
+ALLOWED = (
+    "boolean, tinyint, smallint, int, bigint, float, double, decimal(p,s), string, binary, date, timestamp, "
+    "array<...>, struct<name:type,...>"
+)
+"""What an error message offers."""
+
+_DELTA_NAMES = {
+    "boolean": "boolean",
+    "tinyint": "byte",
+    "smallint": "short",
+    "int": "integer",
+    "bigint": "long",
+    "float": "float",
+    "double": "double",
+    "string": "string",
+    "binary": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+}
+_ALIASES = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+    "dec": "decimal",
+    "numeric": "decimal",
+}
+_REFUSED = {
+    "timestamp_ntz": "timestamp (text without an offset is read in the stream's timezone)",
+    "variant": "string, or struct<...> with the fields that are used",
+    "interval": "bigint, e.g. seconds, added with timestampadd(SECOND, column, ts)",
+    "map": "array<struct<key:...,value:...>>",
+    "char": "string",
+    "character": "string",
+    "varchar": "string",
+    "text": "string",
+    "uuid": "string",
+    "json": "string",
+    "time": "string, or bigint microseconds",
+    "datetime": "timestamp",
+    "timestamptz": "timestamp",
+    "bool": "boolean",
+    "hugeint": "decimal(38,0)",
+    "void": "the type of the values to come",
+    "null": "the type of the values to come",
+}
+_KEY_TYPES = frozenset({"string", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "boolean"})
+_MAX_PRECISION = 38
+_TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\W\d]\w*)|(\d+)|([<>(),:])|(\S))")
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Delta refuses the first nine in names without column mapping; settings and statistics name columns by dotted paths.
+_NAME_FAULTS = set(" ,;{}()\n\t=.`\"'\r\0")
+
+
+@dataclass(frozen=True)
+class Atomic:
+    """A type without parameters, by its canonical name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Decimal:
+    """An exact number of ``precision`` digits, ``scale`` of them after the point."""
+
+    precision: int
+    scale: int
+
+
+@dataclass(frozen=True)
+class Array:
+    """Elements of one type, null allowed."""
+
+    element: SqlType
+
+
+@dataclass(frozen=True)
+class Field:
+    """A named part of a struct."""
+
+    name: str
+    type: SqlType
+
+
+@dataclass(frozen=True)
+class Struct:
+    """Named parts."""
+
+    fields: tuple[Field, ...]
+
+
+SqlType: TypeAlias = "Atomic | Decimal | Array | Struct"
+
+
+def parse_type(text: str) -> SqlType:
+    """Return the type that a Spark SQL type text means; aliases and case do not matter.
+
+    Raises
+    ------
+    FaultError
+        With what to write instead.
+
+    Examples
+    --------
+    >>> canonical(parse_type("ARRAY<STRUCT<a: Integer, b DEC(5)>>"))
+    'array<struct<a:int,b:decimal(5,0)>>'
+
+    """
+    parser = _Parser(text)
+    found = parser.type()
+    parser.end()
+    return found
+
+
+def canonical(kind: SqlType) -> str:
+    """Return the canonical lower-case text of a type; names of struct fields keep their case."""
+    match kind:
+        case Atomic(name):
+            return name
+        case Decimal(precision, scale):
+            return f"decimal({precision},{scale})"
+        case Array(element):
+            return f"array<{canonical(element)}>"
+        case Struct(fields):
+            return f"struct<{','.join(f'{_quoted(field.name)}:{canonical(field.type)}' for field in fields)}>"
+        case _:
+            assert_never(kind)
+
+
+def delta_type(kind: SqlType | str) -> object:
+    """Return a type as it stands, JSON-able, in a Delta (and Spark) schema; every part may be null.
+
+    Parameters
+    ----------
+    kind
+        A type, or its Spark SQL text.
+
+    Examples
+    --------
+    >>> delta_type("bigint"), delta_type("array<int>")
+    ('long', {'type': 'array', 'elementType': 'integer', 'containsNull': True})
+
+    """
+    parsed = parse_type(kind) if isinstance(kind, str) else kind
+    match parsed:
+        case Atomic(name):
+            return _DELTA_NAMES[name]
+        case Decimal():
+            return canonical(parsed)
+        case Array(element):
+            return {"type": "array", "elementType": delta_type(element), "containsNull": True}
+        case Struct(fields):
+            listed = [
+                {"name": field.name, "type": delta_type(field.type), "nullable": True, "metadata": {}}
+                for field in fields
+            ]
+            return {"type": "struct", "fields": listed}
+        case _:
+            assert_never(parsed)
+
+
+def is_key_type(kind: SqlType) -> bool:
+    """Whether a column of this type can be part of a search key."""
+    return isinstance(kind, Decimal) or (isinstance(kind, Atomic) and kind.name in _KEY_TYPES)
+
+
+def unusable_name(name: str) -> str | None:
+    """Return why a column or field name cannot be stored, or nothing.
+
+    >>> unusable_name("a b")
+    "the character ' '"
+    """
+    if not name:
+        return "an empty name"
+    bad = sorted(_NAME_FAULTS.intersection(name))
+    return f"the character {bad[0]!r}" if bad else None
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else f"`{name}`"
+
+
+class _Parser:
+    """Recursive descent over the tokens of one type text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = [next(part for part in match.groups() if part) for match in _TOKEN.finditer(text)]
+        self._at = 0
+
+    def type(self) -> SqlType:
+        word = self._next("a type").lower()
+        name = _ALIASES.get(word, word)
+        if name in _DELTA_NAMES:
+            return Atomic(name)
+        match name:
+            case "decimal":
+                return self._decimal()
+            case "array":
+                return Array(self._one_inside())
+            case "struct":
+                return self._struct()
+        raise self._refusal(word)
+
+    def end(self) -> None:
+        if self._at < len(self._tokens):
+            raise FaultError(f'"{self._tokens[self._at]}" after the type "{self._text}"', "one type: " + ALLOWED)
+
+    def _refusal(self, word: str) -> FaultError:
+        if word in _REFUSED:
+            return FaultError(f'the type "{word}"', f"{_REFUSED[word]} in its place")
+        known = [*_DELTA_NAMES, *_ALIASES, "decimal", "array", "struct"]
+        return FaultError(f'the type "{word}"', ALLOWED, nearest(word, known))
+
+    def _decimal(self) -> Decimal:
+        precision, scale = 10, 0
+        if self._peek() == "(":
+            self._at += 1
+            precision = self._number()
+            if self._peek() == ",":
+                self._at += 1
+                scale = self._number()
+            self._expect(")")
+        if not (1 <= precision <= _MAX_PRECISION and scale <= precision):
+            allowed = f"decimal(p,s) with p from 1 to {_MAX_PRECISION}, s from 0 to p"
+            raise FaultError(f"decimal({precision},{scale})", allowed)
+        return Decimal(precision, scale)
+
+    def _one_inside(self) -> SqlType:
+        self._expect("<")
+        inside = self.type()
+        self._expect(">")
+        return inside
+
+    def _struct(self) -> Struct:
+        self._expect("<")
+        fields = tuple(self._fields())
+        lower = [field.name.lower() for field in fields]
+        if doubled := next((name for name in lower if lower.count(name) > 1), None):
+            raise FaultError(f'the field "{doubled}" twice', "field names that are unique ignoring case")
+        return Struct(fields)
+
+    def _fields(self) -> Iterator[Field]:
+        while True:
+            name = self._next("a field name")
+            if name.startswith("`"):
+                name = name[1:-1].replace("``", "`")
+            elif not (name[0].isalpha() or name[0] == "_"):
+                raise FaultError(f'"{name}" in "{self._text}"', "struct<name:type,...>")
+            if why := unusable_name(name):
+                raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
+            if self._peek() == ":":
+                self._at += 1
+            yield Field(name, self.type())
+            if self._peek() != ",":
+                break
+            self._at += 1
+        self._expect(">")
+
+    def _peek(self) -> str | None:
+        return self._tokens[self._at] if self._at < len(self._tokens) else None
+
+    def _next(self, wanted: str) -> str:
+        token = self._peek()
+        if token is None:
+            raise FaultError(f'"{self._text}", which ends where {wanted} is due', ALLOWED)
+        self._at += 1
+        return token
+
+    def _number(self) -> int:
+        token = self._next("a number")
+        if not token.isdigit():
+            raise FaultError(f'"{token}" in "{self._text}"', "decimal(p,s) with two numbers")
+        return int(token)
+
+    def _expect(self, symbol: str) -> None:
+        token = self._next(f'"{symbol}"')
+        if token != symbol:
+            raise FaultError(f'"{token}" in "{self._text}" where "{symbol}" is due', ALLOWED)

@@ -1,0 +1,146 @@
+"""Single values of ``warehouse.toml`` as they are written, to what the program calculates with."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from functools import cache
+from typing import Annotated, TypeAlias
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+
+from pydantic import BeforeValidator
+
+from warehouse.catalog.spelling import FaultError, as_written, nearest
+from warehouse.catalog.types import parse_type
+from warehouse.time import parse_duration, parse_instant, to_micros
+
+__all__ = ["Duration", "Grid", "Instant", "Options", "SearchKey", "TimeZone", "TypeText", "name_fault", "settings"]
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_FINER = re.compile(r"\.\d{7,}")
+_DURATION = 'a duration such as "90s", "10m", "1h", "7d", "2w" or "PT1H30M"'
+_INSTANT = 'an instant such as "2013-01-01T00:00:00Z", to the microsecond'
+_PAIR = 2
+
+
+def _duration(value: object) -> int:
+    if not isinstance(value, str):
+        raise FaultError(as_written(value), _DURATION)
+    try:
+        return parse_duration(value)
+    except ValueError:
+        raise FaultError(as_written(value), _DURATION, _shorter(value)) from None
+
+
+def _shorter(value: str) -> str | None:
+    guess = re.sub(r"\s+", "", value.lower())
+    guess = re.sub(r"(?<=\d)(sec|min|hour|day|week)[a-z]*", lambda match: match.group(1)[0], guess)
+    try:
+        parse_duration(guess)
+    except ValueError:
+        return None
+    return guess
+
+
+def _instant(value: object) -> int:
+    if isinstance(value, datetime):
+        return to_micros(value)
+    if not isinstance(value, str) or _FINER.search(value):
+        raise FaultError(as_written(value), _INSTANT)
+    try:
+        return parse_instant(value)
+    except ValueError:
+        raise FaultError(as_written(value), _INSTANT) from None
+
+
+@cache
+def _zones() -> frozenset[str]:
+    return frozenset(available_timezones())
+
+
+def _zone(value: object) -> str:
+    allowed = 'a time zone of the IANA database, such as "UTC" or "Europe/Berlin"'
+    if not isinstance(value, str):
+        raise FaultError(as_written(value), allowed)
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise FaultError(as_written(value), allowed, nearest(value, _zones())) from None
+    return value
+
+
+def _type_text(value: object) -> str:
+    if not isinstance(value, str):
+        raise FaultError(as_written(value), 'a Spark SQL type in quotes, such as "string"')
+    parse_type(value)
+    return value
+
+
+def _search_key(value: object) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise FaultError(as_written(value), "a column, or a list of columns")
+    return tuple(names)
+
+
+def _grid(value: object) -> tuple[int, int]:
+    whole = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
+    if not isinstance(value, list) or not whole:
+        raise FaultError(as_written(value), "[G, E], two whole numbers")
+    return value[0], value[1]
+
+
+def _text_of(value: object, what: str) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise FaultError(as_written(value), f"{what}: a string, a number, true or false")
+
+
+def _options(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise FaultError(as_written(value), 'a table such as { delimiter = ";" }')
+    return tuple((name, _text_of(each, f"a value of {name}")) for name, each in value.items())
+
+
+def settings(value: object) -> tuple[tuple[str, str], ...]:
+    """Return the dotted names and the values of ``[spark]``.
+
+    Raises
+    ------
+    FaultError
+        When it is no table, or a value is neither text, number nor boolean.
+
+    """
+    # An unquoted spark.master = ... is a table of tables in TOML; it means the dotted name all the same.
+    if not isinstance(value, dict):
+        raise FaultError(as_written(value), 'a table of Spark settings such as "spark.master" = "local[2]"')
+    flat: dict[str, str] = {}
+    for name, each in value.items():
+        inner = settings(each) if isinstance(each, dict) else ()
+        flat.update({f"{name}.{rest}": text for rest, text in inner})
+        if not isinstance(each, dict):
+            flat[name] = _text_of(each, f"a value of {name}")
+    return tuple(flat.items())
+
+
+Duration: TypeAlias = Annotated[int, BeforeValidator(_duration)]
+"""Microseconds."""
+Instant: TypeAlias = Annotated[int, BeforeValidator(_instant)]
+"""Microseconds since 1970, UTC."""
+TimeZone: TypeAlias = Annotated[str, BeforeValidator(_zone)]
+TypeText: TypeAlias = Annotated[str, BeforeValidator(_type_text)]
+"""A Spark SQL type, known to parse."""
+SearchKey: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_search_key)]
+Grid: TypeAlias = Annotated[tuple[int, int], BeforeValidator(_grid)]
+Options: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_options)]
+
+
+def name_fault(name: str) -> FaultError | None:
+    """Return why a table cannot have this name, or nothing."""
+    if _NAME.fullmatch(name):
+        return None
+    guess = re.sub(r"[^a-z0-9_]+", "_", name.lower()).lstrip("_0123456789")[:63]
+    allowed = "a letter a-z, then at most 62 letters a-z, digits and underscores"
+    return FaultError(f'the name "{name}"', allowed, guess or None)

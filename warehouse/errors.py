@@ -1,0 +1,213 @@
+"""Every error the warehouse raises on purpose; each is raised for one situation and its text ends with what to do.
+
+``exit_code`` is the process exit code of the command line, ``code`` the stable name that ``-o json`` prints, and
+``Transient`` marks what is worth retrying.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = [
+    "ChangedDeclarationError",
+    "ConfigurationError",
+    "EmptyFirstRunError",
+    "EpochVacuumedError",
+    "FileProblem",
+    "ForeignChangeError",
+    "LandingError",
+    "LockHeldError",
+    "MissingPartError",
+    "NoEpochError",
+    "PlatformError",
+    "Problem",
+    "QueryError",
+    "RecordDamagedError",
+    "Transient",
+    "UnknownNameError",
+    "UnreadableFilesError",
+    "UpdateTimeError",
+    "UsageError",
+    "WarehouseError",
+]
+
+
+class WarehouseError(Exception):
+    """The base of every error of this library."""
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+
+class Transient(WarehouseError):  # noqa: N818 - the word of the contract
+    """A situation that passes: the same call may succeed later."""
+
+    code = "transient"
+    exit_code = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault of a configuration: where it is, what was found, what is allowed, and the nearest valid spelling."""
+
+    file: str
+    key: str
+    found: str
+    allowed: str
+    nearest: str | None = None
+
+    def __str__(self) -> str:
+        """One line a person can act on."""
+        hint = f' (did you mean "{self.nearest}"?)' if self.nearest else ""
+        return f"{self.file}: {self.key}: found {self.found}; allowed: {self.allowed}{hint}"
+
+
+class ConfigurationError(WarehouseError):
+    """The configuration has faults; all of them are in ``problems``."""
+
+    code = "configuration"
+    exit_code = 2
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        self.problems = tuple(problems)
+        lines = "\n".join(f"  {problem}" for problem in self.problems)
+        count = len(self.problems)
+        super().__init__(f"{count} configuration {'error' if count == 1 else 'errors'}; correct and run again:\n{lines}")
+
+
+class ChangedDeclarationError(ConfigurationError):
+    """A declaration differs from the one that the tables on disk were built with."""
+
+    code = "changed_declaration"
+
+
+class UsageError(WarehouseError):
+    """An argument cannot be used as given."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class UnknownNameError(UsageError):
+    """A table or column that does not exist was named."""
+
+    code = "unknown_name"
+
+    def __init__(self, kind: str, name: str, known: Sequence[str], nearest: str | None = None) -> None:
+        self.kind, self.name, self.known = kind, name, tuple(known)
+        hint = f' Did you mean "{nearest}"?' if nearest else ""
+        super().__init__(f'no {kind} named "{name}".{hint} Known: {", ".join(known) or "none"}')
+
+
+class QueryError(UsageError):
+    """The SQL or condition of a reading command cannot be run."""
+
+    code = "query"
+
+
+class UpdateTimeError(UsageError):
+    """The update time is before the anchor or too far ahead."""
+
+    code = "update_time"
+
+
+class NoEpochError(WarehouseError):
+    """Nothing has been committed yet, or not within what was asked."""
+
+    code = "no_epoch"
+
+
+class RecordDamagedError(WarehouseError):
+    """A plan or epoch record fails its checksum or cannot be parsed."""
+
+    code = "record_damaged"
+
+    def __init__(self, path: str, reason: str, remedy: str) -> None:
+        self.path, self.reason = path, reason
+        super().__init__(f"{path}: {reason}; {remedy}")
+
+
+class ForeignChangeError(WarehouseError):
+    """A table was committed to by something that is not this warehouse."""
+
+    code = "foreign_change"
+
+    def __init__(self, table: str, version: int, detail: str) -> None:
+        self.table, self.version = table, version
+        super().__init__(
+            f'table "{table}" was changed from outside: commit {version} {detail}; nothing was written. '
+            f"Undo that commit (remove its file from the table's _delta_log) or restore the table, then update again"
+        )
+
+
+@dataclass(frozen=True)
+class FileProblem:
+    """A landing file that cannot be loaded and why."""
+
+    path: str
+    reason: str
+    message: str
+
+
+class UnreadableFilesError(WarehouseError):
+    """Landing files of one stream cannot be read; the update leaves them out."""
+
+    code = "unreadable_files"
+
+    def __init__(self, stream: str, files: Sequence[FileProblem]) -> None:
+        self.stream, self.files = stream, tuple(files)
+        names = ", ".join(f"{problem.path} ({problem.message})" for problem in self.files[:5])
+        super().__init__(f'stream "{stream}": {len(self.files)} unreadable file(s): {names}; replace or remove them')
+
+
+class LandingError(WarehouseError):
+    """A landing directory cannot be listed."""
+
+    code = "landing"
+
+
+class EmptyFirstRunError(WarehouseError):
+    """A first update would load nothing although rows wait: it would declare all of them dead."""
+
+    code = "empty_first_run"
+
+    def __init__(self, streams: Mapping[str, str], at: str, *, replay: bool) -> None:
+        self.streams = dict(streams)
+        listed = "; ".join(f'"{name}": {detail}' for name, detail in streams.items())
+        ways = "replay their history with --from first --each, or " if replay else ""
+        super().__init__(
+            f"no waiting row would be live at {at} ({listed}); nothing was loaded. "
+            f"Choose an earlier --at, {ways}accept the loss with --allow-dead"
+        )
+
+
+class LockHeldError(Transient):
+    """Another update holds the writer lock."""
+
+    code = "lock_held"
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"the warehouse is being updated by {holder}; run again when it has ended")
+
+
+class EpochVacuumedError(Transient):
+    """The files of an epoch vanished under a reader."""
+
+    code = "epoch_vacuumed"
+
+
+class MissingPartError(WarehouseError):
+    """A table's file, log or record that an epoch names is not there."""
+
+    code = "missing_part"
+
+
+class PlatformError(WarehouseError):
+    """Java, Spark or the Delta jars are missing or of the wrong version."""
+
+    code = "platform"

@@ -1,0 +1,223 @@
+"""A stream's batch: everything that one update takes in, read once, classified, counted.
+
+The counts by (fate, sub-index, expiry block) are one small aggregate; they decide which partitions an update seals, how
+the write is cut into tasks, and what the epoch reports.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.errors import PySparkException
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
+from warehouse.ingest.landing import file_problem, unchanged
+from warehouse.ingest.reading import SOURCE_COLUMNS, quoted, read_files, relative_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+    from warehouse.layout import Layout
+
+__all__ = ["Batch", "first_look", "prepare"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The classified rows of one update of one stream, kept in memory or on local disk until :meth:`release`."""
+
+    rows: DataFrame
+    counts: BatchCounts
+    persisted: bool
+
+    def live(self) -> DataFrame:
+        """Return the rows that go into the table."""
+        return self.rows.where("_fate = 'live'")
+
+    def deferred(self) -> DataFrame:
+        """Return the rows that wait for their slot."""
+        return self.rows.where("_fate = 'deferred'")
+
+    def rejected(self) -> DataFrame:
+        """Return the invalid rows."""
+        return self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES))
+
+    def release(self) -> None:
+        """Let the kept rows go."""
+        if self.persisted:
+            self.rows.unpersist()
+
+
+def prepare(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+    taken: DataFrame | None,
+) -> Batch:
+    """Return the batch of an update; ``taken`` are rows of the deferred table whose slot has come.
+
+    Raises
+    ------
+    UnreadableFilesError
+        With every file that changed, vanished or cannot be read.
+
+    """
+    files = [file for _, members in groups for file in members]
+    _refuse(stream, unchanged(stream.landing, files))
+    try:
+        rows = _classified(session, stream, layout, move, groups, taken)
+        # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
+        persisted = stream.format != "parquet" and bool(files)
+        if persisted:
+            rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+        counts = _count(rows)
+    except PySparkException as error:
+        _refuse(stream, list(_culprits(session, stream, groups)) or unchanged(stream.landing, files))
+        raise error from None
+    _refuse(stream, unchanged(stream.landing, files))
+    strange = rows.where("_fate = 'unknown_columns'") if stream.format == "json" and counts.rejected else None
+    if strange is not None:
+        found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
+        _refuse(
+            stream,
+            [FileProblem(relative_path(row["_file"], stream.landing), "unknown_columns", row["message"]) for row in found],
+        )
+    return Batch(rows, counts, persisted)
+
+
+def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
+    if problems:
+        raise UnreadableFilesError(stream.name, problems)
+
+
+def _classified(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+    taken: DataFrame | None,
+) -> DataFrame:
+    rows = read_files(session, stream, groups).withColumns(
+        {
+            "_taken": F.lit(False),
+            "_taken_file": F.lit(None).cast("string"),
+            "_taken_record": F.lit(None).cast("bigint"),
+        },
+    )
+    if taken is not None:
+        waiting = taken.select(
+            *[F.col(quoted(column.name)) for column in stream.columns],
+            *[F.lit(None).cast(kind).alias(name) for name, kind in SOURCE_COLUMNS.items()],
+            F.lit(True).alias("_taken"),
+            F.col("_file").alias("_taken_file"),
+            F.col("_record").alias("_taken_record"),
+        )
+        rows = rows.unionByName(waiting)
+    return classify(rows, stream, layout, move)
+
+
+def _count(rows: DataFrame) -> BatchCounts:
+    summary = (
+        rows.groupBy(
+            "_fate", "_taken", "sub_index", "exp_block", F.when(F.col("_fate") == "deferred", F.col("_arrival_slot"))
+        )
+        .agg(
+            F.count("*").alias("rows"),
+            F.count(F.when(F.col("_late"), 1)).alias("late"),
+            F.count(F.when(F.col("_over"), 1)).alias("over"),
+        )
+        .collect()
+    )
+    cells: dict[tuple[int, int], int] = {}
+    slots: dict[int, int] = {}
+    fates = {"live": 0, "deferred": 0, "dead": 0, "rejected": 0}
+    late = over = taken = 0
+    for fate, was_taken, cell, block, slot, count, late_rows, over_rows in summary:
+        fates[fate if fate in ACCEPTED_FATES else "rejected"] += count
+        taken += count if was_taken else 0
+        if fate == "live":
+            cells[cell, block] = cells.get((cell, block), 0) + count
+            late += late_rows
+            over += over_rows
+        elif fate == "deferred":
+            slots[slot] = slots.get(slot, 0) + count
+    return BatchCounts(
+        rows=sum(fates.values()) - taken,
+        taken=taken,
+        late=late,
+        over_lifetime=over,
+        cells=cells,
+        slots=slots,
+        **fates,
+    )
+
+
+def _culprits(
+    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> Iterator[FileProblem]:
+    """Find the files that make a read fail: by their bytes, else by reading halves of the list until one is left."""
+    suspects = []
+    for header, files in groups:
+        for file in files:
+            problem = file_problem(stream.landing / file.path, file, stream.format) if file.size else None
+            if problem:
+                yield problem
+            elif file.size:
+                suspects.append((header, file))
+    yield from _bisect(session, stream, suspects)
+
+
+def _bisect(
+    session: SparkSession, stream: Stream, suspects: list[tuple[tuple[str, ...], LandingFile]]
+) -> Iterator[FileProblem]:
+    message = _failure(session, stream, suspects) if suspects else None
+    if message is None:
+        return
+    if len(suspects) == 1:
+        yield FileProblem(suspects[0][1].path, "unreadable", message)
+        return
+    middle = len(suspects) // 2
+    yield from _bisect(session, stream, suspects[:middle])
+    yield from _bisect(session, stream, suspects[middle:])
+
+
+def _failure(
+    session: SparkSession, stream: Stream, suspects: list[tuple[tuple[str, ...], LandingFile]]
+) -> str | None:
+    try:
+        read_files(session, stream, [(header, [file]) for header, file in suspects]).write.format("noop").mode(
+            "overwrite"
+        ).save()
+    except PySparkException as error:
+        return str(error).strip().splitlines()[0]
+    return None
+
+
+def first_look(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+) -> tuple[int, int | None, BatchCounts]:
+    """Return (valid rows waiting, earliest ``ts`` in microseconds, counts at the move) before anything is loaded."""
+    batch = prepare(session, stream, layout, move, groups, None)
+    try:
+        valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
+        earliest = valid.agg(F.min(F.unix_micros("_ts"))).first()
+        counts = batch.counts
+        return counts.live + counts.deferred + counts.dead, earliest[0] if earliest else None, counts
+    finally:
+        batch.release()

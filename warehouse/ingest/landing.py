@@ -1,0 +1,205 @@
+"""The landing directory: which files are there, and what their names and headers say.
+
+A file's identity is its relative path, size and modification time while it is there. Names that begin with ``.`` or
+``_`` or end in ``.tmp`` are being written by somebody and are left alone; ``k=v`` directories are just directories;
+links that lead out of the landing directory are not followed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import zlib
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import FileProblem, LandingError
+from warehouse.ingest.files import LandingFile, LeftOut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Arrived", "Known", "arrived", "csv_header", "file_problem", "headers", "list_landing", "unchanged"]
+
+_CHUNK = 1 << 20
+_MAX_HEADER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier epochs know of a landing directory: loaded and left-out files by path, and paths to load again."""
+
+    loaded: Mapping[str, LandingFile]
+    left_out: Mapping[str, LeftOut]
+    reload: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """The files of a landing directory by what is to be done with them.
+
+    ``new`` are to be loaded; ``changed`` were loaded with another size or time and wait for ``reload``; ``unreadable``
+    failed earlier and are as they were; ``gone`` were known and are no longer there; ``settling`` files are younger than
+    ``landing_settle``.
+    """
+
+    new: tuple[LandingFile, ...]
+    changed: tuple[LandingFile, ...]
+    unreadable: tuple[LeftOut, ...]
+    gone: tuple[str, ...]
+    settling: int
+
+
+def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
+    """Yield the files of a landing directory, sorted within each directory.
+
+    ``pattern`` is a glob on the file's name, or on its relative path when it has a slash.
+
+    Raises
+    ------
+    LandingError
+        When the directory is not there or cannot be listed.
+
+    """
+    if not landing.is_dir():
+        raise LandingError(f"the landing directory {landing} does not exist; create it or correct `landing`")
+    yield from _walk(landing, "", pattern, os.path.realpath(landing))
+
+
+def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[LandingFile]:
+    try:
+        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
+    for entry in entries:
+        name = entry.name
+        if name.startswith((".", "_")) or name.endswith(".tmp"):
+            continue
+        relative = prefix + name
+        try:
+            if entry.is_symlink() and not _leads_inside(entry.path, inside):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from _walk(directory / name, relative + "/", pattern, inside)
+            elif entry.is_file() and fnmatchcase(relative if "/" in pattern else name, pattern):
+                facts = entry.stat()
+                yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)
+        except FileNotFoundError:
+            continue
+
+
+def _leads_inside(path: str, inside: str) -> bool:
+    return os.path.realpath(path).startswith(inside + os.sep)
+
+
+def arrived(files: Sequence[LandingFile], known: Known, *, settle: int, clock: int) -> Arrived:
+    """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds."""
+    new, changed, unreadable = [], [], []
+    settling = 0
+    for file in files:
+        before = known.loaded.get(file.path)
+        failed = known.left_out.get(file.path)
+        if file.path in known.reload:
+            new.append(file)
+        elif before is not None:
+            if before != file:
+                changed.append(file)
+        elif failed is not None and failed.file == file:
+            unreadable.append(failed)
+        elif clock - file.mtime_ns // 1000 < settle:
+            settling += 1
+        else:
+            new.append(file)
+    present = {file.path for file in files}
+    gone = tuple(sorted((known.loaded.keys() | known.left_out.keys()) - present))
+    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling)
+
+
+def headers(
+    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str]
+) -> tuple[dict[tuple[str, ...], list[LandingFile]], list[LeftOut]]:
+    """Return CSV files grouped by header, and those whose header cannot be read.
+
+    Zero-byte files are grouped under the empty header: they have no records.
+    """
+    groups: dict[tuple[str, ...], list[LandingFile]] = {}
+    problems: list[LeftOut] = []
+    for file in files:
+        try:
+            header = csv_header(landing / file.path, options) if file.size else ()
+        except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError) as error:
+            problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
+            continue
+        groups.setdefault(header, []).append(file)
+    return groups, problems
+
+
+def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names in a CSV file's first record; ``options`` are those of Spark's reader."""
+    chosen = {key.lower(): value for key, value in options.items()}
+    opener: Any = gzip.open if path.name.endswith(".gz") else open
+    with opener(path, "rt", encoding=_encoding(chosen), newline="") as stream:
+        text = stream.read(_MAX_HEADER)
+    first = next((line for line in text.splitlines() if line.strip() and not _comment(line, chosen)), "")
+    quote = chosen.get("quote", '"') or None
+    reader = csv.reader(
+        [first],
+        delimiter=_delimiter(chosen),
+        quotechar=quote,
+        quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+    )
+    names = next(reader, [])
+    return tuple(name.strip().removeprefix("\ufeff") for name in names)
+
+
+def _encoding(options: Mapping[str, str]) -> str:
+    return options.get("encoding", options.get("charset", "utf-8-sig"))
+
+
+def _delimiter(options: Mapping[str, str]) -> str:
+    return options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
+
+
+def _comment(line: str, options: Mapping[str, str]) -> bool:
+    return bool(options.get("comment")) and line.startswith(options["comment"])
+
+
+def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
+    """Return a problem for every file that is gone or has another size or time than when it was planned."""
+    problems = []
+    for file in files:
+        try:
+            facts = (landing / file.path).stat()
+        except OSError as error:
+            problems.append(FileProblem(file.path, "vanished", f"it cannot be opened any more: {error.strerror}"))
+            continue
+        if (facts.st_size, facts.st_mtime_ns) != (file.size, file.mtime_ns):
+            problems.append(FileProblem(file.path, "changed", "it changed while it was being loaded"))
+    return problems
+
+
+def file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
+    """Return what is wrong with the bytes of a file: a truncated or damaged gzip stream or Parquet file, or nothing."""
+    try:
+        if form == "parquet":
+            import pyarrow.parquet  # noqa: PLC0415 - only when an input has failed
+
+            with pyarrow.parquet.ParquetFile(path) as parquet:
+                for _ in parquet.iter_batches():
+                    pass
+        elif path.name.endswith(".gz"):
+            with gzip.open(path) as stream:
+                while stream.read(_CHUNK):
+                    pass
+        else:
+            with path.open("rb") as stream:
+                while stream.read(_CHUNK):
+                    pass
+    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise is the finding
+        return FileProblem(file.path, "unreadable", f"{type(error).__name__}: {error}")
+    return None

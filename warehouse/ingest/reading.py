@@ -1,0 +1,293 @@
+"""Landing files as a Spark data frame of typed rows, each knowing where it came from.
+
+The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's
+position in its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text,
+and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a value of the wrong type. A bad value never
+fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value would fail it all).
+"""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.ingest.columns import header_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["SOURCE_COLUMNS", "read_files"]
+
+SOURCE_COLUMNS = {
+    "_file": "string",
+    "_start": "bigint",
+    "_position": "bigint",
+    "_raw": "string",
+    "_fault": "string",
+    "_fault_message": "string",
+}
+_RAW_LIMIT = 64 * 1024
+_SHAPE = "_shape"
+
+
+def read_files(
+    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> DataFrame:
+    """Return the rows of landing files; ``groups`` are (CSV header, files), the header empty for other formats.
+
+    ``session`` must have the stream's time zone: text without an offset is read in it.
+
+    Raises
+    ------
+    UnreadableFilesError
+        When a Parquet footer cannot be read or a column cannot become the declared type.
+
+    """
+    readable = [(header, [file for file in files if file.size]) for header, files in groups]
+    parts: list[DataFrame] = []
+    for header, files in readable:
+        if not files:
+            continue
+        if stream.format == "csv":
+            parts.append(_csv(session, stream, header, files))
+        elif stream.format == "json":
+            parts.append(_json(session, stream, files))
+        else:
+            parts.extend(_parquet(session, stream, files))
+    if not parts:
+        return empty(session, stream)
+    return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def empty(session: SparkSession, stream: Stream) -> DataFrame:
+    """Return a data frame of no rows with the declared and the source columns."""
+    columns = [f"`{column.name}` {column.type}" for column in stream.columns]
+    columns += [f"{name} {kind}" for name, kind in SOURCE_COLUMNS.items()]
+    return session.createDataFrame([], ", ".join(columns))
+
+
+def quoted(name: str) -> str:
+    """Return a column name as a Spark SQL identifier."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _paths(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
+    return [str(stream.landing / file.path) for file in files]
+
+
+def _source() -> list[SparkColumn]:
+    return [
+        F.col("_metadata.file_path").alias("_file"),
+        F.col("_metadata.file_block_start").alias("_start"),
+        F.monotonically_increasing_id().alias("_position"),
+    ]
+
+
+def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> DataFrame:
+    declared = {column.name.lower(): column for column in stream.columns}
+    physical = [f"_c{index}" for index in range(len(header))]
+    reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, _SHAPE])).options(
+        **{
+            "emptyValue": "",
+            # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
+            "nullValue": "\u0000",
+            **dict(stream.options),
+            "header": "true",
+            "enforceSchema": "true",
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": _SHAPE,
+            "recursiveFileLookup": "true",
+            "__globPaths__": "false",
+        },
+    )
+    rows = reader.csv(_paths(stream, files)).select("*", *_source())
+    position = {name.lower(): index for index, name in enumerate(header)}
+    stamps = {key.lower(): value for key, value in stream.options}
+    values, faults = [], []
+    for key, column in declared.items():
+        if key not in position:
+            values.append(F.lit(None).cast(column.type).alias(column.name))
+            continue
+        text = F.col(physical[position[key]])
+        value, failed = _from_text(text, column.type, stamps)
+        values.append(value.alias(column.name))
+        if failed is not None:
+            faults.append((column, text, failed))
+    delimiter = stamps.get("delimiter", stamps.get("sep", ","))
+    rebuilt = F.to_csv(F.struct(*physical), {"sep": delimiter}) if physical else F.lit(None).cast("string")
+    misshapen = F.col(_SHAPE).isNotNull()
+    fault = F.when(misshapen, F.lit("malformed"))
+    message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
+    for column, text, failed in faults:
+        fault = fault.when(failed, F.lit("mistyped"))
+        message = message.when(
+            failed,
+            F.concat(F.lit(f'column "{column.name}": "'), F.substring(text, 1, 100), F.lit(f'" is no {column.type}')),
+        )
+    raw = F.when(misshapen, F.col(_SHAPE)).when(fault.isNotNull(), rebuilt) if faults else F.col(_SHAPE)
+    return rows.select(
+        *values,
+        "_file",
+        "_start",
+        "_position",
+        # A row can still be rejected by its times, so its text is kept whenever it is asked for, cheaply lazy.
+        F.substring(F.coalesce(raw, rebuilt), 1, _RAW_LIMIT).alias("_raw"),
+        fault.alias("_fault"),
+        message.alias("_fault_message"),
+    )
+
+
+def _from_text(text: SparkColumn, kind: str, options: dict[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
+    if kind == "string":
+        return text, None
+    given = F.when(F.trim(text) != "", text)
+    if kind == "timestamp" and "timestampformat" in options:
+        value = F.try_to_timestamp(given, F.lit(options["timestampformat"]))
+    elif kind == "date" and "dateformat" in options:
+        value = F.try_to_timestamp(given, F.lit(options["dateformat"])).cast("date")
+    elif kind == "binary":
+        return given.cast("binary"), None
+    else:
+        value = given.try_cast(kind)
+    return value, given.isNotNull() & value.isNull()
+
+
+def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
+    declared = [column.name for column in stream.columns]
+    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns)
+    options = {
+        "timeZone": stream.timezone,
+        **dict(stream.options),
+        "mode": "PERMISSIVE",
+        "columnNameOfCorruptRecord": _SHAPE,
+    }
+    lines = (
+        session.read.option("recursiveFileLookup", "true")
+        .option("__globPaths__", "false")
+        .text(_paths(stream, files))
+        .select("value", *_source())
+        .where(F.trim("value") != "")
+    )
+    rows = lines.select(
+        "*",
+        F.from_json("value", f"{schema}, {_SHAPE} string", options).alias("_parsed"),
+        F.json_object_keys("value").alias("_keys"),
+    )
+    known = F.array(*[F.lit(name.lower()) for name in declared])
+    unknown = F.array_except(F.transform("_keys", F.lower), known)
+    shape = F.col("_parsed").getField(_SHAPE)
+    no_object = F.col("_keys").isNull()
+    mistyped = reduce(
+        lambda names, column: F.when(
+            F.get_json_object("value", f"$['{column}']").isNotNull() & F.col("_parsed").getField(column).isNull(),
+            F.concat(names, F.lit(f' "{column}"')),
+        ).otherwise(names),
+        declared,
+        F.lit(""),
+    )
+    fault = F.when(no_object, F.lit("malformed")).when(shape.isNotNull(), F.lit("mistyped"))
+    message = F.when(no_object, F.lit("the line is not one whole JSON object")).when(
+        shape.isNotNull(),
+        F.concat(F.lit("values of another type than declared in:"), mistyped),
+    )
+    if stream.unknown_columns == "reject":
+        strange = F.size(unknown) > 0
+        fault = fault.when(strange, F.lit("unknown_columns"))
+        message = message.when(strange, F.concat(F.lit("undeclared columns: "), F.array_join(unknown, ", ")))
+    return rows.select(
+        *[F.col("_parsed").getField(name).alias(name) for name in declared],
+        "_file",
+        "_start",
+        "_position",
+        F.substring("value", 1, _RAW_LIMIT).alias("_raw"),
+        fault.alias("_fault"),
+        message.alias("_fault_message"),
+    )
+
+
+def _parquet(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
+    return [
+        _parquet_group(session, stream, list(names), group)
+        for names, group in _by_footer(stream, files).values()
+    ]
+
+
+def _by_footer(
+    stream: Stream, files: Sequence[LandingFile]
+) -> dict[str, tuple[tuple[str, ...], list[LandingFile]]]:
+    import pyarrow.parquet  # noqa: PLC0415 - only Parquet landings need it
+
+    groups: dict[str, tuple[tuple[str, ...], list[LandingFile]]] = {}
+    problems = []
+    for file in files:
+        try:
+            schema = pyarrow.parquet.read_schema(stream.landing / file.path)
+        except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
+            problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
+            continue
+        problem = header_problem(stream, tuple(schema.names))
+        if problem:
+            problems.append(FileProblem(file.path, *problem))
+            continue
+        key = json.dumps([(field.name, str(field.type)) for field in schema])
+        groups.setdefault(key, (tuple(schema.names), []))[1].append(file)
+    if problems:
+        raise UnreadableFilesError(stream.name, problems)
+    return groups
+
+
+def _parquet_group(
+    session: SparkSession, stream: Stream, names: list[str], files: Sequence[LandingFile]
+) -> DataFrame:
+    rows = (
+        session.read.options(**{"recursiveFileLookup": "true", "__globPaths__": "false"})
+        .parquet(*_paths(stream, files))
+        .select("*", "_metadata.file_path", "_metadata.row_index")
+    )
+    kinds = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in rows.schema.fields}
+    values, faults = [], []
+    for column in stream.columns:
+        found = kinds.get(column.name.lower())
+        if found is None:
+            values.append(F.lit(None).cast(column.type).alias(column.name))
+            continue
+        name, kind = found
+        source = F.col(quoted(name))
+        if kind == column.type:
+            values.append(source.alias(column.name))
+            continue
+        # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
+        value = source.try_cast(column.type)
+        values.append(value.alias(column.name))
+        faults.append((column, source.isNotNull() & value.isNull()))
+    fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
+    for column, failed in reversed(faults):
+        fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
+        message = F.when(failed, F.lit(f'column "{column.name}": the value is no {column.type}')).otherwise(message)
+    return rows.select(
+        *values,
+        F.col("file_path").alias("_file"),
+        F.lit(0).cast("bigint").alias("_start"),
+        F.col("row_index").alias("_position"),
+        F.substring(F.to_json(F.struct(*[F.col(quoted(name)) for name in names])), 1, _RAW_LIMIT).alias("_raw"),
+        fault.alias("_fault"),
+        message.alias("_fault_message"),
+    )
+
+
+def relative_path(uri: str, landing: Path) -> str:
+    """Return a file's path relative to its landing directory from the URI that Spark gives."""
+    from urllib.parse import unquote, urlsplit  # noqa: PLC0415 - only rejected and deferred rows need it
+
+    return Path(unquote(urlsplit(uri).path)).relative_to(landing).as_posix()

@@ -1,0 +1,44 @@
+"""Grid and assignments, techniques, plans of what an update touches, sealing, cost: all pure functions of slots.
+
+The cost model, the size oracle and the theorem are in `warehouse.layout.cost`, `.oracle` and `.theorem`.
+"""
+
+from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, row, sub_index
+from warehouse.layout.expiry import expired_below, how_long_dead
+from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
+from warehouse.layout.planned import accessed, deleted_columns, inserted_rows, planned_cells
+from warehouse.layout.problems import LayoutError, LayoutProblem
+from warehouse.layout.resolution import resolve
+from warehouse.layout.sealing import Seal, closing_cells, sealable, seals
+from warehouse.layout.sql import exp_block_sql, slot_sql, sub_index_sql
+from warehouse.layout.validity import warnings
+
+__all__ = [
+    "OVERFLOW_BLOCK",
+    "Expiration",
+    "Insertion",
+    "Label",
+    "Layout",
+    "LayoutError",
+    "LayoutProblem",
+    "Seal",
+    "Technique",
+    "accessed",
+    "closing_cells",
+    "column",
+    "deleted_columns",
+    "exp_block",
+    "exp_block_sql",
+    "expired_below",
+    "how_long_dead",
+    "inserted_rows",
+    "planned_cells",
+    "resolve",
+    "row",
+    "sealable",
+    "seals",
+    "slot_sql",
+    "sub_index",
+    "sub_index_sql",
+    "warnings",
+]

@@ -1,0 +1,108 @@
+"""Where a row lies: sub-index and expiry block as functions of its load slot a and its expiration slot b.
+
+All arithmetic is on integers of any sign with floor division and floor modulus.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, assert_never
+
+from warehouse.layout.permutation import permuted
+
+if TYPE_CHECKING:
+    from warehouse.layout.layout import Layout
+
+__all__ = ["OVERFLOW_BLOCK", "column", "exp_block", "expiration_column", "is_overflow", "row", "stagger", "sub_index"]
+
+OVERFLOW_BLOCK = 2**40
+"""Expiry block of appended rows that outlive p slots; rows that never expire lie in blocks above it."""
+
+
+def stagger(layout: Layout, e: int) -> int:
+    """By how many slots the rows of column e start earlier than those of column 0: floor(e * F / E)."""
+    return e * layout.rows_span // layout.columns
+
+
+def row(layout: Layout, a: int, e: int = 0) -> int:
+    """The grid row of load slot a, doubly-partitioned-index sheet, section 3.3 and 7.
+
+    Parameters
+    ----------
+    layout
+        The layout of the table.
+    a
+        Load slot.
+    e
+        The column, from 0; only `staggered` rows differ from column to column.
+    """
+    match layout.insertion:
+        case "round-robin":
+            return (a - 1) % layout.rows
+        case "chronological":
+            return (a - 1) % layout.periods * layout.rows // layout.periods
+        case "permuted":
+            return permuted(layout.seed, "ins", a, layout.rows)
+        case "staggered":
+            span = layout.rows_span
+            return (a - 1 + stagger(layout, e)) % (layout.rows * span) // span
+        case _:
+            assert_never(layout.insertion)
+
+
+def expiration_column(layout: Layout, b: int) -> int:
+    """The grid column of expiration slot b within the window, doubly-partitioned-index sheet, section 3.3 and 7."""
+    match layout.expiration:
+        case "round-robin":
+            return (b - 1) % layout.columns
+        case "chronological":
+            return (b - 1) % layout.periods * layout.columns // layout.periods
+        case "permuted":
+            return permuted(layout.seed, "exp", b, layout.columns)
+        case "blocks":
+            return (b - 1) // layout.expiry_block % layout.columns
+        case _:
+            assert_never(layout.expiration)
+
+
+def is_overflow(layout: Layout, a: int, b: int, *, never: bool = False) -> bool:
+    """Whether a row outlives the window and is kept apart; a rewritten sub-index needs no such place."""
+    return layout.technique == "norebuild" and (never or b > a + layout.periods)
+
+
+def column(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
+    """The grid column of a row: by its expiration slot, or 0 when it overflows.
+
+    Parameters
+    ----------
+    layout
+        The layout of the table.
+    a, b
+        Load slot and expiration slot.
+    never
+        Whether the row never expires; b is then the slot of the largest time.
+    """
+    return 0 if is_overflow(layout, a, b, never=never) else expiration_column(layout, b)
+
+
+def sub_index(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
+    """The number of a row's sub-index, `base + g*E + e + 1`, doubly-partitioned-index sheet, section 3.3.
+
+    Examples
+    --------
+    >>> from warehouse.layout import resolve
+    >>> sub_index(resolve(periods=36, label="WK", technique="rebuild", grid=(5, 5)), 37, 73)
+    8
+    """
+    e = column(layout, a, b, never=never)
+    return layout.base + row(layout, a, e) * layout.columns + e + 1
+
+
+def exp_block(layout: Layout, a: int, b: int, *, never: bool = False) -> int:
+    """The expiry block of a row: `floor((b-1)/w)`, a block apart beyond the window, always 0 with `rebuild`."""
+    if layout.technique == "rebuild":
+        return 0
+    if never:
+        return OVERFLOW_BLOCK + 1 + (a - 1) // (layout.rows * layout.rows_span)
+    if is_overflow(layout, a, b):
+        return OVERFLOW_BLOCK
+    return (b - 1) // layout.expiry_block

@@ -1,0 +1,46 @@
+"""What can be wrong with a layout, as data: every problem is listed, none hides another."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warehouse.errors import WarehouseError
+
+__all__ = ["LayoutError", "LayoutProblem"]
+
+
+@dataclass(frozen=True)
+class LayoutProblem:
+    """One value of a layout that cannot stand.
+
+    Parameters
+    ----------
+    key
+        The key of `[streams.NAME.layout]` to change: `grid`, `insertion`, `expiration`, `technique`, `expiry_block` or
+        `seal`; for a stored layout also `periods`, `base`, `version`.
+    found, allowed
+        What stands there, and what may stand there, as they are written in `warehouse.toml`.
+    message
+        One sentence that says why.
+    """
+
+    key: str
+    found: str
+    allowed: str
+    message: str
+
+
+class LayoutError(WarehouseError, ValueError):
+    """A layout that cannot exist; `problems` holds everything that is wrong with it."""
+
+    code = "layout"
+    exit_code = 2
+
+    def __init__(self, problems: tuple[LayoutProblem, ...]) -> None:
+        super().__init__(problems)
+        self.problems = problems
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{each.key} = {each.found}: {each.message} Allowed: {each.allowed}." for each in self.problems
+        )

@@ -1,0 +1,94 @@
+"""From a declaration, in which every key is optional, to a complete layout."""
+
+from __future__ import annotations
+
+from math import isqrt
+
+from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
+
+__all__ = ["resolve"]
+
+DEFAULT_SIDE = 4
+
+
+def resolve(
+    *,
+    periods: int,
+    label: Label,
+    technique: Technique | None = None,
+    grid: tuple[int, int] | None = None,
+    insertion: Insertion | None = None,
+    expiration: Expiration | None = None,
+    expiry_block: int | None = None,
+    seal: bool | None = None,
+    seed: int | None = None,
+    base: int = 0,
+    version: int = 0,
+) -> Layout:
+    """The layout of a declaration: what it leaves out is filled in, what it says stands.
+
+    Parameters
+    ----------
+    periods
+        p, the bound on lifetimes in update intervals.
+    label
+        Update pattern of the rows; all but WK leave in the order they came, so one column is enough.
+    technique, grid, insertion, expiration, expiry_block, seal, seed
+        As in `[streams.NAME.layout]`; None where the key is left out. `grid` is (G, E).
+    base, version
+        Numbering of a later layout version.
+
+    Raises
+    ------
+    LayoutError
+        With every problem of the completed layout.
+
+    Examples
+    --------
+    >>> layout = resolve(periods=24, label="WK")
+    >>> layout.rows, layout.columns, layout.expiry_block, layout.rows_span
+    (5, 4, 6, 5)
+    >>> resolve(periods=24, label="WK", expiry_block=12).columns
+    2
+    """
+    appends = (technique or "norebuild") != "rebuild"
+    rows, columns = grid or _default_grid(periods, label, appends=appends, width=expiry_block)
+    chosen_insertion: Insertion = insertion or ("staggered" if appends else "round-robin")
+    chosen_expiration: Expiration = expiration or ("blocks" if appends else "round-robin")
+    can_seal = appends and (chosen_insertion, chosen_expiration) == ("staggered", "blocks")
+    return Layout(
+        technique=technique or "norebuild",
+        rows=rows,
+        columns=columns,
+        insertion=chosen_insertion,
+        expiration=chosen_expiration,
+        periods=periods,
+        expiry_block=_default_width(periods, rows, columns, appends=appends) if expiry_block is None else expiry_block,
+        seal=can_seal if seal is None else seal,
+        seed=seed or 0,
+        base=base,
+        version=version,
+    )
+
+
+def _default_grid(periods: int, label: Label, *, appends: bool, width: int | None) -> tuple[int, int]:
+    if label != "WK":
+        return min(DEFAULT_SIDE, periods), 1
+    if not appends:
+        side = min(DEFAULT_SIDE, max(1, periods // 2))
+        return side, side
+    columns = min(DEFAULT_SIDE, periods) if width is None or width < 1 else -(-periods // width)
+    return max(1, _rounded_root(periods)), columns
+
+
+def _rounded_root(number: int) -> int:
+    """round(sqrt(number)); no root of an integer lies halfway between two integers, so there is no tie to break."""
+    root = isqrt(max(0, number))
+    return root + (number - root * root > root)
+
+
+def _default_width(periods: int, rows: int, columns: int, *, appends: bool) -> int:
+    if not appends:
+        return 0
+    parts = rows if columns == 1 else columns
+    return -(-periods // max(1, parts))

@@ -1,0 +1,198 @@
+"""Delta's log as files: the commits of a table one by one, creating a table, undoing commits no epoch names.
+
+The log's commit ``v`` is ``_delta_log/<20 digits>.json``, one JSON action a line (the Delta protocol). Reading commits
+one by one tells what an unfinished update has done; table snapshots are read by :mod:`warehouse.storage.snapshot`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = [
+    "AddedFile",
+    "Commit",
+    "commit_path",
+    "commits_after",
+    "create_table",
+    "make_durable",
+    "undo_commits",
+    "whole",
+]
+
+_PARQUET_MAGIC = b"PAR1"
+
+
+@dataclass(frozen=True)
+class AddedFile:
+    """A data file of a commit: its path relative to the table, partition values, bytes and statistics."""
+
+    path: str
+    size: int
+    partition: Mapping[str, str | None]
+    rows: int
+    max_exp_slot: int | None
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours."""
+
+    version: int
+    metadata: Mapping[str, Any]
+    added: tuple[AddedFile, ...]
+    removed: tuple[str, ...]
+    removed_partitions: frozenset[tuple[tuple[str, str | None], ...]]
+    table_id: str | None = None
+    operation: str = ""
+    transactions: Mapping[str, int] = field(default_factory=dict)
+
+
+def commit_path(table: Path, version: int) -> Path:
+    """Return the log file of a commit."""
+    return table / "_delta_log" / f"{version:020d}.json"
+
+
+def commits_after(table: Path, version: int) -> Iterator[Commit]:
+    """Yield the commits above ``version`` (-1: all), in order."""
+    number = version + 1
+    while commit_path(table, number).exists():
+        yield _read_commit(table, number)
+        number += 1
+
+
+def _read_commit(table: Path, version: int) -> Commit:
+    added: list[AddedFile] = []
+    removed: list[str] = []
+    partitions: set[tuple[tuple[str, str | None], ...]] = set()
+    metadata: Mapping[str, Any] = {}
+    table_id, operation = None, ""
+    transactions: dict[str, int] = {}
+    with commit_path(table, version).open(encoding="utf-8") as lines:
+        for line in lines:
+            action = json.loads(line)
+            if "add" in action:
+                added.append(_added(action["add"]))
+            elif "remove" in action:
+                removed.append(unquote(action["remove"]["path"]))
+                partitions.add(tuple(sorted((action["remove"].get("partitionValues") or {}).items())))
+            elif "commitInfo" in action:
+                metadata = _decoded(action["commitInfo"].get("userMetadata"))
+                operation = str(action["commitInfo"].get("operation", ""))
+            elif "metaData" in action:
+                table_id = action["metaData"]["id"]
+            elif "txn" in action:
+                transactions[action["txn"]["appId"]] = action["txn"]["version"]
+    return Commit(
+        version, metadata, tuple(added), tuple(removed), frozenset(partitions), table_id, operation, transactions
+    )
+
+
+def _added(action: Mapping[str, Any]) -> AddedFile:
+    stats = json.loads(action.get("stats") or "{}")
+    return AddedFile(
+        path=unquote(action["path"]),
+        size=action["size"],
+        partition=action.get("partitionValues") or {},
+        rows=stats.get("numRecords", 0),
+        max_exp_slot=(stats.get("maxValues") or {}).get("_exp_slot"),
+    )
+
+
+def _decoded(text: str | None) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text or "{}")
+    except json.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def create_table(
+    table: Path,
+    *,
+    table_id: str,
+    schema: Mapping[str, Any],
+    partition_columns: Sequence[str],
+    properties: Mapping[str, str],
+    metadata: Mapping[str, Any],
+    created_at: int,
+) -> None:
+    """Write commit 0 of an empty table at protocol reader 1, writer 2, exclusively.
+
+    ``schema`` is the Spark struct type as JSON, ``created_at`` microseconds; partition columns come last in it.
+    """
+    milliseconds = created_at // 1000
+    actions = (
+        {"commitInfo": {
+            "timestamp": milliseconds,
+            "operation": "CREATE TABLE",
+            "operationParameters": {"partitionBy": json.dumps(list(partition_columns))},
+            "isBlindAppend": True,
+            "userMetadata": json.dumps(metadata),
+            "engineInfo": "stream-wh",
+        }},
+        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
+        {"metaData": {
+            "id": table_id,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps(schema),
+            "partitionColumns": list(partition_columns),
+            "configuration": dict(properties),
+            "createdTime": milliseconds,
+        }},
+    )  # fmt: skip
+    content = "".join(json.dumps(action) + "\n" for action in actions)
+    write_exclusive(commit_path(table, 0), content.encode())
+
+
+def whole(table: Path, commit: Commit) -> bool:
+    """Whether each file a commit adds is there with its size and a Parquet footer (after a power loss it may not be)."""
+    return all(_whole_file(table / file.path, file.size) for file in commit.added)
+
+
+def _whole_file(path: Path, size: int) -> bool:
+    try:
+        if path.stat().st_size != size:
+            return False
+        with path.open("rb") as stream:
+            stream.seek(-len(_PARQUET_MAGIC), os.SEEK_END)
+            return stream.read() == _PARQUET_MAGIC
+    except OSError:
+        return False
+
+
+def undo_commits(table: Path, from_version: int) -> None:
+    """Remove the commits at and above ``from_version``, newest first; no epoch may name them."""
+    log = table / "_delta_log"
+    numbered = [entry for entry in log.iterdir() if _version_of(entry.name) >= from_version]
+    for entry in sorted(numbered, key=lambda path: _version_of(path.name), reverse=True):
+        entry.unlink()
+    (log / "_last_checkpoint").unlink(missing_ok=True)
+    sync_directory(log)
+
+
+def _version_of(name: str) -> int:
+    digits = name.lstrip(".").split(".", 1)[0]
+    return int(digits) if digits.isdigit() else -1
+
+
+def make_durable(table: Path, commits: Sequence[Commit]) -> None:
+    """Force commits and the files they add, with their directories, to the disk."""
+    directories = {table, table.parent, table / "_delta_log"}
+    for commit in commits:
+        sync_file(commit_path(table, commit.version))
+        for file in commit.added:
+            path = table / file.path
+            sync_file(path)
+            directories.update((path.parent, path.parent.parent))
+    for directory in directories:
+        sync_directory(directory)

@@ -1,0 +1,152 @@
+"""The Spark session: started with Delta's jars, or the caller's own when one is active.
+
+Each table is read and written in a session of its own (``spark.newSession()``), because the Parquet options of its
+key columns are session settings and would leak into the next table (DESIGN 4).
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import LockHeldError, PlatformError
+from warehouse.storage.jars import jar_paths
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["forget_tables", "hold_lock", "owned_settings", "release_lock", "spark_session", "table_session"]
+
+_OWNED_AT_START = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+}
+_OWNED = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
+    # Bounds that prune must exist for every file, whatever the caller's session says.
+    "spark.databricks.delta.stats.collect": "true",
+    # A failed read must fail the update; a file that is skipped in silence would count as loaded.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    # Whole records are typed here, so a line of the wrong shape must not be hidden by reading fewer columns.
+    "spark.sql.csv.parser.columnPruning.enabled": "false",
+}
+_DEFAULTS = {
+    "spark.master": "local[*]",
+    "spark.app.name": "stream-wh",
+    "spark.driver.memory": "2g",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.databricks.delta.snapshotPartitions": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
+}
+
+
+def owned_settings() -> frozenset[str]:
+    """Return the Spark settings that the warehouse owns; ``[spark]`` may not give them."""
+    return frozenset(_OWNED) | frozenset(_OWNED_AT_START)
+
+
+def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
+    """Return the active Spark session, or start one with Delta and ``settings``.
+
+    Raises
+    ------
+    PlatformError
+        When Java, Spark or Delta's jars are missing, or the active session lacks Delta.
+
+    """
+    from pyspark.sql import SparkSession  # noqa: PLC0415 - reading commands never import Spark
+
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        _require_delta(active)
+        return active
+    given = {**_DEFAULTS, **dict(settings), **_OWNED_AT_START, **_OWNED}
+    under_submit = "pyspark_submit" in sys.modules or _submitted()
+    if under_submit:
+        given.pop("spark.master", None)
+    else:
+        jars = [str(path) for path in jar_paths()]
+        given["spark.jars"] = ",".join([*jars, *filter(None, [given.get("spark.jars")])])
+    logging_options = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
+    given["spark.driver.extraJavaOptions"] = " ".join(
+        filter(None, [logging_options, given.get("spark.driver.extraJavaOptions")]),
+    )
+    builder = SparkSession.builder
+    for key, value in given.items():
+        builder = builder.config(key, value)
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    try:
+        session = builder.getOrCreate()
+    except Exception as error:
+        raise PlatformError(f"Spark does not start ({_first_line(error)}); run `stream-wh doctor`") from error
+    atexit.register(session.stop)
+    return session
+
+
+def _submitted() -> bool:
+    import os  # noqa: PLC0415 - one look at the environment
+
+    return "PYSPARK_GATEWAY_PORT" in os.environ
+
+
+def _require_delta(session: SparkSession) -> None:
+    extensions = session.conf.get("spark.sql.extensions", "") or ""
+    if "DeltaSparkSessionExtension" not in extensions:
+        raise PlatformError(
+            "the active Spark session has no Delta; start it with spark.sql.extensions="
+            + _OWNED_AT_START["spark.sql.extensions"],
+        )
+
+
+def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a new session for one table, with the settings the warehouse owns and those given."""
+    own = session.newSession()
+    for key, value in {**_OWNED, "spark.sql.adaptive.enabled": "false", **settings}.items():
+        own.conf.set(key, value)
+    return own
+
+
+def forget_tables(session: SparkSession) -> None:
+    """Make Delta forget the snapshots it keeps, after commits were undone behind its back."""
+    jvm: Any = session._jvm  # noqa: SLF001 - the only way to Delta's cache
+    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+
+_held: dict[str, Any] = {}
+
+
+def hold_lock(session: SparkSession, path: Path) -> None:
+    """Let the JVM hold a file lock until it ends, so that no update starts while an orphaned JVM may still commit."""
+    key = str(path.resolve())
+    if key in _held:
+        return
+    jvm: Any = session._jvm  # noqa: SLF001 - the gateway is the only way to the JVM's file locks
+    channel = jvm.java.io.RandomAccessFile(key, "rw").getChannel()
+    lock = channel.tryLock()
+    if lock is None:
+        raise LockHeldError("the Spark of another update that is still ending")
+    _held[key] = lock
+
+
+def release_lock(path: Path) -> None:
+    """Give the JVM's file lock back."""
+    lock = _held.pop(str(path.resolve()), None)
+    if lock is not None:
+        lock.release()
+        lock.channel().close()
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -1,0 +1,176 @@
+"""The files of one Delta table at a pinned version, with the statistics that pruning needs; no JVM, no pyarrow.
+
+A snapshot holds `{ add : add in the log up to version, not removed since }`. Its statistics are bounds, not values:
+every value v of a column in a file satisfies `low <= v` and `v <= high`, where a string's `high` may also be a prefix
+of it. Values stand as they compare: timestamps as microseconds, dates, decimals, numbers and strings as themselves.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
+
+from arro3.core import DataType
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import date
+    from pathlib import Path
+
+__all__ = ["NO_BOUNDS", "Bounds", "Comparable", "DataFile", "Snapshot", "read_snapshot"]
+
+Comparable: TypeAlias = "str | int | bool | date | Decimal"
+
+_DECIMAL_SLACK = Decimal(2) ** -50
+"""deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
+
+_MILLISECOND = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What is known of a column's values in one file; none of it when nothing is.
+
+    ``nulls`` is the number of null values.
+    """
+
+    low: Any = None
+    high: Any = None
+    nulls: int | None = None
+
+
+NO_BOUNDS = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file: its absolute path, size in bytes, rows, place in the grid, bounds of some columns."""
+
+    path: str
+    size: int
+    rows: int | None
+    sub_index: int
+    exp_block: int
+    bounds: Mapping[str, Bounds]
+
+    def of(self, column: str) -> Bounds:
+        """Return the bounds of a column."""
+        return self.bounds.get(column, NO_BOUNDS)
+
+    @property
+    def min_exp_slot(self) -> int | None:
+        """The smallest expiration slot, exact, or none when unknown."""
+        low = self.of("_exp_slot").low
+        return None if low is None else int(low)
+
+    @property
+    def max_exp_slot(self) -> int | None:
+        """The largest expiration slot, exact, or none when unknown."""
+        high = self.of("_exp_slot").high
+        return None if high is None else int(high)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The files of a table at a version, ordered by sub-index, expiry block and path."""
+
+    table_id: str
+    version: int
+    files: tuple[DataFile, ...]
+
+
+def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -> Snapshot:
+    """Return a table's files at a version.
+
+    Parameters
+    ----------
+    root
+        The absolute root of the warehouse.
+    path
+        The table's directory, relative to the root.
+    version
+        The Delta version.
+    columns
+        The columns whose bounds are wanted.
+
+    Raises
+    ------
+    MissingPartError
+        When there is no table.
+    EpochVacuumedError
+        When there is one, but its log does not reach that version any more.
+
+    """
+    location = str(root / path)
+    if unquote(location) != location:
+        raise PlatformError(
+            f'the path "{location}" contains a percent sign that reads as an escape, which deltalake cannot open; '
+            f"move the warehouse to a directory without it"
+        )
+    try:
+        table = DeltaTable(location, version=version)
+        actions = table.get_add_actions(flatten=True)
+        table_id = str(table.metadata().id)
+    except TableNotFoundError as error:
+        raise MissingPartError(f"{location}: the table or its _delta_log is missing; restore it from a copy") from error
+    except DeltaError as error:
+        raise EpochVacuumedError(
+            f"{location}: version {version} cannot be opened any more ({error}); run again to read the newest epoch"
+        ) from error
+    return Snapshot(table_id, version, tuple(_files(location, actions, columns)))
+
+
+def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile]:  # noqa: ANN401 - arro3 has no types
+    """Return the files of the flattened add actions: one column per statistic, e.g. ``min._exp_slot``."""
+    known = set(actions.schema.names)
+    count = actions.num_rows
+
+    def values(name: str) -> list[Any]:
+        if name not in known:
+            return [None] * count
+        column = actions.column(name)
+        return (column.cast(DataType.int64()) if DataType.is_timestamp(column.type) else column).to_pylist()
+
+    def widened(name: str) -> tuple[list[Any], list[Any]]:
+        lows, highs = values(f"min.{name}"), values(f"max.{name}")
+        if f"max.{name}" in known and DataType.is_timestamp(actions.column(f"max.{name}").type):
+            # cut to milliseconds, and not by every writer towards the past
+            return [_plus(low, -_MILLISECOND) for low in lows], [_plus(high, _MILLISECOND) for high in highs]
+        return [_slack(low, -1) for low in lows], [_slack(high, 1) for high in highs]
+
+    bounds: list[dict[str, Bounds]] = [{} for _ in range(count)]
+    for name in columns:
+        for held, low, high, nulls in zip(bounds, *widened(name), values(f"null_count.{name}"), strict=True):
+            held[name] = Bounds(low, high, nulls)
+    files = [
+        DataFile(f"{location}/{_decoded(path)}", size, rows, sub_index or 0, exp_block or 0, held)
+        for path, size, rows, sub_index, exp_block, held in zip(
+            values("path"),
+            values("size_bytes"),
+            values("num_records"),
+            values("partition.sub_index"),
+            values("partition.exp_block"),
+            bounds,
+            strict=True,
+        )
+    ]
+    return sorted(files, key=lambda file: (file.sub_index, file.exp_block, file.path))
+
+
+def _plus(bound: int | None, difference: int) -> int | None:
+    return None if bound is None else bound + difference
+
+
+def _slack(bound: Any, direction: int) -> Any:  # noqa: ANN401 - any comparable value
+    return bound + direction * abs(bound) * _DECIMAL_SLACK if isinstance(bound, Decimal) else bound
+
+
+def _decoded(path: str) -> str:
+    """Return the file's relative name: the log holds it percent-encoded once (Delta protocol, add file)."""
+    return unquote(path) if "%" in path else path

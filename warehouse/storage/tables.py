@@ -1,0 +1,91 @@
+"""The columns of the tables on disk: the user's, then the system columns, then the partition columns (DESIGN 4)."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.types import delta_type
+from warehouse.storage.durable import sync_directory, sync_file
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from warehouse.catalog.model import Column
+
+__all__ = [
+    "REJECTED_COLUMNS",
+    "SYSTEM_COLUMNS",
+    "deferred_schema",
+    "rejected_schema",
+    "rows_schema",
+    "schema_file",
+    "statistics_columns",
+    "write_schema_file",
+]
+
+SYSTEM_COLUMNS = (
+    ("_ts", "timestamp"),
+    ("_exp", "timestamp"),
+    ("_load_slot", "bigint"),
+    ("_exp_slot", "bigint"),
+    ("sub_index", "int"),
+    ("exp_block", "bigint"),
+)
+_DEFERRED_COLUMNS = (("_file", "string"), ("_record", "bigint"), ("_slot", "bigint"))
+REJECTED_COLUMNS = (
+    ("file", "string"),
+    ("record", "bigint"),
+    ("reason", "string"),
+    ("message", "string"),
+    ("raw", "string"),
+    ("epoch", "bigint"),
+)
+
+
+def rows_schema(columns: Sequence[Column]) -> dict[str, Any]:
+    """Return the schema of a table of rows, as Delta and Spark write it in JSON."""
+    return _struct([*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS])
+
+
+def deferred_schema(columns: Sequence[Column]) -> dict[str, Any]:
+    """Return the schema of a table of deferred rows: where each came from, and the slot it waits for."""
+    return _struct([*((column.name, column.type) for column in columns), *_DEFERRED_COLUMNS])
+
+
+def rejected_schema() -> dict[str, Any]:
+    """Return the schema of a table of rejected rows."""
+    return _struct(REJECTED_COLUMNS)
+
+
+def _struct(columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    fields = [{"name": name, "type": delta_type(kind), "nullable": True, "metadata": {}} for name, kind in columns]
+    return {"type": "struct", "fields": fields}
+
+
+def statistics_columns(search_key: Sequence[str]) -> list[str]:
+    """Return the columns whose bounds are kept for every file."""
+    return [*search_key, *(name for name, _ in SYSTEM_COLUMNS[:4])]
+
+
+def schema_file(path: str) -> str:
+    """Return the zero-row Parquet file of a table's columns, relative as ``path`` is."""
+    return f"{path}/_schema/columns.parquet"
+
+
+def write_schema_file(table: Path, columns: Sequence[Column]) -> None:
+    """Write the zero-row Parquet file that every file list of a reader starts with."""
+    import pyarrow as pa  # noqa: PLC0415 - only when a table is created
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+    from deltalake import Schema  # noqa: PLC0415 - same
+
+    schema = pa.schema(Schema.from_json(json.dumps(rows_schema(columns))).to_arrow())
+    target = table.parent / schema_file(table.name)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    pq.write_table(schema.empty_table(), temporary)
+    sync_file(temporary)
+    temporary.replace(target)
+    sync_directory(target.parent)

@@ -1,0 +1,156 @@
+"""Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
+
+A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``); each run is written by one task, so
+it is one file, or several with disjoint key ranges when it is large. The Parquet options of the key columns are settings
+of the table's own session (DESIGN 4: row groups of 20 000 rows, a Bloom filter and no dictionary for key columns).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["CommitFacts", "key_settings", "read_version", "table_properties", "write_rows", "write_runs"]
+
+ROW_GROUP_ROWS = 20_000
+FILE_ROWS = 4_000_000
+"""A larger run is written as several files of disjoint key ranges."""
+_BLOOM_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "timestamp")
+_BLOOM_DECIMAL_DIGITS = 18
+
+
+@dataclass(frozen=True)
+class CommitFacts:
+    """What a commit says of itself; ``application`` and ``transaction`` make Delta refuse a second one."""
+
+    metadata: Mapping[str, Any]
+    application: str | None = None
+    transaction: int = 0
+
+
+def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
+    """Return the properties of a new table; ``retain`` is in microseconds."""
+    seconds = -(-retain // 1_000_000)
+    two_days = 2 * 86_400
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
+        "delta.checkpointInterval": "10",
+        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * 86_400)} seconds",
+        "delta.logRetentionDuration": f"interval {max(seconds + two_days, 30 * 86_400)} seconds",
+    }
+
+
+def key_settings(key: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return the session settings that make probes cheap; ``key`` holds (column, Spark SQL type)."""
+    settings = {"parquet.block.row.count.limit": str(ROW_GROUP_ROWS)}
+    for name, kind in key:
+        if _filtered(kind):
+            settings[f"parquet.bloom.filter.enabled#{name}"] = "true"
+            settings[f"parquet.bloom.filter.expected.ndv#{name}"] = str(ROW_GROUP_ROWS)
+            settings[f"parquet.enable.dictionary#{name}"] = "false"
+    return settings
+
+
+def _filtered(kind: str) -> bool:
+    if kind.startswith("decimal"):
+        return int(kind.removeprefix("decimal(").split(",")[0]) <= _BLOOM_DECIMAL_DIGITS
+    return kind in _BLOOM_TYPES
+
+
+def write_runs(
+    rows: DataFrame,
+    table: Path,
+    *,
+    key: Sequence[tuple[str, str]],
+    sizes: Mapping[tuple[int, int], int],
+    removed: str | None,
+    facts: CommitFacts,
+) -> None:
+    """Commit rows as runs.
+
+    Parameters
+    ----------
+    rows
+        The table's columns, partition columns included, in a session with the table's :func:`key_settings`.
+    table
+        The table's directory.
+    key
+        (column, type) of the search key, in order.
+    sizes
+        Rows to expect per (sub-index, expiry block): how the write is cut into tasks.
+    removed
+        Predicate on partition columns: files of these partitions leave the table in the same commit. None appends.
+    facts
+        What the commit says of itself.
+
+    """
+    session = rows.sparkSession
+    largest = max(sizes.values(), default=1)
+    for name, kind in key:
+        if _filtered(kind):
+            session.conf.set(f"parquet.bloom.filter.expected.ndv#{name}", str(min(ROW_GROUP_ROWS, largest)))
+    tasks = _tasks(sizes, max(1, session.sparkContext.defaultParallelism))
+    count = max(tasks.values(), default=0) + 1
+    if count > 1:
+        number = F.coalesce(
+            F.create_map(*[F.lit(part) for cell, task in tasks.items() for part in (f"{cell[0]}/{cell[1]}", task)])[
+                F.concat_ws("/", "sub_index", "exp_block")
+            ],
+            F.lit(0),
+        )
+        placed = rows.repartitionById(count, number)
+    else:
+        placed = rows.coalesce(1)
+    ordered = placed.sortWithinPartitions("sub_index", "exp_block", *[_identifier(name) for name, _ in key], "_exp")
+    writer = ordered.write.format("delta").option("maxRecordsPerFile", FILE_ROWS)
+    _commit(writer, table, removed, facts)
+
+
+def _identifier(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _tasks(sizes: Mapping[tuple[int, int], int], workers: int) -> dict[tuple[int, int], int]:
+    """Deal runs to tasks, largest first to the least loaded; small batches are one task.
+
+    >>> _tasks({(1, 0): 30_000, (2, 0): 20_000, (3, 0): 15_000}, 2)
+    {(1, 0): 0, (2, 0): 1, (3, 0): 1}
+    """
+    total = sum(sizes.values())
+    count = max(1, min(len(sizes), max(workers, -(-total // FILE_ROWS)), -(-total // ROW_GROUP_ROWS)))
+    loads = [0] * count
+    dealt = {}
+    for cell, rows in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
+        task = loads.index(min(loads))
+        loads[task] += rows
+        dealt[cell] = task
+    return dealt
+
+
+def write_rows(rows: DataFrame, table: Path, *, removed: str | None, facts: CommitFacts) -> None:
+    """Commit deferred or rejected rows as they come; ``removed`` as in :func:`write_runs`."""
+    _commit(rows.write.format("delta"), table, removed, facts)
+
+
+def _commit(writer: Any, table: Path, removed: str | None, facts: CommitFacts) -> None:  # noqa: ANN401 - untyped library
+    chosen = writer.option("userMetadata", json.dumps(facts.metadata))
+    if facts.application is not None:
+        chosen = chosen.option("txnAppId", facts.application).option("txnVersion", str(facts.transaction))
+    if removed is None:
+        chosen.mode("append").save(str(table))
+    else:
+        chosen.mode("overwrite").option("replaceWhere", removed).save(str(table))
+
+
+def read_version(session: SparkSession, table: Path, version: int) -> DataFrame:
+    """Return a table at a version."""
+    return session.read.format("delta").option("versionAsOf", version).load(str(table))

@@ -1,0 +1,409 @@
+"""The interpreter that executes a plan: each step one commit, then the epoch.
+
+Whoever runs a plan, for the first time or after a crash, runs it here: steps that the tables' logs show as done are
+passed over, the others are executed with the plan's own declarations and clock instant, every table read at the version
+of the last epoch. Only then is the epoch written.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, assert_never
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.declaration import stream_of
+from warehouse.errors import UnreadableFilesError
+from warehouse.ingest.batch import Batch, prepare
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.files import LeftOut
+from warehouse.ingest.reading import quoted
+from warehouse.ingest.rejected import with_records
+from warehouse.storage.deltalog import create_table, make_durable
+from warehouse.storage.durable import sync_directory
+from warehouse.storage.session import forget_tables, table_session
+from warehouse.storage.tables import (
+    REJECTED_COLUMNS,
+    SYSTEM_COLUMNS,
+    deferred_schema,
+    rejected_schema,
+    rows_schema,
+    statistics_columns,
+    write_schema_file,
+)
+from warehouse.storage.writer import CommitFacts, key_settings, read_version, table_properties, write_rows, write_runs
+from warehouse.updates.journal import epoch_path, write_record
+from warehouse.updates.outcome import Outcome, epoch_of
+from warehouse.updates.points import Moment, Observer, Point
+from warehouse.updates.progress import TableProgress, progress
+from warehouse.updates.records import Epoch, Partition, StepSeconds
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, Step, StoreRejected
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.model import Stream
+    from warehouse.updates.steps import Plan, StreamPlan
+
+__all__ = ["execute"]
+
+
+def execute(
+    plan: Plan,
+    root: Path,
+    last: Epoch | None,
+    *,
+    spark: Callable[[], SparkSession],
+    clock: Callable[[], int],
+    observer: Observer,
+) -> Epoch:
+    """Execute a plan, or what is left of it, and return the epoch it makes.
+
+    Parameters
+    ----------
+    plan
+        The write-ahead record, already durable.
+    root
+        The warehouse's directory.
+    last
+        The epoch that the plan starts from; none for the first.
+    spark
+        Gives the Spark session; called only when a step needs it.
+    clock
+        Gives the instant of commit in microseconds.
+    observer
+        Called at every :class:`Point`.
+
+    Raises
+    ------
+    ForeignChangeError
+        When a table was changed from outside; nothing is written then.
+
+    """
+    done, undone = progress(root, plan)
+    if undone:
+        forget_tables(spark())
+    work = _Work(plan, root, last, spark, done)
+    seconds = []
+    try:
+        for number, step in enumerate(plan.steps):
+            started = time.monotonic()
+            if number not in work.done[step.path].commits:
+                observer(Moment(Point.STEP_STARTED, plan.epoch, number, describe(step)))
+                committed = work.run(number, step, observer)
+                if committed:
+                    observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, describe(step)))
+            seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
+    finally:
+        work.release()
+    observer(Moment(Point.STEPS_DONE, plan.epoch))
+    done, _ = progress(root, plan)
+    for table in done.values():
+        if table.commits:
+            make_durable(root / table.path, list(table.commits.values()))
+    for directory in ("tables", "deferred", "rejected"):
+        if (root / directory).is_dir():
+            sync_directory(root / directory)
+    observer(Moment(Point.DURABLE, plan.epoch))
+    epoch = epoch_of(Outcome(plan, last, done, work.counted, work.failed()), tuple(seconds), clock())
+    write_record(epoch_path(root, plan.epoch), epoch)
+    observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
+    return epoch
+
+
+def describe(step: Step) -> str:
+    """Return a step in words."""
+    match step:
+        case CreateTable():
+            return f"create {step.path}"
+        case MoveWindow():
+            return f"append to {step.path}"
+        case RewriteCells():
+            return f"rewrite {len(step.cells)} sub-indices of {step.path}"
+        case MoveDeferred():
+            return f"move waiting rows of {step.stream}"
+        case StoreRejected():
+            return f"keep rejected rows of {step.stream}"
+        case _:
+            assert_never(step)
+
+
+@dataclass
+class _Inputs:
+    """One stream's batch while its steps run: read when first needed, without the files that cannot be read."""
+
+    stream: Stream
+    planned: StreamPlan
+    session: SparkSession
+    batch: Batch | None = None
+    left_out: dict[str, LeftOut] = field(default_factory=dict)
+
+
+@dataclass
+class _Work:
+    plan: Plan
+    root: Path
+    last: Epoch | None
+    spark: Callable[[], SparkSession]
+    done: dict[str, TableProgress]
+    inputs: dict[str, _Inputs] = field(default_factory=dict)
+    counted: dict[str, BatchCounts] = field(default_factory=dict)
+
+    def release(self) -> None:
+        for entry in self.inputs.values():
+            if entry.batch is not None:
+                entry.batch.release()
+
+    def failed(self) -> dict[str, tuple[LeftOut, ...]]:
+        """Return the files that each stream's batch was read without."""
+        return {name: tuple(entry.left_out.values()) for name, entry in self.inputs.items()}
+
+    def run(self, number: int, step: Step, observer: Observer) -> bool:
+        """Execute one step and return whether it committed; a step that changes no row does not."""
+        match step:
+            case CreateTable(role="rows"):
+                return self._create(number, step)
+            case CreateTable():
+                batch = self._batch(step.stream)
+                wanted = batch.counts.deferred if step.role == "deferred" else batch.counts.rejected
+                return bool(wanted) and self._create(number, step)
+            case MoveWindow():
+                return self._move_window(number, step, observer)
+            case RewriteCells():
+                return self._rewrite(number, step, observer)
+            case MoveDeferred():
+                return self._move_deferred(number, step, observer)
+            case StoreRejected():
+                return self._store_rejected(number, step, observer)
+            case _:
+                assert_never(step)
+
+    # --- what steps read ---
+
+    def _inputs(self, name: str) -> _Inputs:
+        if name not in self.inputs:
+            planned = self.plan.stream(name)
+            stream = stream_of(planned.declaration, name, self.root)
+            types = {column.name: column.type for column in stream.columns}
+            session = table_session(
+                self.spark(),
+                {
+                    "spark.sql.session.timeZone": stream.timezone,
+                    **key_settings([(column, types[column]) for column in stream.search_key]),
+                },
+            )
+            self.inputs[name] = _Inputs(stream, planned, session)
+        return self.inputs[name]
+
+    def _move(self, planned: StreamPlan) -> WindowMove:
+        return WindowMove(
+            k0=planned.k0,
+            k=self.plan.slot,
+            first=planned.first,
+            anchor=self.plan.anchor,
+            interval=self.plan.update_interval,
+            clock=self.plan.clock,
+        )
+
+    def _batch(self, name: str) -> Batch:
+        """Return a stream's batch; files that cannot be read are left out, and the epoch will say so."""
+        inputs = self._inputs(name)
+        while inputs.batch is None:
+            groups = [
+                (group.header, [file for file in group.files if file.path not in inputs.left_out])
+                for group in inputs.planned.inputs
+            ]
+            try:
+                inputs.batch = prepare(
+                    inputs.session,
+                    inputs.stream,
+                    inputs.planned.layout,
+                    self._move(inputs.planned),
+                    groups,
+                    self._taken(name, inputs.session),
+                )
+            except UnreadableFilesError as error:
+                planned = {file.path: file for group in inputs.planned.inputs for file in group.files}
+                for problem in error.files:
+                    inputs.left_out[problem.path] = LeftOut(planned[problem.path], problem.reason, problem.message)
+        self.counted.setdefault(name, inputs.batch.counts)
+        return inputs.batch
+
+    def _taken(self, name: str, session: SparkSession) -> DataFrame | None:
+        step = next((s for s in self.plan.steps if isinstance(s, MoveDeferred) and s.stream == name), None)
+        if step is None or not step.taken:
+            return None
+        rows = read_version(session, self.root / step.path, step.base_version)
+        return rows.where(F.col("_slot") <= max(step.taken))
+
+    # --- what steps commit ---
+
+    def _facts(self, number: int, more: Mapping[str, Any], *, batch_of: str | None = None) -> CommitFacts:
+        metadata = {"epoch": self.plan.epoch, "step": number, "window_time": self.plan.window_time, **more}
+        return CommitFacts(metadata, f"{batch_of}/batch" if batch_of else None, self.plan.epoch)
+
+    def _create(self, number: int, step: CreateTable) -> bool:
+        stream = stream_of(self.plan.stream(step.stream).declaration, step.stream, self.root)
+        schema, partitions = {
+            "rows": (rows_schema(stream.columns), ["sub_index", "exp_block"]),
+            "deferred": (deferred_schema(stream.columns), ["_slot"]),
+            "rejected": (rejected_schema(), []),
+        }[step.role]
+        statistics = statistics_columns(stream.search_key) if step.role == "rows" else []
+        if step.role == "rows":
+            write_schema_file(self.root / step.path, stream.columns)
+        create_table(
+            self.root / step.path,
+            table_id=step.table_id,
+            schema=schema,
+            partition_columns=partitions,
+            properties=table_properties(statistics, self.plan.retain),
+            metadata=self._facts(number, {}).metadata,
+            created_at=self.plan.clock,
+        )
+        return True
+
+    def _main_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
+        gained: dict[int, int] = {}
+        for (cell, _), rows in batch.counts.cells.items():
+            gained[cell] = gained.get(cell, 0) + rows
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self._inputs(name).left_out.values()]
+        return self._facts(number, {"counts": batch.counts.reported(), "gained": list(gained.items()), "left_out": left_out, **more}, batch_of=table_id)
+
+    def _columns(self, stream: Stream) -> list[str]:
+        return [*(quoted(column.name) for column in stream.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+
+    def _key(self, stream: Stream) -> list[tuple[str, str]]:
+        types = {column.name: column.type for column in stream.columns}
+        return [(name, types[name]) for name in stream.search_key]
+
+    def _live_at_base(self, step: MoveWindow | RewriteCells, predicate: str, session: SparkSession) -> DataFrame:
+        rows = read_version(session, self.root / step.path, step.base_version).where(predicate)
+        return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
+
+    def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
+        batch = self._batch(step.stream)
+        inputs = self._inputs(step.stream)
+        layout = inputs.planned.layout
+        sizes = dict(batch.counts.cells)
+        merged = {
+            seal.sub_index: [block for block, runs in seal.blocks if runs + ((seal.sub_index, block) in sizes) > 1]
+            for seal in step.seals
+        }
+        merged = {cell: blocks for cell, blocks in merged.items() if blocks}
+        if not sizes and not step.expired and not merged:
+            return False
+        columns = self._columns(inputs.stream)
+        rows = batch.live().select(*columns)
+        sealed = [
+            f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()
+        ]
+        rewritten = 0
+        if sealed:
+            rows = rows.unionByName(self._live_at_base(step, " OR ".join(sealed), inputs.session).select(*columns))
+            for part in self._partitions(step.stream):
+                if part.exp_block in merged.get(part.sub_index, ()):
+                    cell = (part.sub_index, part.exp_block)
+                    sizes[cell] = sizes.get(cell, 0) + part.rows
+                    rewritten += part.rows
+        removed = sealed
+        if step.expired:
+            bounds = f"sub_index >= {layout.first_cell} AND sub_index <= {layout.last_cell}"
+            removed = [f"(exp_block < {step.expired_below} AND {bounds})", *sealed]
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_runs(
+            rows,
+            self.root / step.path,
+            key=self._key(inputs.stream),
+            sizes=sizes,
+            removed=" OR ".join(removed) if removed else None,
+            facts=self._main_facts(
+                number, step.stream, step.table_id, batch,
+                sealed=sum(len(blocks) for blocks in merged.values()), rewritten=rewritten,
+            ),
+        )  # fmt: skip
+        return True
+
+    def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
+        batch = self._batch(step.stream)
+        inputs = self._inputs(step.stream)
+        if not batch.counts.cells and not step.rows:
+            return False
+        columns = self._columns(inputs.stream)
+        predicate = f"sub_index IN ({', '.join(map(str, step.cells))})"
+        rows = batch.live().select(*columns)
+        sizes = dict(batch.counts.cells)
+        if step.rows:
+            rows = rows.unionByName(self._live_at_base(step, predicate, inputs.session).select(*columns))
+            for part in self._partitions(step.stream):
+                if part.sub_index in step.cells:
+                    cell = (part.sub_index, part.exp_block)
+                    sizes[cell] = sizes.get(cell, 0) + part.rows
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_runs(
+            rows,
+            self.root / step.path,
+            key=self._key(inputs.stream),
+            sizes=sizes,
+            removed=predicate,
+            facts=self._main_facts(
+                number, step.stream, step.table_id, batch,
+                planned=len(step.cells), rewritten=step.rows,
+            ),
+        )  # fmt: skip
+        return True
+
+    def _partitions(self, name: str) -> Sequence[Partition]:
+        state = self.last.table(name) if self.last else None
+        return state.partitions if state else ()
+
+    def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:
+        batch = self._batch(step.stream)
+        if not batch.counts.deferred and not step.taken:
+            return False
+        inputs = self._inputs(step.stream)
+        waiting = with_records(batch.rows, batch.deferred(), inputs.stream.landing).select(
+            *[quoted(column.name) for column in inputs.stream.columns],
+            F.col("file").alias("_file"),
+            F.col("record").alias("_record"),
+            F.col("_arrival_slot").alias("_slot"),
+        )
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
+            self.root / step.path,
+            removed=f"_slot <= {max(step.taken)}" if step.taken else None,
+            facts=self._facts(number, {"rows": batch.counts.deferred}),
+        )
+        return True
+
+    def _store_rejected(self, number: int, step: StoreRejected, observer: Observer) -> bool:
+        batch = self._batch(step.stream)
+        if not batch.counts.rejected:
+            return False
+        inputs = self._inputs(step.stream)
+        kept = (
+            with_records(batch.rows, batch.rejected(), inputs.stream.landing)
+            .withColumns(
+                {
+                    "reason": F.col("_fate"),
+                    "message": F.col("_message"),
+                    "raw": F.col("_raw"),
+                    "epoch": F.lit(self.plan.epoch).cast("bigint"),
+                },
+            )
+            .select(*[name for name, _ in REJECTED_COLUMNS])
+        )
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            kept.coalesce(1).sortWithinPartitions("file", "record"),
+            self.root / step.path,
+            removed=None,
+            facts=self._facts(number, {"rows": batch.counts.rejected}),
+        )
+        return True

@@ -1,0 +1,175 @@
+"""The durable records under ``root/epochs``: write-ahead plans and epochs, each written once and never changed.
+
+A record is a JSON document ``{"format", "checksum", "body"}``; the checksum is the SHA-256 of the body's bytes. It is
+written under a temporary name, made durable, linked into place (which fails if the name exists), and the directory is
+made durable: a reader sees the whole record or none.
+
+``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
+so that no reader pins it), ``ledger`` the landing files known up to an epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import msgspec
+
+from warehouse.errors import MissingPartError, NoEpochError, RecordDamagedError
+from warehouse.storage.durable import write_exclusive
+from warehouse.time import format_instant
+from warehouse.updates.records import Epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = [
+    "FORMAT",
+    "Kind",
+    "encode_record",
+    "epoch_at",
+    "epoch_numbers",
+    "epoch_path",
+    "newest_epoch",
+    "numbers",
+    "plan_path",
+    "read_epoch",
+    "read_record",
+    "record_path",
+    "write_record",
+]
+
+FORMAT = 1
+_DIGITS = 20
+_Body = TypeVar("_Body")
+Kind = Literal["plan", "epoch", "past", "ledger"]
+
+
+class _Envelope(msgspec.Struct):
+    format: int
+    checksum: str
+    body: msgspec.Raw
+
+
+def record_path(root: Path, number: int, kind: Kind) -> Path:
+    """Return where a record of that kind and epoch number is."""
+    return root / "epochs" / f"{number:0{_DIGITS}d}.{kind}.json"
+
+
+def numbers(root: Path, kind: Kind) -> list[int]:
+    """Return the epoch numbers for which a record of that kind exists, ascending."""
+    return sorted(_numbers(root, f".{kind}.json"))
+
+
+def epoch_path(root: Path, number: int) -> Path:
+    """Return where epoch ``number`` is recorded."""
+    return record_path(root, number, "epoch")
+
+
+def plan_path(root: Path, number: int) -> Path:
+    """Return where the plan of epoch ``number`` is recorded."""
+    return record_path(root, number, "plan")
+
+
+def epoch_numbers(root: Path) -> list[int]:
+    """Return the numbers of the epochs that can be read, ascending."""
+    return numbers(root, "epoch")
+
+
+def _numbers(root: Path, ending: str) -> Iterator[int]:
+    try:
+        entries = list(os.scandir(root / "epochs"))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        stem = entry.name.removesuffix(ending)
+        if entry.name.endswith(ending) and len(stem) == _DIGITS and stem.isdigit():
+            yield int(stem)
+
+
+def read_record(path: Path, kind: type[_Body]) -> _Body:
+    """Return the body of a record.
+
+    Raises
+    ------
+    RecordDamagedError
+        When it is cut short, fails its checksum or was written by a newer version.
+
+    """
+    return decode_record(path.read_bytes(), kind, str(path))
+
+
+def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
+    """Return the body of a record's bytes; ``path`` names it in errors."""
+    remedy = "restore it from a copy of the warehouse"
+    try:
+        envelope = msgspec.json.decode(text, type=_Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RecordDamagedError(path, f"is not a whole record ({error})", remedy) from error
+    if envelope.format != FORMAT:
+        raise RecordDamagedError(path, f"has format {envelope.format}, this version reads {FORMAT}", "upgrade stream-wh")
+    if hashlib.sha256(bytes(envelope.body)).hexdigest() != envelope.checksum:
+        raise RecordDamagedError(path, "fails its checksum", remedy)
+    try:
+        return msgspec.json.decode(envelope.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise RecordDamagedError(path, f"does not decode ({error})", remedy) from error
+
+
+def encode_record(body: object) -> bytes:
+    """Return the bytes of a record."""
+    text = msgspec.json.encode(body)
+    return msgspec.json.encode(
+        _Envelope(format=FORMAT, checksum=hashlib.sha256(text).hexdigest(), body=msgspec.Raw(text)),
+    )
+
+
+def write_record(path: Path, body: object) -> None:
+    """Write a record durably and exclusively.
+
+    Raises
+    ------
+    FileExistsError
+        When a record of that name exists.
+
+    """
+    write_exclusive(path, encode_record(body))
+
+
+def read_epoch(root: Path, number: int) -> Epoch:
+    """Return one epoch."""
+    try:
+        return read_record(epoch_path(root, number), Epoch)
+    except FileNotFoundError:
+        raise MissingPartError(f"epoch {number} is not recorded under {root}; see `history` for those that are") from None
+
+
+def newest_epoch(root: Path) -> Epoch | None:
+    """Return the newest epoch, or none when nothing was committed."""
+    numbers = epoch_numbers(root)
+    return read_epoch(root, numbers[-1]) if numbers else None
+
+
+def epoch_at(root: Path, as_of: int | None) -> Epoch:
+    """Return the newest epoch whose window time is at or before ``as_of`` (microseconds; none: the newest).
+
+    Raises
+    ------
+    NoEpochError
+        When nothing was committed, or nothing that is still readable at that time.
+
+    """
+    numbers = epoch_numbers(root)
+    if not numbers:
+        raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+    for number in reversed(numbers):
+        epoch = read_epoch(root, number)
+        if as_of is None or epoch.window_time <= as_of:
+            return epoch
+    first = read_epoch(root, numbers[0])
+    raise NoEpochError(
+        f"no readable epoch at or before {format_instant(as_of or 0)}: "
+        f"the oldest one kept is of {format_instant(first.window_time)} (`retain` decides how long they stay)",
+    )

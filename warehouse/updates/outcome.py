@@ -1,0 +1,180 @@
+"""What an executed plan made of the warehouse: the epoch, read off the commits in the tables' logs.
+
+Everything here comes from the plan, the last epoch and the commits, so that an update that was interrupted and finished
+by another process records the same as one that ran through; only counts of rows that no commit carries come from memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.files import LeftOut
+from warehouse.storage.tables import schema_file
+from warehouse.updates.progress import moved_partitions, moved_side
+from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.storage.deltalog import Commit
+    from warehouse.updates.progress import TableProgress
+    from warehouse.updates.records import Partition, SideTable
+    from warehouse.updates.steps import Plan, StreamPlan
+
+__all__ = ["Outcome", "epoch_of"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out."""
+
+    plan: Plan
+    last: Epoch | None
+    done: Mapping[str, TableProgress]
+    counted: Mapping[str, BatchCounts]
+    left_out: Mapping[str, tuple[LeftOut, ...]]
+
+    def main_commit(self, name: str) -> Commit | None:
+        """Return the commit of a stream's main step; none when it changed no row."""
+        for number, step in enumerate(self.plan.steps):
+            if isinstance(step, MoveWindow | RewriteCells) and step.stream == name:
+                return self.done[step.path].commits.get(number)
+        return None
+
+    def before(self, name: str) -> TableState | None:
+        """Return a table's state at the last epoch."""
+        return self.last.table(name) if self.last else None
+
+
+def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Epoch:
+    """Return the epoch that an executed plan makes; ``now`` is the instant of commit in microseconds."""
+    plan, last = outcome.plan, outcome.last
+    states = {state.name: state for state in (last.tables if last else ())}
+    states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
+    removed = {
+        path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
+        for path, table in outcome.done.items()
+    }
+    return Epoch(
+        number=plan.epoch,
+        window_time=plan.window_time,
+        slot=plan.slot,
+        previous_slot=plan.previous_slot,
+        anchor=plan.anchor,
+        update_interval=plan.update_interval,
+        committed_at=now,
+        catalog_digest=plan.catalog_digest,
+        tables=tuple(states.values()),
+        files=tuple(_loaded(outcome, planned) for planned in plan.streams),
+        counts=tuple(_counts(outcome, planned) for planned in plan.streams),
+        seconds=seconds,
+        removed=tuple(Removed(path, files) for path, files in removed.items() if files),
+        warnings=plan.warnings,
+    )
+
+
+def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
+    path = f"tables/{planned.name}"
+    before, table = outcome.before(planned.name), outcome.done.get(path)
+    created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)
+    if before is not None:
+        version, table_id, partitions, schema = before.version, before.table_id, before.partitions, before.schema_file
+    else:
+        version, table_id, partitions, schema = -1, created.table_id if created else "", (), schema_file(path)
+    if table is not None:
+        version = table.version
+        partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    return TableState(
+        name=planned.name,
+        kind="stream",
+        path=path,
+        table_id=table_id,
+        version=version,
+        layout=planned.layout,
+        declaration=planned.declaration,
+        schema_file=schema,
+        partitions=partitions,
+        deferred=_side(outcome, MoveDeferred, planned.name, before.deferred if before else None),
+        rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
+    )
+
+
+def _side(
+    outcome: Outcome, kind: type[MoveDeferred | StoreRejected], name: str, before: SideTable | None
+) -> SideTable | None:
+    step = next((s for s in outcome.plan.steps if isinstance(s, kind) and s.stream == name), None)
+    return before if step is None else moved_side(before, outcome.done[step.path], step.table_id)
+
+
+def _left_out(outcome: Outcome, planned: StreamPlan) -> tuple[LeftOut, ...]:
+    main = outcome.main_commit(planned.name)
+    if main is None:
+        return outcome.left_out.get(planned.name, ())
+    files = {file.path: file for group in planned.inputs for file in group.files}
+    return tuple(LeftOut(files[path], reason, message) for path, reason, message in main.metadata.get("left_out", ()))
+
+
+def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
+    left_out = _left_out(outcome, planned)
+    skipped = {entry.file.path for entry in left_out}
+    return Loaded(
+        stream=planned.name,
+        loaded=tuple(file for group in planned.inputs for file in group.files if file.path not in skipped),
+        left_out=(*planned.left_out, *left_out),
+        gone=planned.gone,
+        more=planned.more,
+        k0=planned.k0,
+        first=planned.first,
+    )
+
+
+def _counts(outcome: Outcome, planned: StreamPlan) -> Counts:
+    name = planned.name
+    main = outcome.main_commit(name)
+    metadata: Mapping[str, Any] = main.metadata if main else {}
+    rows: dict[str, int] = dict(metadata.get("counts") or outcome.counted.get(name, BatchCounts()).reported())
+    before, table = outcome.before(name), outcome.done.get(f"tables/{name}")
+    old = before.partitions if before else ()
+    new = moved_partitions(old, table.commits.values()) if table else old
+    gained = {cell: count for cell, count in metadata.get("gained", ())}
+    lost = _by_cell(old)
+    for cell, count in gained.items():
+        lost[cell] = lost.get(cell, 0) + count
+    for cell, count in _by_cell(new).items():
+        lost[cell] = lost.get(cell, 0) - count
+    return Counts(
+        stream=name,
+        files=len(_loaded(outcome, planned).loaded),
+        lost=_never_stored(outcome, name, rows),
+        expired=sum(lost.values()),
+        rewritten=int(metadata.get("rewritten", 0)),
+        planned=int(metadata.get("planned", 0)),
+        changed=len({cell for cell, count in lost.items() if count} | set(gained)),
+        sealed=int(metadata.get("sealed", 0)),
+        files_added=len(main.added) if main else 0,
+        files_removed=len(main.removed) if main else 0,
+        bytes_written=sum(file.size for file in main.added) if main else 0,
+        **rows,
+    )
+
+
+def _by_cell(partitions: Sequence[Partition]) -> dict[int, int]:
+    rows: dict[int, int] = {}
+    for part in partitions:
+        rows[part.sub_index] = rows.get(part.sub_index, 0) + part.rows
+    return rows
+
+
+def _never_stored(outcome: Outcome, name: str, rows: Mapping[str, int]) -> int:
+    """Rows that only a file knew which vanished between two steps of an interrupted update."""
+    lost = 0
+    for role in ("deferred", "rejected"):
+        table = outcome.done.get(f"{role}/{name}")
+        stored = sum(int(commit.metadata.get("rows", 0)) for commit in table.commits.values()) if table else 0
+        lost += max(0, rows.get(role, 0) - stored)
+    return lost
+
+

@@ -1,0 +1,185 @@
+"""Planning an update: a pure function from what is declared, committed and landed to a plan.
+
+No clock, no file and no Spark in here: the same values give the same plan, whoever asks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import declaration
+from warehouse.layout import expired_below, planned_cells, seals
+from warehouse.time import at_slot
+from warehouse.updates.steps import (
+    CreateTable,
+    InputFiles,
+    MoveDeferred,
+    MoveWindow,
+    Plan,
+    RewriteCells,
+    Role,
+    Step,
+    StoreRejected,
+    StreamPlan,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout, Seal
+    from warehouse.updates.records import Epoch, SideTable, TableState
+
+__all__ = ["FILES_PER_PLAN", "StreamInput", "make_plan"]
+
+FILES_PER_PLAN = 20_000
+"""More waiting files are loaded in several epochs, so that a plan stays of bounded size."""
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """What waits for one stream: files by header, those that cannot be read, and loaded ones that are gone.
+
+    ``layout`` is the one in force; ``continues`` is (k0, first) when an earlier epoch at this window time left files.
+    """
+
+    stream: Stream
+    layout: Layout
+    groups: tuple[InputFiles, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    gone: tuple[str, ...] = ()
+    more: int = 0
+    continues: tuple[int, bool] | None = None
+
+
+def make_plan(
+    catalog: Catalog, last: Epoch | None, inputs: Sequence[StreamInput], *, slot: int, clock: int
+) -> Plan:
+    """Return the plan that moves every stream of ``inputs`` to ``slot``; ``clock`` is in microseconds.
+
+    When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
+    files left from the epoch before, have something to do.
+    """
+    epoch = 0 if last is None else last.number + 1
+    moves = last is None or slot > last.slot
+    streams: list[StreamPlan] = []
+    steps: list[Step] = []
+    for given in inputs:
+        state = last.table(given.stream.name) if last else None
+        if state is not None and not moves and given.continues is None:
+            continue
+        planned = _stream_plan(given, state, last, slot, catalog)
+        streams.append(planned)
+        steps.extend(_steps(planned, state, slot, _Ids(epoch, clock)))
+    return Plan(
+        epoch=epoch,
+        window_time=at_slot(slot, catalog.anchor, catalog.update_interval),
+        slot=slot,
+        previous_slot=last.slot if last else slot - 1,
+        anchor=catalog.anchor,
+        update_interval=catalog.update_interval,
+        retain=catalog.retain,
+        clock=clock,
+        catalog_digest=catalog.digest,
+        streams=tuple(streams),
+        steps=tuple(steps),
+    )
+
+
+def _stream_plan(
+    given: StreamInput, state: TableState | None, last: Epoch | None, slot: int, catalog: Catalog
+) -> StreamPlan:
+    if given.continues is not None:
+        k0, first = given.continues
+    elif state is None or last is None:
+        k0, first = slot - given.layout.periods, True
+    else:
+        k0, first = last.slot, False
+    return StreamPlan(
+        name=given.stream.name,
+        declaration=declaration(given.stream, catalog.root),
+        layout=given.layout,
+        k0=k0,
+        first=first,
+        inputs=given.groups,
+        left_out=given.left_out,
+        gone=given.gone,
+        more=given.more,
+    )
+
+
+@dataclass(frozen=True)
+class _Ids:
+    epoch: int
+    clock: int
+
+    def of(self, stream: str, role: Role) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{stream}/{role}/{self.epoch}/{self.clock}"))
+
+
+def table_path(stream: str, role: Role) -> str:
+    """Return the directory of a stream's table relative to the root."""
+    return f"{'tables' if role == 'rows' else role}/{stream}"
+
+
+def _steps(planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids) -> Iterator[Step]:
+    name = planned.name
+    if state is None:
+        yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    waiting = state.deferred.waiting if state and state.deferred else ()
+    taken = tuple(entry.slot for entry in waiting if entry.slot <= slot)
+    arrives = any(group.files for group in planned.inputs)
+    yield from _main_step(planned, state, slot, ids, batch=arrives or bool(taken))
+    if arrives or taken:
+        yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
+        yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
+
+
+def _main_step(
+    planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids, *, batch: bool
+) -> Iterator[Step]:
+    layout, name = planned.layout, planned.name
+    path = table_path(name, "rows")
+    table_id = state.table_id if state else ids.of(name, "rows")
+    version = state.version if state else 0
+    partitions = state.partitions if state else ()
+    if layout.technique == "rebuild":
+        cells = planned_cells(layout, planned.k0, slot)
+        rows = sum(part.rows for part in partitions if part.sub_index in set(cells))
+        if rows or batch:
+            yield RewriteCells(name, path, table_id, version, cells, rows)
+        return
+    below = expired_below(layout, slot)
+    own = [part for part in partitions if layout.first_cell <= part.sub_index <= layout.last_cell]
+    expired = tuple((part.sub_index, part.exp_block) for part in own if part.exp_block < below)
+    runs = {(part.sub_index, part.exp_block): part.runs for part in own}
+    merged = _mergeable(seals(layout, planned.k0, slot, runs), batch=batch)
+    if batch or expired or merged:
+        yield MoveWindow(name, path, table_id, version, below, expired, merged)
+
+
+def _mergeable(found: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:
+    if batch:
+        return tuple(found)
+    kept = (
+        type(seal)(seal.sub_index, tuple((block, runs) for block, runs in seal.blocks if runs > 1)) for seal in found
+    )
+    return tuple(seal for seal in kept if seal.blocks)
+
+
+def _side(
+    planned: StreamPlan, role: Role, side: SideTable | None, ids: _Ids, taken: tuple[int, ...]
+) -> Iterator[Step]:
+    name = planned.name
+    path = side.path if side else table_path(name, role)
+    table_id = side.table_id if side else ids.of(name, role)
+    if side is None:
+        yield CreateTable(name, role, path, table_id)
+    version = side.version if side else 0
+    if role == "deferred":
+        yield MoveDeferred(name, path, table_id, version, taken)
+    else:
+        yield StoreRejected(name, path, table_id, version)

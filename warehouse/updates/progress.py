@@ -1,0 +1,154 @@
+"""What a plan's tables say has been done: the commits above the last epoch, checked and summed up.
+
+Invariant: every commit above a table's version at the last epoch names the plan's epoch and a step of the plan for that
+table, in order. Anything else is a change from outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.errors import ForeignChangeError
+from warehouse.storage.deltalog import commits_after, undo_commits, whole
+from warehouse.updates.records import Partition, SideTable, WaitingSlot
+from warehouse.updates.steps import CreateTable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.storage.deltalog import Commit
+    from warehouse.updates.steps import Plan
+
+__all__ = ["TableProgress", "moved_partitions", "moved_side", "progress"]
+
+
+@dataclass(frozen=True)
+class TableProgress:
+    """The commits of a plan in one table (directory relative to the root), by step number."""
+
+    path: str
+    base_version: int
+    commits: Mapping[int, Commit]
+
+    @property
+    def version(self) -> int:
+        """The table's version once these commits count."""
+        return max([self.base_version, *(commit.version for commit in self.commits.values())])
+
+
+def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
+    """Return what is done in each table of the plan, and whether commits had to be undone.
+
+    A commit whose files did not survive a power loss is undone with those after it: no epoch names them.
+
+    Raises
+    ------
+    ForeignChangeError
+        When a table has a commit that is not of this plan.
+
+    """
+    created = {step.path for step in plan.steps if isinstance(step, CreateTable)}
+    found: dict[str, TableProgress] = {}
+    undone = False
+    for path, numbers in _steps_by_table(plan).items():
+        base = -1 if path in created else max(_base(plan, number) for number in numbers)
+        done: dict[int, Commit] = {}
+        for commit in commits_after(root / path, base):
+            step = _own_step(commit, plan, numbers, done, path)
+            if not whole(root / path, commit):
+                undo_commits(root / path, commit.version)
+                undone = True
+                break
+            done[step] = commit
+        found[path] = TableProgress(path, base, done)
+    return found, undone
+
+
+def _steps_by_table(plan: Plan) -> dict[str, list[int]]:
+    tables: dict[str, list[int]] = {}
+    for number, step in enumerate(plan.steps):
+        tables.setdefault(step.path, []).append(number)
+    return tables
+
+
+def _base(plan: Plan, number: int) -> int:
+    step = plan.steps[number]
+    return -1 if isinstance(step, CreateTable) else step.base_version
+
+
+def _own_step(commit: Commit, plan: Plan, numbers: Sequence[int], done: Mapping[int, Commit], path: str) -> int:
+    step = commit.metadata.get("step")
+    if commit.metadata.get("epoch") != plan.epoch or not isinstance(step, int) or step not in numbers:
+        raise ForeignChangeError(path, commit.version, f"({commit.operation or 'unknown'}) is not of epoch {plan.epoch}")
+    if done and step <= max(done):
+        raise ForeignChangeError(path, commit.version, f"repeats step {step} of epoch {plan.epoch}")
+    return step
+
+
+def moved_partitions(before: Iterable[Partition], commits: Iterable[Commit]) -> tuple[Partition, ...]:
+    """Return a table's partitions after commits; files that one commit adds to a partition are one run."""
+    parts = {(part.sub_index, part.exp_block): part for part in before}
+    for commit in commits:
+        for values in commit.removed_partitions:
+            named = dict(values)
+            parts.pop((int(named["sub_index"] or 0), int(named["exp_block"] or 0)), None)
+        arrived: dict[tuple[int, int], Partition] = {}
+        for file in commit.added:
+            cell = (int(file.partition["sub_index"] or 0), int(file.partition["exp_block"] or 0))
+            sofar = arrived.get(cell, Partition(*cell, 1, 0, 0, 0, file.max_exp_slot or 0))
+            arrived[cell] = Partition(
+                *cell,
+                runs=1,
+                files=sofar.files + 1,
+                rows=sofar.rows + file.rows,
+                bytes=sofar.bytes + file.size,
+                max_exp_slot=max(sofar.max_exp_slot, file.max_exp_slot or 0),
+            )
+        for cell, run in arrived.items():
+            old = parts.get(cell)
+            parts[cell] = run if old is None else _joined(old, run)
+    return tuple(parts[cell] for cell in sorted(parts))
+
+
+def _joined(old: Partition, run: Partition) -> Partition:
+    return Partition(
+        old.sub_index,
+        old.exp_block,
+        runs=old.runs + run.runs,
+        files=old.files + run.files,
+        rows=old.rows + run.rows,
+        bytes=old.bytes + run.bytes,
+        max_exp_slot=max(old.max_exp_slot, run.max_exp_slot),
+    )
+
+
+def moved_side(before: SideTable | None, done: TableProgress, table_id: str) -> SideTable | None:
+    """Return a deferred or rejected table after the plan's commits; none while it does not exist."""
+    if before is None and not done.commits:
+        return None
+    waiting = {entry.slot: entry.rows for entry in before.waiting} if before else {}
+    rows = before.rows if before else 0
+    slotted = False
+    for number in sorted(done.commits):
+        commit = done.commits[number]
+        for values in commit.removed_partitions:
+            for name, value in values:
+                if name == "_slot":
+                    waiting.pop(int(value or 0), None)
+        for file in commit.added:
+            rows += file.rows
+            if "_slot" in file.partition:
+                slotted = True
+                slot = int(file.partition["_slot"] or 0)
+                waiting[slot] = waiting.get(slot, 0) + file.rows
+    if slotted or waiting or (before and before.waiting):
+        rows = sum(waiting.values())
+    return SideTable(
+        path=done.path,
+        table_id=table_id,
+        version=done.version,
+        rows=rows,
+        waiting=tuple(WaitingSlot(slot, waiting[slot]) for slot in sorted(waiting)),
+    )

@@ -1,0 +1,185 @@
+"""What an epoch says: the persisted state of a warehouse as frozen values.
+
+Invariant: an epoch ``n`` names, for every table, the Delta version whose files hold exactly
+``{ r loaded by update n : r.exp > window_time }`` plus expired rows that readers filter by ``_exp > window_time``.
+All instants and durations are microseconds, all paths relative to the root (a landing file's: to its landing
+directory). Reading commands need these types and nothing of Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warehouse.catalog.declaration import ColumnRecord, Declaration
+from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.layout import Layout
+
+__all__ = [
+    "ColumnRecord",
+    "Counts",
+    "Declaration",
+    "Epoch",
+    "LandingFile",
+    "LeftOut",
+    "Loaded",
+    "Partition",
+    "Removed",
+    "SideTable",
+    "StepSeconds",
+    "TableState",
+    "WaitingSlot",
+]
+
+
+@dataclass(frozen=True)
+class Partition:
+    """One (sub-index, expiry block) of a table: its runs, files, rows, bytes and the largest ``_exp_slot``."""
+
+    sub_index: int
+    exp_block: int
+    runs: int
+    files: int
+    rows: int
+    bytes: int
+    max_exp_slot: int
+
+
+@dataclass(frozen=True)
+class WaitingSlot:
+    """Rows that wait for one slot."""
+
+    slot: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class SideTable:
+    """A stream's deferred or rejected rows: a Delta table of its own at ``version``."""
+
+    path: str
+    table_id: str
+    version: int
+    rows: int
+    waiting: tuple[WaitingSlot, ...] = ()
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table at one epoch.
+
+    ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
+    for a table that is frozen because its declaration is gone.
+    """
+
+    name: str
+    kind: Literal["stream"]
+    path: str
+    table_id: str
+    version: int
+    layout: Layout
+    declaration: Declaration
+    schema_file: str
+    partitions: tuple[Partition, ...]
+    deferred: SideTable | None = None
+    rejected: SideTable | None = None
+    declared: bool = True
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What became of a stream's landing files in one epoch.
+
+    ``loaded`` files are not loaded again while they are there; ``left_out`` ones not until they change; ``reload`` are
+    loaded paths to load again at the next update that moves the window; ``gone`` are loaded paths that are no longer
+    there. ``more`` files were left for another epoch at the same window time, whose load slots start above ``k0``.
+    """
+
+    stream: str
+    loaded: tuple[LandingFile, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    reload: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    more: int = 0
+    k0: int = 0
+    first: bool = False
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Rows of one stream in one update.
+
+    ``rows`` were read from files, ``taken`` from the deferred ones; of both together, ``inserted`` went into the
+    table (``late`` and ``over_lifetime`` among them), ``deferred`` wait, ``dead`` were dead on arrival, ``rejected``
+    invalid. ``expired`` rows were removed from the table's files, ``rewritten`` ones read and written again.
+    ``planned``, ``changed`` are sub-indices; ``bytes_written`` those of added files.
+    """
+
+    stream: str
+    files: int = 0
+    rows: int = 0
+    taken: int = 0
+    inserted: int = 0
+    late: int = 0
+    over_lifetime: int = 0
+    deferred: int = 0
+    dead: int = 0
+    rejected: int = 0
+    lost: int = 0
+    expired: int = 0
+    rewritten: int = 0
+    planned: int = 0
+    changed: int = 0
+    sealed: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+    bytes_written: int = 0
+
+
+@dataclass(frozen=True)
+class StepSeconds:
+    """Wall-clock seconds of one step."""
+
+    step: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Removed:
+    """Files that this epoch's commits took out of a table's snapshot.
+
+    ``table`` is the table's directory relative to the root, ``files`` are relative to it; ``whole`` means that the
+    table itself was dropped.
+    """
+
+    table: str
+    files: tuple[str, ...]
+    whole: bool = False
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """A committed, consistent set of table versions at one window time.
+
+    ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the
+    SHA-256 of the ``warehouse.toml`` that was in force.
+    """
+
+    number: int
+    window_time: int
+    slot: int
+    previous_slot: int
+    anchor: int
+    update_interval: int
+    committed_at: int
+    catalog_digest: str
+    tables: tuple[TableState, ...]
+    files: tuple[Loaded, ...] = ()
+    counts: tuple[Counts, ...] = ()
+    seconds: tuple[StepSeconds, ...] = ()
+    removed: tuple[Removed, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def table(self, name: str) -> TableState | None:
+        """Return the state of the table of that name."""
+        return next((table for table in self.tables if table.name == name), None)

@@ -1,0 +1,130 @@
+"""What an update will do, as values: the steps of a plan, each one commit in one table.
+
+A plan is the write-ahead record of an update: it holds everything that decides the outcome (declarations, layout,
+files, clock instant), so that whoever finishes it later does exactly the same.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from warehouse.layout import Layout, Seal
+from warehouse.updates.records import Declaration, LandingFile, LeftOut
+
+__all__ = [
+    "CreateTable",
+    "InputFiles",
+    "MoveDeferred",
+    "MoveWindow",
+    "Plan",
+    "RewriteCells",
+    "Role",
+    "Step",
+    "StoreRejected",
+    "StreamPlan",
+]
+
+Role = Literal["rows", "deferred", "rejected"]
+
+
+class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
+    """Create a table with its properties; ``deferred`` and ``rejected`` ones only when they get rows."""
+
+    stream: str
+    role: Role
+    path: str
+    table_id: str
+
+
+class MoveWindow(msgspec.Struct, frozen=True, tag="move-window"):
+    """``norebuild``: append the batch as runs, remove blocks below ``expired_below``, merge the runs of ``seals``."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+    expired_below: int
+    expired: tuple[tuple[int, int], ...]
+    seals: tuple[Seal, ...]
+
+
+class RewriteCells(msgspec.Struct, frozen=True, tag="rewrite-cells"):
+    """``rebuild``: rewrite the planned sub-indices from their survivors and the batch."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+    cells: tuple[int, ...]
+    rows: int
+
+
+class MoveDeferred(msgspec.Struct, frozen=True, tag="move-deferred"):
+    """Take rows whose slot has come out of the deferred table and put new waiting rows in."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+    taken: tuple[int, ...]
+
+
+class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
+    """Keep the batch's invalid rows with their reasons."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+
+
+Step = CreateTable | MoveWindow | RewriteCells | MoveDeferred | StoreRejected
+
+
+class InputFiles(msgspec.Struct, frozen=True):
+    """Landing files that have the same CSV header (``header`` is empty for other formats)."""
+
+    header: tuple[str, ...]
+    files: tuple[LandingFile, ...]
+
+
+class StreamPlan(msgspec.Struct, frozen=True):
+    """What an update does for one stream.
+
+    ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
+    late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
+    plan, ``gone`` loaded ones are no longer in the landing directory.
+    """
+
+    name: str
+    declaration: Declaration
+    layout: Layout
+    k0: int
+    first: bool
+    inputs: tuple[InputFiles, ...]
+    left_out: tuple[LeftOut, ...]
+    gone: tuple[str, ...] = ()
+    more: int = 0
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T."""
+
+    epoch: int
+    window_time: int
+    slot: int
+    previous_slot: int
+    anchor: int
+    update_interval: int
+    retain: int
+    clock: int
+    catalog_digest: str
+    streams: tuple[StreamPlan, ...]
+    steps: tuple[Step, ...]
+    warnings: tuple[str, ...] = ()
+
+    def stream(self, name: str) -> StreamPlan:
+        """Return the plan of the stream of that name."""
+        return next(stream for stream in self.streams if stream.name == name)

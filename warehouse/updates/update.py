@@ -1,0 +1,467 @@
+"""Moving the windows: lock, finish what was begun, plan, record the plan, execute it, write the epoch, free space."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.catalog.drift import compare, effective_layout
+from warehouse.errors import (
+    ChangedDeclarationError,
+    EmptyFirstRunError,
+    FileProblem,
+    ForeignChangeError,
+    RecordDamagedError,
+    UnknownNameError,
+    UnreadableFilesError,
+    UpdateTimeError,
+    UsageError,
+)
+from warehouse.ingest.columns import header_problem
+from warehouse.ingest.landing import Arrived, arrived, headers, list_landing
+from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.session import release_lock
+from warehouse.time import at_slot, format_instant, grid_slot, slot
+from warehouse.updates.journal import (
+    epoch_path,
+    newest_epoch,
+    numbers,
+    plan_path,
+    read_record,
+    write_record,
+)
+from warehouse.updates.known import known_files, known_of
+from warehouse.updates.lock import jvm_lock_path, writer_lock
+from warehouse.updates.plan import FILES_PER_PLAN, StreamInput, make_plan
+from warehouse.updates.points import Moment, Observer, Point, nobody
+from warehouse.updates.records import Epoch, Loaded, Removed
+from warehouse.updates.steps import InputFiles, Plan
+from warehouse.updates.vacuum import VacuumReport, retire, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.ingest.landing import Known
+    from warehouse.layout import Layout
+
+__all__ = ["LandingFacts", "UpdateOptions", "UpdateReport", "Updater"]
+
+
+@contextmanager
+def _released(root: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        release_lock(jvm_lock_path(root))
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """What an update is asked for; instants in microseconds.
+
+    ``at`` is T (none: now); ``each`` makes one epoch per slot, from ``start`` on a first run.
+    """
+
+    at: int | None = None
+    each: bool = False
+    start: int | Literal["first"] | None = None
+    allow_dead: bool = False
+    future: bool = False
+
+
+@dataclass(frozen=True)
+class LandingFacts:
+    """Files of one stream that need a person: changed after they were loaded, or unreadable; and those that settle."""
+
+    stream: str
+    changed: tuple[LandingFile, ...]
+    unreadable: tuple[LeftOut, ...]
+    waiting: int
+    settling: int
+
+
+@dataclass(frozen=True)
+class UpdateReport:
+    """What an update did: the epochs it made (none: nothing to do), and the files that need a person.
+
+    ``left_out`` are files that these epochs could not load; ``landing`` what was known before.
+    """
+
+    epochs: tuple[Epoch, ...]
+    finished: tuple[Epoch, ...] = ()
+    left_out: tuple[tuple[str, LeftOut], ...] = ()
+    landing: tuple[LandingFacts, ...] = ()
+    vacuum: VacuumReport = VacuumReport()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Updater:
+    """Moves the windows of one warehouse.
+
+    Parameters
+    ----------
+    catalog
+        The declarations in force.
+    spark
+        Gives the Spark session; called only when there is work for it.
+    clock
+        Gives the wall-clock instant in microseconds.
+    observer
+        Called at every point of an update.
+
+    """
+
+    catalog: Catalog
+    spark: Callable[[], SparkSession]
+    clock: Callable[[], int]
+    observer: Observer = nobody
+
+    @property
+    def root(self) -> Path:
+        """The warehouse's directory."""
+        return self.catalog.root
+
+    # --- verbs ---
+
+    def update(self, options: UpdateOptions) -> UpdateReport:
+        """Move every window to the last grid point at or before T.
+
+        Raises
+        ------
+        UpdateTimeError, EmptyFirstRunError, LockHeldError, ChangedDeclarationError, LandingError, ForeignChangeError
+            Nothing was written then, or a later update completes what was begun.
+
+        """
+        target = self._target(options)
+        with writer_lock(self.root, self.clock()):
+            self.observer(Moment(Point.LOCKED, -1))
+            with _released(self.root):
+                return self._update(options, target)
+
+    def plan(self, options: UpdateOptions) -> tuple[Plan, tuple[LandingFacts, ...]]:
+        """Return the plan that an update would record first, without writing anything; it needs no lock."""
+        target = self._target(options)
+        last = newest_epoch(self.root)
+        unfinished = self._unfinished(last)
+        if unfinished is not None:
+            return unfinished, ()
+        self._check_drift(last)
+        slots = self._slots(options, target, last)
+        inputs, landing = self._inputs(last, {})
+        if last is None or any(last.table(given.stream.name) is None for given in inputs):
+            self._guard(options, inputs, last, slots[0] if slots else target)
+        moment = slots[0] if slots else last.slot if last else target
+        return make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock()), landing
+
+    def reload(self, path: str) -> Epoch:
+        """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            last, _ = self._finish()
+            if last is None:
+                raise UsageError("nothing has been loaded yet; the next update loads every landing file")
+            stream, relative = self._landing_path(path)
+            known = known_of(known_files(self.root, last), stream.name)
+            if relative not in known.loaded and relative not in known.left_out:
+                raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
+            return self._record(last, files=(Loaded(stream.name, reload=(relative,)),))
+
+    def drop(self, table: str) -> Epoch:
+        """Forget a table that is no longer declared; its files go when no readable epoch names them."""
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            last, _ = self._finish()
+            names = [state.name for state in last.tables] if last else []
+            state = last.table(table) if last else None
+            if last is None or state is None:
+                raise UnknownNameError("table", table, names)
+            if self.catalog.stream(table) is not None:
+                raise UsageError(f'"{table}" is still declared; remove [streams.{table}] from warehouse.toml first')
+            paths = [state.path, *(side.path for side in (state.deferred, state.rejected) if side)]
+            return self._record(
+                last,
+                tables=tuple(entry for entry in last.tables if entry.name != table),
+                removed=tuple(Removed(path, (), whole=True) for path in paths),
+            )
+
+    def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
+        """Delete files that no readable epoch needs, leftovers included."""
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            self._finish()
+            now = self.clock()
+            freed = retire(self.root, retain=self.catalog.retain, now=now, dry_run=dry_run)
+            return freed + sweep(self.root, now=now, dry_run=dry_run)
+
+    def landing(self) -> tuple[LandingFacts, ...]:
+        """Return what waits in the landing directories and what needs a person."""
+        last = newest_epoch(self.root)
+        known = known_files(self.root, last)
+        return tuple(_facts(stream.name, self._arrived(stream, known_of(known, stream.name))) for stream in self.catalog.streams)
+
+    # --- the parts of an update ---
+
+    def _target(self, options: UpdateOptions) -> int:
+        now = self.clock()
+        at = now if options.at is None else options.at
+        if options.start is not None and not options.each:
+            raise UsageError("--from says where --each starts; give --each too")
+        if at > now + self.catalog.update_interval and not options.future:
+            raise UpdateTimeError(
+                f"{format_instant(at)} is further ahead of the clock ({format_instant(now)}) than one update interval; "
+                "every row that expires before it would be lost. Give --future if you mean it",
+            )
+        target = grid_slot(at, self.catalog.anchor, self.catalog.update_interval)
+        if target < 0:
+            raise UpdateTimeError(
+                f"{format_instant(at)} is before the anchor {format_instant(self.catalog.anchor)}; "
+                "choose a later time, or an earlier anchor while the warehouse is empty",
+            )
+        return target
+
+    def _update(self, options: UpdateOptions, target: int) -> UpdateReport:
+        last, finished = self._finish()
+        self._check_drift(last)
+        if last is not None and options.start is not None:
+            raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
+        excluded: dict[str, dict[str, LeftOut]] = {}
+        slots = self._slots(options, target, last, excluded)
+        made: list[Epoch] = []
+        inputs, landing = self._inputs(last, excluded)
+        created = [given for given in inputs if last is None or last.table(given.stream.name) is None]
+        if created:
+            self._guard(options, created, last, slots[0] if slots else last.slot if last else target, excluded)
+        for moment in slots or self._still(last, inputs):
+            if made:
+                inputs, landing = self._inputs(last, excluded)
+            last = self._one(moment, last, inputs, made)
+            while any(entry.more for entry in last.files):
+                inputs, landing = self._inputs(last, excluded)
+                last = self._one(moment, last, inputs, made)
+        freed = VacuumReport()
+        if self.catalog.vacuum == "auto" and last is not None:
+            freed = retire(self.root, retain=self.catalog.retain, now=self.clock())
+            self.observer(Moment(Point.VACUUMED, last.number))
+        epochs = (*finished, *made)
+        left_out = tuple(
+            (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
+        )
+        return UpdateReport(tuple(made), finished, left_out, landing, freed, self.catalog.warnings)
+
+    def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
+        """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
+        if last is None:
+            return []
+        missing = any(last.table(given.stream.name) is None for given in inputs)
+        return [last.slot] if missing or any(entry.more for entry in last.files) else []
+
+    def _one(self, moment: int, last: Epoch | None, inputs: Sequence[StreamInput], made: list[Epoch]) -> Epoch:
+        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock())
+        self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
+        write_record(plan_path(self.root, plan.epoch), plan)
+        self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
+        epoch = self._execute(plan, last)
+        made.append(epoch)
+        return epoch
+
+    def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
+        from warehouse.updates.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
+
+        return execute(plan, self.root, last, spark=self._guarded_spark, clock=self.clock, observer=self.observer)
+
+    def _guarded_spark(self) -> SparkSession:
+        from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
+
+        session = self.spark()
+        hold_lock(session, jvm_lock_path(self.root))
+        return session
+
+    def _finish(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
+        """Finish an unfinished plan and return the newest epoch."""
+        last = newest_epoch(self.root)
+        plan = self._unfinished(last)
+        if plan is None:
+            return last, ()
+        epoch = self._execute(plan, last)
+        return epoch, (epoch,)
+
+    def _unfinished(self, last: Epoch | None) -> Plan | None:
+        number = 0 if last is None else last.number + 1
+        if number not in numbers(self.root, "plan"):
+            return None
+        path = plan_path(self.root, number)
+        try:
+            return read_record(path, Plan)
+        except RecordDamagedError:
+            if any(self._moved(last)):
+                raise
+            path.unlink()
+            return None
+
+    def _moved(self, last: Epoch | None) -> Iterator[bool]:
+        """Whether some table is above the last epoch: then a damaged plan cannot be made anew."""
+        versions = {}
+        for state in last.tables if last else ():
+            versions[state.path] = state.version
+            versions.update({side.path: side.version for side in (state.deferred, state.rejected) if side})
+        for kind in ("tables", "deferred", "rejected"):
+            parent = self.root / kind
+            for table in parent.iterdir() if parent.is_dir() else ():
+                yield any(True for _ in commits_after(table, versions.get(f"{kind}/{table.name}", -1)))
+
+    def _check_drift(self, last: Epoch | None) -> None:
+        if last is None:
+            return
+        problems, _ = compare(self.catalog, last)
+        if problems:
+            raise ChangedDeclarationError(problems)
+
+    def _slots(
+        self,
+        options: UpdateOptions,
+        target: int,
+        last: Epoch | None,
+        excluded: dict[str, dict[str, LeftOut]] | None = None,
+    ) -> list[int]:
+        if last is not None and target <= last.slot:
+            return []
+        if not options.each:
+            return [target]
+        if last is not None:
+            return list(range(last.slot + 1, target + 1))
+        if isinstance(options.start, int):
+            first: int | None = slot(options.start, self.catalog.anchor, self.catalog.update_interval)
+        else:
+            first = self._first_slot(target, excluded if excluded is not None else {})
+        return list(range(min(max(0, first if first is not None else target), target), target + 1))
+
+    def _first_slot(self, target: int, excluded: dict[str, dict[str, LeftOut]]) -> int | None:
+        inputs, _ = self._inputs(None, excluded)
+        earliest = [self._look(given, target, None, excluded)[1] for given in inputs if given.groups]
+        instants = [instant for instant in earliest if instant is not None]
+        return slot(min(instants), self.catalog.anchor, self.catalog.update_interval) if instants else None
+
+    def _guard(
+        self,
+        options: UpdateOptions,
+        created: Sequence[StreamInput],
+        last: Epoch | None,
+        moment: int,
+        excluded: dict[str, dict[str, LeftOut]] | None = None,
+    ) -> None:
+        """Refuse a first build that would call every waiting row dead."""
+        if options.allow_dead:
+            return
+        refused = {}
+        for given in created:
+            if not any(group.files for group in given.groups):
+                continue
+            waiting, _, counts = self._look(given, moment, last, excluded if excluded is not None else {})
+            lost = counts.dead and not counts.live and not counts.deferred
+            if lost if options.each else waiting and not counts.live:
+                refused[given.stream.name] = f"{counts.dead} dead, {counts.deferred} not yet arrived"
+        if refused:
+            time = format_instant(at_slot(moment, self.catalog.anchor, self.catalog.update_interval))
+            raise EmptyFirstRunError(refused, time, replay=last is None)
+
+    def _look(self, given: StreamInput, moment: int, last: Epoch | None, excluded: dict[str, dict[str, LeftOut]]):  # noqa: ANN202 - see first_look
+        from warehouse.ingest.batch import first_look  # noqa: PLC0415 - only with Spark
+        from warehouse.ingest.classify import WindowMove  # noqa: PLC0415 - same
+        from warehouse.storage.session import table_session  # noqa: PLC0415 - same
+
+        del last
+        session = table_session(self._guarded_spark(), {"spark.sql.session.timeZone": given.stream.timezone})
+        move = WindowMove(
+            k0=moment - given.layout.periods,
+            k=moment,
+            first=True,
+            anchor=self.catalog.anchor,
+            interval=self.catalog.update_interval,
+            clock=self.clock(),
+        )
+        failed = excluded.setdefault(given.stream.name, {})
+        while True:
+            groups = [(group.header, [file for file in group.files if file.path not in failed]) for group in given.groups]
+            try:
+                return first_look(session, given.stream, given.layout, move, groups)
+            except UnreadableFilesError as error:
+                files = {file.path: file for group in given.groups for file in group.files}
+                for problem in error.files:
+                    failed[problem.path] = LeftOut(files[problem.path], problem.reason, problem.message)
+
+    def _inputs(
+        self, last: Epoch | None, excluded: dict[str, dict[str, LeftOut]]
+    ) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
+        known = known_files(self.root, last)
+        inputs, facts = [], []
+        for stream in self.catalog.streams:
+            state = last.table(stream.name) if last else None
+            layout = effective_layout(stream, state.layout if state else None, self.catalog.update_interval)
+            knowledge = known_of(known, stream.name)
+            found = self._arrived(stream, knowledge)
+            facts.append(_facts(stream.name, found))
+            left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name), None)
+            inputs.append(
+                _stream_input(
+                    stream, layout, found, excluded.get(stream.name, {}), knowledge,
+                    continues=(left.k0, left.first) if left and left.more else None,
+                ),
+            )  # fmt: skip
+        return inputs, tuple(facts)
+
+    def _arrived(self, stream: Stream, known: Known) -> Arrived:
+        files = list(list_landing(stream.landing, stream.files))
+        return arrived(files, known, settle=stream.landing_settle, clock=self.clock())
+
+    def _landing_path(self, path: str) -> tuple[Stream, str]:
+        from pathlib import Path  # noqa: PLC0415 - one use
+
+        given = Path(path)
+        for stream in self.catalog.streams:
+            for candidate in (given.absolute(), self.catalog.file.parent / given, stream.landing / given):
+                if candidate.resolve().is_relative_to(stream.landing.resolve()) and candidate.is_file():
+                    return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()
+        raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
+
+    def _record(self, last: Epoch, **changes: object) -> Epoch:
+        blank = {"files": (), "counts": (), "seconds": (), "removed": (), "warnings": ()}
+        epoch = replace(last, **{**blank, "number": last.number + 1, "committed_at": self.clock(), **changes})  # type: ignore[arg-type]
+        write_record(epoch_path(self.root, epoch.number), epoch)
+        return epoch
+
+
+def _facts(stream: str, found: Arrived) -> LandingFacts:
+    return LandingFacts(stream, found.changed, found.unreadable, len(found.new), found.settling)
+
+
+def _stream_input(
+    stream: Stream,
+    layout: Layout,
+    found: Arrived,
+    excluded: dict[str, LeftOut],
+    known: Known,
+    *,
+    continues: tuple[int, bool] | None,
+) -> StreamInput:
+    new = [file for file in found.new if file.path not in excluded]
+    chosen, more = new[:FILES_PER_PLAN], max(0, len(new) - FILES_PER_PLAN)
+    if stream.format == "csv":
+        groups, problems = headers(stream.landing, chosen, dict(stream.options))
+        for header in [header for header in groups if header and header_problem(stream, header)]:
+            reason, message = header_problem(stream, header) or ("", "")
+            problems.extend(LeftOut(file, reason, message) for file in groups.pop(header))
+    else:
+        groups, problems = ({(): chosen} if chosen else {}), []
+    return StreamInput(
+        stream=stream,
+        layout=layout,
+        groups=tuple(InputFiles(header, tuple(files)) for header, files in groups.items()),
+        left_out=(*problems, *excluded.values()),
+        gone=found.gone,
+        more=more,
+        continues=continues,
+    )

@@ -1,0 +1,192 @@
+"""Space comes back: files that no readable epoch names are deleted.
+
+An epoch stays readable for ``retain`` after its successor was committed. When it falls out it is *retired*: renamed, so
+that no reader pins it, and then the files that the next epochs took out of the tables are deleted. Epochs know these
+files, so nothing is listed. :func:`sweep` lists, and also removes what crashes left behind.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.durable import sync_directory
+from warehouse.updates.journal import epoch_numbers, newest_epoch, numbers, read_epoch, read_record, record_path
+from warehouse.updates.known import write_ledger
+from warehouse.updates.records import Epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["GRACE", "VacuumReport", "retire", "sweep"]
+
+GRACE = 600 * 1_000_000
+"""Leftovers younger than this (microseconds) stay."""
+_PAST_RECORDS = 64
+_TABLE_KINDS = ("tables", "deferred", "rejected")
+
+
+@dataclass(frozen=True)
+class VacuumReport:
+    """Files and bytes deleted, and epochs retired."""
+
+    files: int = 0
+    bytes: int = 0
+    epochs: int = 0
+
+    def __add__(self, other: VacuumReport) -> VacuumReport:
+        return VacuumReport(self.files + other.files, self.bytes + other.bytes, self.epochs + other.epochs)
+
+
+def retire(root: Path, *, retain: int, now: int, dry_run: bool = False) -> VacuumReport:
+    """Retire the epochs whose successor was committed ``retain`` or longer ago; all in microseconds.
+
+    The caller holds the writer lock and has finished any open plan.
+    """
+    recorded = epoch_numbers(root)
+    out: list[int] = []
+    for number, successor in zip(recorded, recorded[1:], strict=False):
+        if read_epoch(root, successor).committed_at + retain > now:
+            break
+        out.append(number)
+    if not out:
+        return VacuumReport()
+    oldest = recorded[len(out)]
+    doomed = [path for number in range(out[0] + 1, oldest + 1) for path in _removed_by(root, number)]
+    report = VacuumReport(*_weigh(doomed), len(out))
+    if dry_run:
+        return report
+    for number in out:
+        record_path(root, number, "epoch").rename(record_path(root, number, "past"))
+        record_path(root, number, "plan").unlink(missing_ok=True)
+    sync_directory(root / "epochs")
+    for path in doomed:
+        _delete(path)
+    past = numbers(root, "past")
+    if len(past) >= _PAST_RECORDS:
+        _forget_past(root)
+    return report
+
+
+def _removed_by(root: Path, number: int) -> Iterator[Path]:
+    kind = "epoch" if record_path(root, number, "epoch").exists() else "past"
+    for removed in read_record(record_path(root, number, kind), Epoch).removed:
+        if removed.whole:
+            yield root / removed.table
+        for name in removed.files:
+            yield root / removed.table / name
+
+
+def _weigh(paths: Iterable[Path]) -> tuple[int, int]:
+    count = size = 0
+    for path in paths:
+        files = [entry for entry in path.rglob("*") if entry.is_file()] if path.is_dir() else [path]
+        for file in files:
+            if file.exists():
+                count += 1
+                size += file.stat().st_size
+    return count, size
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+        return
+    path.unlink(missing_ok=True)
+    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+    for parent in (path.parent, path.parent.parent):
+        if "=" not in parent.name or any(parent.iterdir()):
+            return
+        parent.rmdir()
+
+
+def _forget_past(root: Path) -> None:
+    newest = newest_epoch(root)
+    if newest is None:
+        return
+    write_ledger(root, newest)
+    for number in numbers(root, "past"):
+        record_path(root, number, "past").unlink()
+    for number in numbers(root, "ledger")[:-1]:
+        record_path(root, number, "ledger").unlink()
+    sync_directory(root / "epochs")
+
+
+def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) -> VacuumReport:
+    """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
+
+    The caller holds the writer lock, has finished any open plan and retired what fell out.
+    """
+    epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
+    if not epochs:
+        return VacuumReport()
+    named = _named_files(root, epochs)
+    doomed = [
+        path
+        for kind in _TABLE_KINDS
+        for table in _directories(root / kind)
+        for path in _unnamed(table, named.get(table.relative_to(root).as_posix()))
+        if (now - path.stat().st_mtime_ns // 1000) > grace
+    ]
+    report = VacuumReport(*_weigh(doomed))
+    if not dry_run:
+        for path in doomed:
+            _delete(path)
+        for kind in _TABLE_KINDS:
+            for table in _directories(root / kind):
+                if table.relative_to(root).as_posix() not in named:
+                    shutil.rmtree(table)
+    return report
+
+
+def _directories(parent: Path) -> list[Path]:
+    return sorted(entry for entry in parent.iterdir() if entry.is_dir()) if parent.is_dir() else []
+
+
+def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
+    for path in table.rglob("*"):
+        relative = path.relative_to(table)
+        if not path.is_file():
+            continue
+        if named is None:
+            yield path
+        elif relative.parts[0] in ("_delta_log", "_schema"):
+            if path.name.endswith(".tmp"):
+                yield path
+        elif path.name.startswith(".") and path.name.endswith(".crc"):
+            if relative.with_name(path.name[1:-4]).as_posix() not in named:
+                yield path
+        elif relative.as_posix() not in named:
+            yield path
+
+
+def _named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
+    """Return the files of each table's directory that some epoch names: those of its oldest version and all later."""
+    versions: dict[str, list[int]] = {}
+    for epoch in epochs:
+        for table in epoch.tables:
+            for path, version in (
+                (table.path, table.version),
+                *((side.path, side.version) for side in (table.deferred, table.rejected) if side),
+            ):
+                versions.setdefault(path, []).append(version)
+    named = {}
+    for path, numbers_ in versions.items():
+        oldest, newest = min(numbers_), max(numbers_)
+        files = set(_files_at(root / path, oldest))
+        for commit in commits_after(root / path, oldest):
+            if commit.version <= newest:
+                files.update(file.path for file in commit.added)
+        named[path] = files
+    return named
+
+
+def _files_at(table: Path, version: int) -> list[str]:
+    from urllib.parse import unquote  # noqa: PLC0415 - one use
+
+    from deltalake import DeltaTable  # noqa: PLC0415 - only a sweep opens tables here
+
+    return [unquote(str(path)) for path in DeltaTable(str(table), version=version).get_add_actions().column("path")]
