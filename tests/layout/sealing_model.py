@@ -1,72 +1,75 @@
 """A slow model of an appended table: partitions of runs, moved by the rules of DESIGN section 4 and 5.
 
-It keeps one number for each (run, expiration slot): rows under uniform lifetimes, in expectation.
+It keeps one number for each (run, expiration slot): rows under uniform lifetimes, in expectation, in units of u/2.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
+from statistics import mean
 
 from warehouse.layout import Layout, exp_block, expired_below, seals, sub_index
 from warehouse.layout.oracle import uniform_weights
 
 Partition = tuple[int, int]
-Run = dict[int, float]
+Run = Counter[int]
+Table = dict[Partition, list[Run]]
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Averages over one period, and worst cases, after a warm-up."""
+    """Averages over one cycle, and worst cases.
+
+    Runs on disk; rows written for each row inserted; rows rewritten by the largest seal, in batches; expired rows on
+    disk for each live one; sub-indices sealed per update.
+    """
 
     files: float
     written: float
     largest_seal: float
     dead: float
     most_dead: float
-    seals: float
+    sealed: float
 
 
 def figures(layout: Layout) -> Figures:
-    """Run the model until it is steady and measure one cycle of 3p updates (model C)."""
-    weights = [float(weight) for weight in uniform_weights(layout.periods)]
-    table: dict[Partition, list[Run]] = {}
-    files, rewritten, dead, sealed = [], [], [], []
+    """Run the model until it is steady and measure 3p updates (model C)."""
+    weights = [int(2 * weight) for weight in uniform_weights(layout.periods)]
+    table: Table = {}
+    files, dead, rewritten, sealed = [], [], [], []
     for k in range(6 * layout.periods):
-        batch: dict[Partition, Run] = defaultdict(dict)
-        for lifetime, weight in enumerate(weights, start=1):
-            batch[sub_index(layout, k, k + lifetime), exp_block(layout, k, k + lifetime)][k + lifetime] = weight
-        old = merged = 0.0
-        for seal in seals(layout, k - 1, k, {partition: len(runs) for partition, runs in table.items()}):
-            for block, runs in seal.blocks:
-                partition = (seal.sub_index, block)
-                if runs + (partition in batch) < 2:
-                    continue
-                one: Run = defaultdict(float)
-                for run in table[partition]:
-                    old += sum(rows for b, rows in run.items() if b > k)
-                    for b, rows in run.items():
-                        if b > k:
-                            one[b] += rows
-                for b, rows in batch.pop(partition, {}).items():
-                    one[b] += rows
-                table[partition] = [dict(one)]
-                merged += 1
+        batch: dict[Partition, Run] = {}
+        for b, weight in enumerate(weights, start=k + 1):
+            batch.setdefault((sub_index(layout, k, b), exp_block(layout, k, b)), Counter())[b] = weight
+        merged, old = _seal(layout, k, table, batch)
         for partition, run in batch.items():
             table.setdefault(partition, []).append(run)
-        table = {at: runs for at, runs in table.items() if at[1] >= expired_below(layout, k)}
+        for partition in [each for each in table if each[1] < expired_below(layout, k)]:
+            del table[partition]
         if k >= 3 * layout.periods:
-            stored = [(b, rows) for runs in table.values() for run in runs for b, rows in run.items()]
-            live = sum(rows for b, rows in stored if b > k)
-            files.append(sum(map(len, table.values())))
+            runs = [run for found in table.values() for run in found]
+            live = sum(_live(run, k).total() for run in runs)
+            files.append(len(runs))
+            dead.append(sum(run.total() for run in runs) / live - 1)
             rewritten.append(old / sum(weights))
-            dead.append((sum(rows for _, rows in stored) - live) / live)
             sealed.append(merged)
-    return Figures(
-        files=sum(files) / len(files),
-        written=1 + sum(rewritten) / len(rewritten),
-        largest_seal=max(rewritten),
-        dead=sum(dead) / len(dead),
-        most_dead=max(dead),
-        seals=sum(sealed) / len(sealed),
-    )
+    return Figures(mean(files), 1 + mean(rewritten), max(rewritten), mean(dead), max(dead), mean(sealed))
+
+
+def _seal(layout: Layout, k: int, table: Table, batch: dict[Partition, Run]) -> tuple[int, int]:
+    """Merge what closes at k; how many sub-indices were sealed, and the old rows that were read and written for it."""
+    merged, old = set(), 0
+    for seal in seals(layout, k - 1, k, {partition: len(runs) for partition, runs in table.items()}):
+        for block, runs in seal.blocks:
+            partition = (seal.sub_index, block)
+            if runs + (partition in batch) >= 2:
+                kept = sum((_live(run, k) for run in table[partition]), Counter())
+                table[partition] = [kept + batch.pop(partition, Counter())]
+                merged.add(seal.sub_index)
+                old += kept.total()
+    return len(merged), old
+
+
+def _live(run: Run, k: int) -> Run:
+    return Counter({b: rows for b, rows in run.items() if b > k})

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 from math import exp, gcd
+from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.layout import Layout, deleted_columns, inserted_rows, planned_cells
+from warehouse.layout import deleted_columns, inserted_rows, planned_cells
 from warehouse.layout.cost import (
     Prices,
     accessed_share,
@@ -23,9 +23,15 @@ from warehouse.layout.cost import (
     wave_price,
     whole_slot_share,
 )
-from warehouse.layout.oracle import Model, expected_sizes, lifetime_weights, uniform_weights
+from warehouse.layout.oracle import expected_sizes, lifetime_weights, uniform_weights
 
 from .strategies import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.layout import Layout
+    from warehouse.layout.oracle import Model
 
 
 @pytest.mark.parametrize(
@@ -93,9 +99,9 @@ def test_shares_of_round_robin(rows: int, columns: int, periods: int) -> None:
 
 @pytest.mark.parametrize(("side", "periods"), [(2, 8), (3, 12), (4, 16)])
 def test_square_chronological_grids_read_as_much(side: int, periods: int) -> None:
-    """With G = E the union of a chronological grid is the same, and constant: row counts do not favour round-robin (5.2)."""
+    """With G = E a chronological grid reads the same at every update: rows do not favour round-robin (5.2)."""
     found = union_shares(plain(side, side, "chronological", periods), range(1, periods + 1), uniform_weights(periods))
-    assert found == pytest.approx([(float(accessed_share(side, side)),) * 2] * periods)
+    assert sum(found, ()) == pytest.approx((float(accessed_share(side, side)),) * 2 * periods)
 
 
 @pytest.mark.parametrize(
@@ -186,15 +192,13 @@ def test_largest_cells(side: int, periods: int) -> None:
     weights, mean = uniform_weights(periods), Fraction(periods**2, 2 * side**2)
 
     def largest(layout: Layout, k: int) -> tuple[Fraction, Fraction]:
-        states = [expected_sizes(layout, at, weights) for at in (k - 1, k)]
-        planned = planned_cells(layout, k - 1, k)
-        touched = max(Fraction(state[cell]) for state in states for cell in planned)
-        return touched / mean, max(Fraction(size) for size in states[1].values()) / mean
+        sizes = {cell: Fraction(size) for cell, size in expected_sizes(layout, k - 1, weights).items()}
+        return max(sizes[cell] for cell in planned_cells(layout, k - 1, k)) / mean, max(sizes.values()) / mean
 
     for k in range(periods, periods + 3):
         assert largest(plain(side, side, "round-robin", periods), k)[0] == 1 + Fraction(side, periods)
     found = [largest(plain(side, side, "chronological", periods), k) for k in range(1, periods + 1)]
-    assert float(sum(touched for touched, _ in found) / periods) == pytest.approx(1.5, abs=0.15)
+    assert float(sum(touched for touched, _ in found) / periods) == pytest.approx(1.5, abs=0.01)
     if side >= 3:
         assert sum(overall for _, overall in found) / periods == 2
 
@@ -235,11 +239,11 @@ def test_cost_by_technique(rows: int, columns: int, expected: tuple[int, int, in
 def test_cost_of_equal_lifetimes() -> None:
     """A wave index of equal lifetimes accesses one sub-index and reads N/n rows (5.3)."""
     cost = equal_lifetimes_update(4, 100)
-    assert (cost.accessed, cost.inserted_into, cost.deleted_from, cost.rows) == (1, 1, 1, 25)
+    assert (cost.accessed, cost.inserted_into, cost.deleted_from, cost.rows) == (1, 1, 1, Fraction(25))
 
 
 def test_buckets_hit() -> None:
-    """Deletions hit nearly all buckets when many rows expire for each, and as many as rows when few do (5.3, section 4)."""
+    """Deletions hit nearly all buckets when many rows expire for each, one a row when few do (5.3, section 4)."""
     assert buckets_hit(4, 100, 3.2, 49 * 400) / (4 * 100 * 3.2) == pytest.approx(1, abs=1e-5)
     assert buckets_hit(4, 100, 3.5, 4.9 * 400) / (4 * 100 * 3.5) == pytest.approx(0.75, abs=0.01)
     assert buckets_hit(1, 100, 3.4, 1) == pytest.approx(1, abs=0.002)

@@ -1,4 +1,4 @@
-"""The data set of the doubly-partitioned-index sheet, section 9.2 to 9.4, run by the update procedure of section 3.6."""
+"""The data set of doubly-partitioned-index sheet, section 9.2 to 9.4, run by the procedure of section 3.6."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_slot(each: Row, k0: int, k: int) -> int:
 
 @pytest.mark.parametrize("grid", GRIDS, ids=lambda grid: grid.name)
 def test_states(grid: Grid) -> None:
-    """Each grid holds the ids of section 9.3 after each update, and plans, reads, writes and changes what is said there.
+    """Each grid holds the ids of section 9.3 after each update, and plans, reads, writes, changes what is said there.
 
     The sheet has no states for `chr 3x2`; there only the live rows are compared.
     """

@@ -65,7 +65,7 @@ def test_declared_width_sets_the_columns() -> None:
 
 
 def test_declared_grid_sets_the_width() -> None:
-    """A grid declared without an expiry block has blocks as wide as needed; one column has blocks as wide as its rows."""
+    """A grid declared without an expiry block has blocks as wide as needed, one column as wide as its rows."""
     assert shape(resolve(periods=24, label="WK", grid=(2, 7))) == (2, 7, 4)
     assert shape(resolve(periods=24, label="WK", grid=(5, 1))) == (5, 1, 5)
 
@@ -130,7 +130,7 @@ def test_width_of_a_block(width: int) -> None:
 
 def test_blocks_span_the_window() -> None:
     """Block columns times width cover p; one column, and columns that are not blocks, need not."""
-    with pytest.raises(LayoutError, match="w \\* E = 20 is below p = 24.*Allowed: 6 or more with 4 columns"):
+    with pytest.raises(LayoutError, match=r"w \* E = 20 is below p = 24.*Allowed: 6 or more with 4 columns"):
         resolve(periods=24, label="WK", grid=(5, 4), expiry_block=5)
     assert shape(resolve(periods=24, label="WK", grid=(5, 1), expiry_block=2)) == (5, 1, 2)
     assert shape(resolve(periods=24, label="WK", grid=(5, 4), expiration="round-robin", expiry_block=1)) == (5, 4, 1)

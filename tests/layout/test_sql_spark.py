@@ -65,7 +65,7 @@ def test_sql_is_the_formula(spark: SparkSession) -> None:
 
 
 def test_arguments_may_be_expressions(spark: SparkSession) -> None:
-    """Load slot, expiration slot and never may be any expression; columns called like the text's own names are no matter."""
+    """The arguments may be any expressions; columns called like the text's own names are no matter."""
     layout = resolve(periods=12, label="WK", insertion="permuted", expiration="permuted", seed=5)
     frame = spark.createDataFrame([(4, 9, 2)], "part bigint, digest bigint, x bigint")
     text = sub_index_sql(layout, "part - x * 3", "digest - x", "x = 1 OR false")
@@ -76,7 +76,7 @@ def test_arguments_may_be_expressions(spark: SparkSession) -> None:
 
 
 def test_slots_in_sql(spark: SparkSession) -> None:
-    """The slot of an instant in Spark equals that in Python: before and after the anchor, on and off the grid, and never."""
+    """The slot of an instant in Spark equals that in Python: around the anchor, on and off the grid, and never."""
     anchor, interval = 1_356_998_400 * 10**6, 5 * MINUTE
     instants = [anchor + n * interval + off for n in (-700_000, -1, 0, 1, 3) for off in (-MICROSECOND, 0, MICROSECOND)]
     instants += [0, -1, NEVER]

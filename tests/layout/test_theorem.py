@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.layout import Layout
-from warehouse.layout.oracle import Model, expected_sizes, uniform_weights
+from warehouse.layout.oracle import expected_sizes, uniform_weights
 from warehouse.layout.theorem import (
     cv_chronological,
     cv_round_robin,
@@ -18,6 +18,10 @@ from warehouse.layout.theorem import (
 )
 
 from .strategies import plain
+
+if TYPE_CHECKING:
+    from warehouse.layout import Layout
+    from warehouse.layout.oracle import Model
 
 
 def enumerated(layout: Layout, model: Model) -> list[Fraction]:
@@ -46,18 +50,11 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("n", "p", "chronological", "printed_ch", "round_robin", "printed_rr", "fixed_rr"), TABLE)
-def test_table_of_whole_slots(
-    n: int,
-    p: int,
-    chronological: float,
-    printed_ch: float,
-    round_robin: float,
-    printed_rr: float,
-    fixed_rr: float,
-) -> None:
+@pytest.mark.parametrize("line", TABLE)
+def test_table_of_whole_slots(line: tuple[float, ...]) -> None:
     """The corrected and the published forms give the table of section 6."""
-    m = round(n**0.5)
+    n, periods, chronological, printed_ch, round_robin, printed_rr, fixed_rr = line
+    m, p = round(n**0.5), int(periods)
     assert variance_chronological(m, p, "W") == Fraction(chronological)
     assert variance_round_robin(m, p, "W") == Fraction(round_robin)
     assert float(published_chronological(m, p)) == pytest.approx(printed_ch)
@@ -114,8 +111,12 @@ def test_coefficients_of_variation(m: int, round_robin: float, chronological: fl
 
 @pytest.mark.parametrize(
     ("m", "p", "chronological", "round_robin"),
-    [(2, 8, (48.1, 48), (8.03, 8)), (3, 12, (223.8, 224), (24.1, 24)), (4, 36, (13216, 13203), (253, 243))]
-    + [(5, 20, (961, 960), (81.5, 80))],
+    [
+        (2, 8, (48.1, 48), (8.03, 8)),
+        (3, 12, (223.8, 224), (24.1, 24)),
+        (4, 36, (13216, 13203), (253, 243)),
+        (5, 20, (961, 960), (81.5, 80)),
+    ],
 )
 def test_predictions_for_random_rows(
     m: int, p: int, chronological: tuple[float, float], round_robin: tuple[float, float]

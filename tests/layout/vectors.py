@@ -1,4 +1,4 @@
-"""Section 9 of the doubly-partitioned-index sheet as plain data: slots and cells, a data set, its state after each update.
+"""Section 9 of the doubly-partitioned-index sheet as plain data: slots and cells, a data set, its states.
 
 Ticks are integers. The data set has anchor 0, Δ = 2, S = 16 (p = 8), is built at T = 16 and updated at the times of
 `UPDATES`; the update at 28 is skipped, so 30 processes slots 14 and 15. It is run here through formulas and elsewhere
@@ -154,7 +154,7 @@ ROWS = (
 
 @dataclass(frozen=True)
 class State:
-    """A line of the tables of states (9.3): row ids by sub-index from 1, planned sets, cells changed, rows read and written.
+    """A line of the tables of states (9.3): row ids by sub-index from 1, planned sets, cells changed, rows counted.
 
     At the build nothing is planned and nothing counted.
     """

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile
     from warehouse.layout import Layout
 
-__all__ = ["Batch", "first_look", "prepare"]
+__all__ = ["Batch", "FirstLook", "first_look", "prepare"]
 
 
 @dataclass(frozen=True)
@@ -205,19 +205,26 @@ def _failure(
     return None
 
 
+@dataclass(frozen=True)
+class FirstLook:
+    """What a first build would find: its counts, and the earliest ``ts`` (microseconds) of a valid row."""
+
+    counts: BatchCounts
+    earliest: int | None
+
+
 def first_look(
     session: SparkSession,
     stream: Stream,
     layout: Layout,
     move: WindowMove,
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-) -> tuple[int, int | None, BatchCounts]:
-    """Return (valid rows waiting, earliest ``ts`` in microseconds, counts at the move) before anything is loaded."""
+) -> FirstLook:
+    """Look at a batch before anything is loaded."""
     batch = prepare(session, stream, layout, move, groups, None)
     try:
         valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
-        earliest = valid.agg(F.min(F.unix_micros("_ts"))).first()
-        counts = batch.counts
-        return counts.live + counts.deferred + counts.dead, earliest[0] if earliest else None, counts
+        row = valid.agg(F.min(F.unix_micros("_ts"))).first()
+        return FirstLook(batch.counts, row[0] if row else None)
     finally:
         batch.release()

@@ -73,12 +73,12 @@ def resolve(
 
 def _default_grid(periods: int, label: Label, *, appends: bool, width: int | None) -> tuple[int, int]:
     if label != "WK":
-        return min(DEFAULT_SIDE, periods), 1
+        return max(1, min(DEFAULT_SIDE, periods)), 1
     if not appends:
         side = min(DEFAULT_SIDE, max(1, periods // 2))
         return side, side
     columns = min(DEFAULT_SIDE, periods) if width is None or width < 1 else -(-periods // width)
-    return max(1, _rounded_root(periods)), columns
+    return max(1, _rounded_root(periods)), max(1, columns)
 
 
 def _rounded_root(number: int) -> int:
@@ -91,4 +91,4 @@ def _default_width(periods: int, rows: int, columns: int, *, appends: bool) -> i
     if not appends:
         return 0
     parts = rows if columns == 1 else columns
-    return -(-periods // max(1, parts))
+    return max(1, -(-periods // max(1, parts)))

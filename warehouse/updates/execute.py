@@ -34,6 +34,7 @@ from warehouse.storage.tables import (
     write_schema_file,
 )
 from warehouse.storage.writer import CommitFacts, key_settings, read_version, table_properties, write_rows, write_runs
+from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.points import Moment, Observer, Point
@@ -114,23 +115,6 @@ def execute(
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     return epoch
-
-
-def describe(step: Step) -> str:
-    """Return a step in words."""
-    match step:
-        case CreateTable():
-            return f"create {step.path}"
-        case MoveWindow():
-            return f"append to {step.path}"
-        case RewriteCells():
-            return f"rewrite {len(step.cells)} sub-indices of {step.path}"
-        case MoveDeferred():
-            return f"move waiting rows of {step.stream}"
-        case StoreRejected():
-            return f"keep rejected rows of {step.stream}"
-        case _:
-            assert_never(step)
 
 
 @dataclass

@@ -6,24 +6,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.catalog.drift import compare, effective_layout
+from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
-    EmptyFirstRunError,
-    FileProblem,
-    ForeignChangeError,
     RecordDamagedError,
     UnknownNameError,
-    UnreadableFilesError,
     UpdateTimeError,
     UsageError,
 )
-from warehouse.ingest.columns import header_problem
-from warehouse.ingest.landing import Arrived, arrived, headers, list_landing
-from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.session import release_lock
-from warehouse.time import at_slot, format_instant, grid_slot, slot
+from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.journal import (
     epoch_path,
     newest_epoch,
@@ -34,10 +27,11 @@ from warehouse.updates.journal import (
 )
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.lock import jvm_lock_path, writer_lock
-from warehouse.updates.plan import FILES_PER_PLAN, StreamInput, make_plan
+from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
+from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
-from warehouse.updates.steps import InputFiles, Plan
+from warehouse.updates.steps import Plan
 from warehouse.updates.vacuum import VacuumReport, retire, sweep
 
 if TYPE_CHECKING:
@@ -47,10 +41,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.ingest.landing import Known
-    from warehouse.layout import Layout
+    from warehouse.ingest.files import LeftOut
+    from warehouse.updates.plan import StreamInput
 
-__all__ = ["LandingFacts", "UpdateOptions", "UpdateReport", "Updater"]
+__all__ = ["UpdateOptions", "UpdateReport", "Updater"]
 
 
 @contextmanager
@@ -73,17 +67,6 @@ class UpdateOptions:
     start: int | Literal["first"] | None = None
     allow_dead: bool = False
     future: bool = False
-
-
-@dataclass(frozen=True)
-class LandingFacts:
-    """Files of one stream that need a person: changed after they were loaded, or unreadable; and those that settle."""
-
-    stream: str
-    changed: tuple[LandingFile, ...]
-    unreadable: tuple[LeftOut, ...]
-    waiting: int
-    settling: int
 
 
 @dataclass(frozen=True)
@@ -145,20 +128,23 @@ class Updater:
             with _released(self.root):
                 return self._update(options, target)
 
-    def plan(self, options: UpdateOptions) -> tuple[Plan, tuple[LandingFacts, ...]]:
-        """Return the plan that an update would record first, without writing anything; it needs no lock."""
+    def plan(self, options: UpdateOptions) -> tuple[Plan | None, tuple[LandingFacts, ...]]:
+        """Return the plan that an update would record first (none: nothing to do), writing nothing; it needs no lock."""
         target = self._target(options)
         last = newest_epoch(self.root)
         unfinished = self._unfinished(last)
         if unfinished is not None:
             return unfinished, ()
         self._check_drift(last)
-        slots = self._slots(options, target, last)
-        inputs, landing = self._inputs(last, {})
-        if last is None or any(last.table(given.stream.name) is None for given in inputs):
-            self._guard(options, inputs, last, slots[0] if slots else target)
-        moment = slots[0] if slots else last.slot if last else target
-        return make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock()), landing
+        excluded: Excluded = {}
+        slots = self._slots(options, target, last, excluded)
+        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
+        slots = slots or self._still(last, inputs)
+        if not slots:
+            return None, landing
+        self._refuse_empty(options, inputs, last, slots[0], excluded)
+        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
+        return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock()), landing
 
     def reload(self, path: str) -> Epoch:
         """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""
@@ -199,9 +185,7 @@ class Updater:
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""
-        last = newest_epoch(self.root)
-        known = known_files(self.root, last)
-        return tuple(_facts(stream.name, self._arrived(stream, known_of(known, stream.name))) for stream in self.catalog.streams)
+        return landing_facts(self.catalog, newest_epoch(self.root), self.clock())
 
     # --- the parts of an update ---
 
@@ -225,23 +209,22 @@ class Updater:
 
     def _update(self, options: UpdateOptions, target: int) -> UpdateReport:
         last, finished = self._finish()
-        self._check_drift(last)
+        warnings = self._check_drift(last)
         if last is not None and options.start is not None:
             raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
-        excluded: dict[str, dict[str, LeftOut]] = {}
+        excluded: Excluded = {}
         slots = self._slots(options, target, last, excluded)
+        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
+        slots = slots or self._still(last, inputs)
+        if slots:
+            self._refuse_empty(options, inputs, last, slots[0], excluded)
         made: list[Epoch] = []
-        inputs, landing = self._inputs(last, excluded)
-        created = [given for given in inputs if last is None or last.table(given.stream.name) is None]
-        if created:
-            self._guard(options, created, last, slots[0] if slots else last.slot if last else target, excluded)
-        for moment in slots or self._still(last, inputs):
-            if made:
-                inputs, landing = self._inputs(last, excluded)
-            last = self._one(moment, last, inputs, made)
+        for moment in slots:
+            last = self._one(moment, last, excluded)
+            made.append(last)
             while any(entry.more for entry in last.files):
-                inputs, landing = self._inputs(last, excluded)
-                last = self._one(moment, last, inputs, made)
+                last = self._one(moment, last, excluded)
+                made.append(last)
         freed = VacuumReport()
         if self.catalog.vacuum == "auto" and last is not None:
             freed = retire(self.root, retain=self.catalog.retain, now=self.clock())
@@ -250,7 +233,7 @@ class Updater:
         left_out = tuple(
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
-        return UpdateReport(tuple(made), finished, left_out, landing, freed, self.catalog.warnings)
+        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
         """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
@@ -259,14 +242,13 @@ class Updater:
         missing = any(last.table(given.stream.name) is None for given in inputs)
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
-    def _one(self, moment: int, last: Epoch | None, inputs: Sequence[StreamInput], made: list[Epoch]) -> Epoch:
+    def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch:
+        inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
         plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock())
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
         self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
-        epoch = self._execute(plan, last)
-        made.append(epoch)
-        return epoch
+        return self._execute(plan, last)
 
     def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
         from warehouse.updates.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
@@ -313,109 +295,55 @@ class Updater:
             for table in parent.iterdir() if parent.is_dir() else ():
                 yield any(True for _ in commits_after(table, versions.get(f"{kind}/{table.name}", -1)))
 
-    def _check_drift(self, last: Epoch | None) -> None:
+    def _check_drift(self, last: Epoch | None) -> tuple[str, ...]:
         if last is None:
-            return
-        problems, _ = compare(self.catalog, last)
-        if problems:
-            raise ChangedDeclarationError(problems)
+            return self.catalog.warnings
+        drift = compare(self.catalog, last)
+        if drift.problems:
+            raise ChangedDeclarationError(drift.problems)
+        return (*self.catalog.warnings, *drift.notices, *drift.warnings)
 
-    def _slots(
-        self,
-        options: UpdateOptions,
-        target: int,
-        last: Epoch | None,
-        excluded: dict[str, dict[str, LeftOut]] | None = None,
-    ) -> list[int]:
+    def _slots(self, options: UpdateOptions, target: int, last: Epoch | None, excluded: Excluded) -> list[int]:
         if last is not None and target <= last.slot:
             return []
         if not options.each:
             return [target]
         if last is not None:
             return list(range(last.slot + 1, target + 1))
-        if isinstance(options.start, int):
-            first: int | None = slot(options.start, self.catalog.anchor, self.catalog.update_interval)
-        else:
-            first = self._first_slot(target, excluded if excluded is not None else {})
-        return list(range(min(max(0, first if first is not None else target), target), target + 1))
+        start = options.start
+        if not isinstance(start, int):
+            inputs, _ = stream_inputs(self.catalog, None, excluded, self.clock())
+            start = self._earliest(inputs, target, excluded)
+        first = target if start is None else slot(start, self.catalog.anchor, self.catalog.update_interval)
+        return list(range(min(max(0, first), target), target + 1))
 
-    def _first_slot(self, target: int, excluded: dict[str, dict[str, LeftOut]]) -> int | None:
-        inputs, _ = self._inputs(None, excluded)
-        earliest = [self._look(given, target, None, excluded)[1] for given in inputs if given.groups]
-        instants = [instant for instant in earliest if instant is not None]
-        return slot(min(instants), self.catalog.anchor, self.catalog.update_interval) if instants else None
+    def _earliest(self, inputs: Sequence[StreamInput], target: int, excluded: Excluded) -> int | None:
+        from warehouse.updates.first_run import earliest_arrival  # noqa: PLC0415 - only a first run needs Spark to plan
 
-    def _guard(
-        self,
-        options: UpdateOptions,
-        created: Sequence[StreamInput],
-        last: Epoch | None,
-        moment: int,
-        excluded: dict[str, dict[str, LeftOut]] | None = None,
-    ) -> None:
-        """Refuse a first build that would call every waiting row dead."""
-        if options.allow_dead:
-            return
-        refused = {}
-        for given in created:
-            if not any(group.files for group in given.groups):
-                continue
-            waiting, _, counts = self._look(given, moment, last, excluded if excluded is not None else {})
-            lost = counts.dead and not counts.live and not counts.deferred
-            if lost if options.each else waiting and not counts.live:
-                refused[given.stream.name] = f"{counts.dead} dead, {counts.deferred} not yet arrived"
-        if refused:
-            time = format_instant(at_slot(moment, self.catalog.anchor, self.catalog.update_interval))
-            raise EmptyFirstRunError(refused, time, replay=last is None)
-
-    def _look(self, given: StreamInput, moment: int, last: Epoch | None, excluded: dict[str, dict[str, LeftOut]]):  # noqa: ANN202 - see first_look
-        from warehouse.ingest.batch import first_look  # noqa: PLC0415 - only with Spark
-        from warehouse.ingest.classify import WindowMove  # noqa: PLC0415 - same
-        from warehouse.storage.session import table_session  # noqa: PLC0415 - same
-
-        del last
-        session = table_session(self._guarded_spark(), {"spark.sql.session.timeZone": given.stream.timezone})
-        move = WindowMove(
-            k0=moment - given.layout.periods,
-            k=moment,
-            first=True,
-            anchor=self.catalog.anchor,
-            interval=self.catalog.update_interval,
-            clock=self.clock(),
+        if not any(group.files for given in inputs for group in given.groups):
+            return None
+        return earliest_arrival(
+            self._guarded_spark(), self.catalog, inputs, slot=target, clock=self.clock(), excluded=excluded
         )
-        failed = excluded.setdefault(given.stream.name, {})
-        while True:
-            groups = [(group.header, [file for file in group.files if file.path not in failed]) for group in given.groups]
-            try:
-                return first_look(session, given.stream, given.layout, move, groups)
-            except UnreadableFilesError as error:
-                files = {file.path: file for group in given.groups for file in group.files}
-                for problem in error.files:
-                    failed[problem.path] = LeftOut(files[problem.path], problem.reason, problem.message)
 
-    def _inputs(
-        self, last: Epoch | None, excluded: dict[str, dict[str, LeftOut]]
-    ) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
-        known = known_files(self.root, last)
-        inputs, facts = [], []
-        for stream in self.catalog.streams:
-            state = last.table(stream.name) if last else None
-            layout = effective_layout(stream, state.layout if state else None, self.catalog.update_interval)
-            knowledge = known_of(known, stream.name)
-            found = self._arrived(stream, knowledge)
-            facts.append(_facts(stream.name, found))
-            left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name), None)
-            inputs.append(
-                _stream_input(
-                    stream, layout, found, excluded.get(stream.name, {}), knowledge,
-                    continues=(left.k0, left.first) if left and left.more else None,
-                ),
-            )  # fmt: skip
-        return inputs, tuple(facts)
+    def _refuse_empty(
+        self, options: UpdateOptions, inputs: Sequence[StreamInput], last: Epoch | None, moment: int, excluded: Excluded
+    ) -> None:
+        created = [given for given in inputs if last is None or last.table(given.stream.name) is None]
+        if options.allow_dead or not any(group.files for given in created for group in given.groups):
+            return
+        from warehouse.updates.first_run import refuse_empty  # noqa: PLC0415 - only a first run needs Spark to plan
 
-    def _arrived(self, stream: Stream, known: Known) -> Arrived:
-        files = list(list_landing(stream.landing, stream.files))
-        return arrived(files, known, settle=stream.landing_settle, clock=self.clock())
+        refuse_empty(
+            self._guarded_spark(),
+            self.catalog,
+            created,
+            slot=moment,
+            clock=self.clock(),
+            excluded=excluded,
+            replays=options.each,
+            first_epoch=last is None,
+        )
 
     def _landing_path(self, path: str) -> tuple[Stream, str]:
         from pathlib import Path  # noqa: PLC0415 - one use
@@ -432,36 +360,3 @@ class Updater:
         epoch = replace(last, **{**blank, "number": last.number + 1, "committed_at": self.clock(), **changes})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)
         return epoch
-
-
-def _facts(stream: str, found: Arrived) -> LandingFacts:
-    return LandingFacts(stream, found.changed, found.unreadable, len(found.new), found.settling)
-
-
-def _stream_input(
-    stream: Stream,
-    layout: Layout,
-    found: Arrived,
-    excluded: dict[str, LeftOut],
-    known: Known,
-    *,
-    continues: tuple[int, bool] | None,
-) -> StreamInput:
-    new = [file for file in found.new if file.path not in excluded]
-    chosen, more = new[:FILES_PER_PLAN], max(0, len(new) - FILES_PER_PLAN)
-    if stream.format == "csv":
-        groups, problems = headers(stream.landing, chosen, dict(stream.options))
-        for header in [header for header in groups if header and header_problem(stream, header)]:
-            reason, message = header_problem(stream, header) or ("", "")
-            problems.extend(LeftOut(file, reason, message) for file in groups.pop(header))
-    else:
-        groups, problems = ({(): chosen} if chosen else {}), []
-    return StreamInput(
-        stream=stream,
-        layout=layout,
-        groups=tuple(InputFiles(header, tuple(files)) for header, files in groups.items()),
-        left_out=(*problems, *excluded.values()),
-        gone=found.gone,
-        more=more,
-        continues=continues,
-    )

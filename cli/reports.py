@@ -1,0 +1,134 @@
+"""What verbs report: for people a few lines, for programs a record with the same facts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cli.outcome import Report
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from warehouse.updates.records import Counts, Epoch
+    from warehouse.updates.update import UpdateReport
+    from warehouse.updates.vacuum import VacuumReport
+
+__all__ = ["of_epoch", "of_update", "of_vacuum"]
+
+_SHOWN_FILES = 10
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def of_update(done: UpdateReport) -> Report:
+    """Return what an update did; exit code 1 if landing files need a person."""
+    problems = list(_problems(done))
+    lines = [
+        *(f"completed what was begun: {line}" for epoch in done.finished for line in _epoch_lines(epoch)),
+        *(line for epoch in done.epochs for line in _epoch_lines(epoch)),
+    ]
+    if not done.epochs:
+        lines.append("nothing to do: the windows are already there")
+    lines.extend(_landing_lines(done))
+    if done.vacuum.files:
+        lines.append(f"removed {_count(done.vacuum.files, 'file')} no epoch needs, {_bytes(done.vacuum.bytes)}")
+    shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
+    if len(problems) > _SHOWN_FILES:
+        shown.append(f"and {len(problems) - _SHOWN_FILES} more; `stream-wh status` counts them")
+    return Report(
+        {
+            "epochs": [_epoch_record(epoch) for epoch in done.epochs],
+            "completed": [_epoch_record(epoch) for epoch in done.finished],
+            "problems": problems,
+            "removed": msgspec.to_builtins(done.vacuum),
+        },
+        (*lines, *shown),
+        exit_code=1 if problems else 0,
+        warnings=tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings)))),
+    )
+
+
+def of_epoch(epoch: Epoch, text: str) -> Report:
+    """Return the report of a verb that wrote one epoch without moving the windows."""
+    return Report({"epoch": _epoch_record(epoch)}, (f"{text} (epoch {epoch.number})",))
+
+
+def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
+    """Return what a vacuum removed or would remove."""
+    verb = "would remove" if dry_run else "removed"
+    text = f"{verb} {_count(freed.files, 'file')}, {_bytes(freed.bytes)}; {_count(freed.epochs, 'epoch')} out of retain"
+    return Report({"dry_run": dry_run, "files": freed.files, "bytes": freed.bytes, "epochs": freed.epochs}, (text,))
+
+
+def _epoch_record(epoch: Epoch) -> dict[str, object]:
+    return {
+        "epoch": epoch.number,
+        "window_time": format_instant(epoch.window_time),
+        "committed_at": format_instant(epoch.committed_at),
+        "slot": epoch.slot,
+        "previous_slot": epoch.previous_slot,
+        "counts": msgspec.to_builtins(epoch.counts),
+        "seconds": round(sum(step.seconds for step in epoch.seconds), 3),
+        "steps": msgspec.to_builtins(epoch.seconds),
+    }
+
+
+def _epoch_lines(epoch: Epoch) -> Iterator[str]:
+    seconds = sum(step.seconds for step in epoch.seconds)
+    yield f"epoch {epoch.number}: window time {format_instant(epoch.window_time)}, {seconds:.1f} s"
+    for counts in epoch.counts:
+        yield f"  {counts.stream}: {_counts(counts)}"
+
+
+def _counts(counts: Counts) -> str:
+    notes = [f"{getattr(counts, name)} {text}" for name, text in _INSERTED.items() if getattr(counts, name)]
+    inserted = f"{counts.inserted} inserted" + (f" ({', '.join(notes)})" if notes else "")
+    others = [f"{getattr(counts, name)} {text}" for name, text in _OTHERS.items() if getattr(counts, name)]
+    taken = f" and {counts.taken} that waited" if counts.taken else ""
+    rows = f"{_count(counts.rows, 'row')} of {_count(counts.files, 'file')}{taken}"
+    return "; ".join([rows, ", ".join([inserted, *others])])
+
+
+_INSERTED = {"late": "late", "over_lifetime": "over max_lifetime"}
+_OTHERS = {
+    "deferred": "deferred",
+    "dead": "dead on arrival",
+    "rejected": "rejected",
+    "lost": "lost",
+    "expired": "expired",
+    "sealed": "sealed",
+}
+
+
+def _problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
+    """Yield each landing file that needs a person, once."""
+    seen = set()
+    for stream, left in done.left_out:
+        seen.add((stream, left.file.path))
+        yield {"stream": stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+    for facts in done.landing:
+        for left in facts.unreadable:
+            if (facts.stream, left.file.path) not in seen:
+                yield {"stream": facts.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+        for file in facts.changed:
+            message = "changed after it was loaded; `stream-wh reload` loads it again, or put the former file back"
+            yield {"stream": facts.stream, "file": file.path, "reason": "changed", "message": message}
+
+
+def _landing_lines(done: UpdateReport) -> Iterator[str]:
+    for facts in done.landing:
+        if facts.settling:
+            yield f"  {facts.stream}: {_count(facts.settling, 'file')} younger than landing_settle wait"
+
+
+def _count(number: int, word: str) -> str:
+    return f"{number} {word}" + ("" if number == 1 else "s")
+
+
+def _bytes(number: float) -> str:
+    unit = 0
+    while number >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - binary units
+        number, unit = number / 1024, unit + 1
+    return f"{number:.0f} {_UNITS[unit]}" if unit == 0 else f"{number:.1f} {_UNITS[unit]}"

@@ -1,0 +1,34 @@
+"""One Spark session for all tests that need one; pure tests never start it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+_SMALL_AND_SHORT = (
+    ("spark.master", "local[2]"),
+    ("spark.sql.shuffle.partitions", "2"),
+    ("spark.default.parallelism", "2"),
+    ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"),
+)
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """Return the session, stopped after the last test."""
+    from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
+
+    session = spark_session(_SMALL_AND_SHORT)
+    yield session
+    session.stop()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run tests that need no Spark first."""
+    items.sort(key=lambda item: "spark" in getattr(item, "fixturenames", ()))

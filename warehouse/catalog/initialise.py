@@ -1,0 +1,94 @@
+"""A new project: a commented ``warehouse.toml`` and landing files, from an example or from a file of the user's."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.load import FILE_NAME
+from warehouse.catalog.spelling import nearest
+from warehouse.errors import UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from importlib.resources.abc import Traversable
+    from pathlib import Path
+
+__all__ = ["DEFAULT_EXAMPLE", "examples", "write_project"]
+
+DEFAULT_EXAMPLE = "answers"
+"""The example whose file shows every key."""
+
+_PACKAGE = "sample_data"
+
+
+def examples() -> tuple[str, ...]:
+    """Return the names of the examples that are installed with the program."""
+    return tuple(sorted(each.name for each in files(_PACKAGE).iterdir() if (each / FILE_NAME).is_file()))
+
+
+def write_project(directory: Path, example: str | None = None, source: Path | None = None) -> list[Path]:
+    """Write a project and return the files written, ``warehouse.toml`` first.
+
+    Parameters
+    ----------
+    directory
+        Where; it is made if need be, and may hold other things.
+    example
+        Which of :func:`examples`; by default the one that shows every key.
+    source
+        A csv, json or parquet file to declare a stream for instead; it is copied into the landing directory.
+
+    Raises
+    ------
+    UsageError
+        When a file to be written exists: nothing is then written, and nothing is ever overwritten. Also when both an
+        example and a source are given, or the source is not usable.
+    UnknownNameError
+        When there is no such example.
+
+    """
+    if example is not None and source is not None:
+        raise UsageError("an example and a file were given; choose one of --example and --from")
+    if source is None:
+        content = dict(_example(example or DEFAULT_EXAMPLE))
+    else:
+        from warehouse.catalog.proposal import propose  # noqa: PLC0415 - it needs DuckDB, the examples do not
+
+        content = propose(source)
+    return _write(directory, content)
+
+
+def _example(name: str) -> Iterator[tuple[str, Traversable | bytes]]:
+    if name not in examples():
+        raise UnknownNameError("example", name, examples(), nearest(name, examples()))
+    folder = files(_PACKAGE) / name
+    yield FILE_NAME, folder / FILE_NAME
+    yield from _landing_files(folder / "landing", "landing")
+
+
+def _landing_files(folder: Traversable, path: str) -> Iterator[tuple[str, Traversable]]:
+    for each in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        if each.is_dir():
+            yield from _landing_files(each, f"{path}/{each.name}")
+        else:
+            yield f"{path}/{each.name}", each
+
+
+def _write(directory: Path, content: Mapping[str, Traversable | bytes]) -> list[Path]:
+    targets = {directory / path: each for path, each in content.items()}
+    if present := [str(path) for path in targets if path.exists()]:
+        raise UsageError(f"{present[0]} exists and nothing is ever overwritten; choose another directory")
+    try:
+        for path, each in targets.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                if isinstance(each, bytes):
+                    file.write(each)
+                else:
+                    with each.open("rb") as original:
+                        shutil.copyfileobj(original, file)
+    except OSError as error:
+        raise UsageError(f"cannot write {error.filename} ({error.strerror}); choose another directory") from error
+    return list(targets)

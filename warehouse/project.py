@@ -1,0 +1,270 @@
+"""A project: one ``warehouse.toml`` and the warehouse it describes, as a Python object with the command line's verbs."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.errors import ChangedDeclarationError
+from warehouse.time import parse_instant
+from warehouse.updates.journal import newest_epoch
+from warehouse.updates.points import Observer, nobody
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.serving import Answer, Reader
+    from warehouse.updates.explain import StepExplanation
+    from warehouse.updates.inputs import LandingFacts
+    from warehouse.updates.records import Epoch
+    from warehouse.updates.steps import Plan
+    from warehouse.updates.update import Updater, UpdateReport
+    from warehouse.updates.vacuum import VacuumReport
+
+__all__ = ["Instant", "Warehouse"]
+
+Instant = int | str
+"""Microseconds since 1970 (UTC), or ISO 8601 text."""
+
+
+class Warehouse:
+    """The warehouse of one project directory.
+
+    Reading needs no Java and writes nothing; the catalog is checked in full only when ``warehouse.toml`` is another
+    than the newest epoch's.
+
+    Parameters
+    ----------
+    directory
+        Where ``warehouse.toml`` is.
+    root
+        Where the tables are.
+
+    """
+
+    def __init__(self, directory: Path, root: Path) -> None:
+        self.directory = directory
+        self.root = root
+        self._readers: dict[int | None, Reader] = {}
+
+    @classmethod
+    def open(cls, directory: str | Path = ".") -> Warehouse:
+        """Open the project in a directory.
+
+        Raises
+        ------
+        ConfigurationError
+            When ``warehouse.toml`` has faults: all of them.
+        ChangedDeclarationError
+            When a declaration differs from what the tables were built with.
+
+        """
+        place = Path(directory)
+        content = _content(place)
+        root = _root(place, content)
+        if root is not None:
+            last = newest_epoch(root)
+            if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
+                return cls(place, root)
+        warehouse = cls(place, _catalog(place).root)
+        warehouse._check_declarations()
+        return warehouse
+
+    def _check_declarations(self) -> None:
+        from warehouse.catalog.drift import compare  # noqa: PLC0415 - only when the file is another
+
+        last = newest_epoch(self.root)
+        problems = compare(self.catalog, last).problems if last else ()
+        if problems:
+            raise ChangedDeclarationError(problems)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The declarations in force, checked."""
+        return _catalog(self.directory)
+
+    def close(self) -> None:
+        """Let the readers go."""
+        for reader in self._readers.values():
+            reader.close()
+        self._readers.clear()
+
+    def __enter__(self) -> Warehouse:
+        """Return itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close."""
+        self.close()
+
+    # --- moving the windows ---
+
+    def update(
+        self,
+        at: Instant | None = None,
+        *,
+        each: bool = False,
+        start: Instant | Literal["first"] | None = None,
+        allow_dead: bool = False,
+        future: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> UpdateReport:
+        """Move every window to the last grid point at or before ``at``.
+
+        Parameters
+        ----------
+        at
+            T; now when left out.
+        each, start
+            One epoch per slot, on a first run from the slot of ``start`` or of the earliest waiting row.
+        allow_dead
+            Let a first run declare all waiting rows dead.
+        future
+            Let T be further ahead of the clock than one update interval.
+        observer
+            Called at every named point.
+        spark
+            The session to use; else the active one, else one is started from ``[spark]``.
+
+        """
+        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
+        return self._updater(observer, spark).update(options)
+
+    def plan(
+        self,
+        at: Instant | None = None,
+        *,
+        each: bool = False,
+        start: Instant | Literal["first"] | None = None,
+        allow_dead: bool = False,
+        future: bool = False,
+    ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
+        """Return the plan that :meth:`update` would record first (none: nothing to do), explained, and landing facts."""
+        from warehouse.updates.explain import explain  # noqa: PLC0415 - reading does without
+
+        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
+        plan, landing = self._updater(nobody, None).plan(options)
+        return plan, explain(plan) if plan else (), landing
+
+    def reload(self, path: str) -> Epoch:
+        """Mark a changed landing file for the next update that moves the window."""
+        return self._updater(nobody, None).reload(path)
+
+    def drop(self, table: str) -> Epoch:
+        """Forget a table that is no longer declared."""
+        return self._updater(nobody, None).drop(table)
+
+    def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
+        """Delete files that no readable epoch needs."""
+        return self._updater(nobody, None).vacuum(dry_run=dry_run)
+
+    def landing(self) -> tuple[LandingFacts, ...]:
+        """Return what waits in the landing directories and what needs a person."""
+        return self._updater(nobody, None).landing()
+
+    def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
+        from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
+        from warehouse.updates.update import Updater  # noqa: PLC0415 - same
+
+        catalog = self.catalog
+        return Updater(catalog, lambda: spark or spark_session(catalog.spark), _clock, observer)
+
+    # --- reading ---
+
+    def reader(self, as_of: Instant | None = None) -> Reader:
+        """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed, or nothing that is still readable at that time.
+
+        """
+        from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
+
+        return Reader.open(self.root, as_of=_instant(as_of))
+
+    def _newest(self, as_of: Instant | None) -> Reader:
+        """A kept reader while its epoch is the one asked for, so that snapshots and footers stay warm."""
+        from warehouse.updates.journal import epoch_numbers  # noqa: PLC0415 - one use
+
+        moment = _instant(as_of)
+        kept = self._readers.get(moment)
+        numbers = epoch_numbers(self.root)
+        if kept is not None and numbers and (kept.epoch.number == numbers[-1] or moment is not None):
+            return kept
+        if kept is not None:
+            kept.close()
+        self._readers[moment] = self.reader(moment)
+        return self._readers[moment]
+
+    def probe(
+        self, table: str, keys: Sequence[object] | None = None, *, as_of: Instant | None = None, **options: Any  # noqa: ANN401 - passed on
+    ) -> Answer:
+        """Return the live rows of keys, of a key range or of the null key; see :meth:`warehouse.serving.Reader.probe`."""
+        return self._newest(as_of).probe(table, keys, **_with_now(options))
+
+    def scan(self, table: str, *, as_of: Instant | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
+        """Return live rows; see :meth:`warehouse.serving.Reader.scan`."""
+        return self._newest(as_of).scan(table, **_with_now(options))
+
+    def sql(self, query: str, *, as_of: Instant | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
+        """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
+        return self._newest(as_of).sql(query, **_with_now(options))
+
+
+def _clock() -> int:
+    return time.time_ns() // 1000
+
+
+def _catalog(directory: Path) -> Catalog:
+    from warehouse.catalog.load import load_catalog  # noqa: PLC0415 - reading mostly does without
+
+    return load_catalog(directory)
+
+
+def _content(directory: Path) -> bytes:
+    try:
+        return (directory / "warehouse.toml").read_bytes()
+    except OSError:
+        return b""
+
+
+def _root(directory: Path, content: bytes) -> Path | None:
+    """Where the tables are, as far as the file says so without being checked."""
+    try:
+        root = tomllib.loads(content.decode())["warehouse"]["root"]
+    except (ValueError, LookupError, TypeError):
+        return None
+    if not isinstance(root, str) or not root or "://" in root:
+        return None
+    return Path(directory.absolute() / root)
+
+
+def _instant(given: Instant | None) -> int | None:
+    return parse_instant(given) if isinstance(given, str) else given
+
+
+def _with_now(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "now": _instant(options["now"])} if "now" in options else options
+
+
+def _options(
+    at: Instant | None,
+    *,
+    each: bool,
+    start: Instant | Literal["first"] | None,
+    allow_dead: bool,
+    future: bool,
+) -> Any:  # noqa: ANN401 - imported late
+    from warehouse.updates.update import UpdateOptions  # noqa: PLC0415 - reading does without
+
+    begin = start if start == "first" else _instant(start)
+    return UpdateOptions(at=_instant(at), each=each, start=begin, allow_dead=allow_dead, future=future)

@@ -1,0 +1,62 @@
+"""DuckDB connections for reading: in memory, UTC, without extensions from outside.
+
+Settings are global ones: a cursor does not inherit those of its parent's session (*measured*: it takes the machine's
+time zone). Results of `execute` are streams: one cursor has one open at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.serving.statement import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Resources", "connect", "sandbox_settings"]
+
+
+@dataclass(frozen=True)
+class Resources:
+    """What the engine may use; none: DuckDB's defaults (all cores, four fifths of the memory)."""
+
+    memory_limit: str | None = None
+    threads: int | None = None
+
+
+def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a database in memory; it spills to the system's temporary directory."""
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,  # or a query reads Python variables
+        },
+    )
+    spill = f"{tempfile.gettempdir()}/stream-wh-{os.getpid()}-{id(connection)}"
+    settings = [
+        "SET GLOBAL TimeZone = 'UTC'",
+        "SET GLOBAL parquet_metadata_cache = true",
+        "SET GLOBAL preserve_insertion_order = false",
+        f"SET GLOBAL temp_directory = {literal(spill)}",
+    ]
+    if resources.memory_limit is not None:
+        settings.append(f"SET GLOBAL memory_limit = {literal(resources.memory_limit)}")
+    if resources.threads is not None:
+        settings.append(f"SET GLOBAL threads = {int(resources.threads)}")
+    connection.execute("; ".join(settings))
+    return connection
+
+
+def sandbox_settings(paths: Sequence[str]) -> str:
+    """Return the statements after which a connection opens these files and nothing else, for good."""
+    return (
+        f"SET GLOBAL allowed_paths = [{', '.join(map(literal, paths))}]; "
+        "SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true"
+    )

@@ -1,0 +1,265 @@
+"""What a user may say in SQL: one read-only SELECT over the tables, or one condition over a table's columns.
+
+DuckDB parses the text (`json_serialize_sql`) and what is refused is refused on its syntax tree, before anything is
+bound: only known names are read, and of table functions only those that compute from their arguments. The connection
+that runs the query is closed off as well (:mod:`warehouse.serving.sandbox`), so each of the two holds alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import msgspec
+
+from warehouse.errors import QueryError, UnknownNameError
+from warehouse.serving.spelling import nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+__all__ = ["META_TABLES", "SYSTEM_SCHEMA", "Query", "checked_condition", "checked_query", "query_error", "unknown_column"]
+
+META_TABLES = ("_epochs", "_files", "_rejected")
+SYSTEM_SCHEMA = "system"
+CATALOG = "memory"
+"""DuckDB's name of a database in memory; it has a catalog named `system`, so the schema needs this before it."""
+
+_FUNCTIONS = frozenset(
+    ("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "pg_timezone_names"),
+)
+_INFORMATION = frozenset(("tables", "columns", "schemata"))
+_LISTINGS = frozenset(('"tables"', '"databases"', '"schemas"', '"variables"', "__show_tables_expanded"))
+_EXPLAIN = re.compile(
+    r"(?P<before>(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)"
+    r"(?P<head>EXPLAIN\b(?:\s+ANALYZE\b)?(?:\s*\(\s*(?:ANALYZE|FORMAT)\b[^()]*\))?)(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_ALLOWED = "allowed: one SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE or EXPLAIN of these"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A checked query: its text as it runs, the tables it reads, whether it lists what tables there are."""
+
+    sql: str
+    tables: frozenset[str]
+    meta: frozenset[str]
+    lists: bool
+
+
+def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Collection[str]) -> Query:
+    """Return a query that reads nothing but the warehouse's tables.
+
+    Raises
+    ------
+    QueryError
+        When it is not one read-only statement, or reads something else.
+    UnknownNameError
+        When it names a table that does not exist.
+
+    """
+    explain = _EXPLAIN.fullmatch(text)
+    head, body = (explain["head"] + " ", explain["rest"]) if explain else ("", text)
+    body = _single(connection, body)
+    tree = _tree(connection, body)
+    found = _Found(tables)
+    for node in _nodes(tree):
+        found.look(node)
+    found.known()
+    if found.in_system:
+        body = _with_catalog(connection, tree)
+    return Query(head + body, frozenset(found.tables), frozenset(found.meta), found.lists)
+
+
+def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:
+    """Return the one SELECT that a text holds, without what ends or follows it."""
+    try:
+        statements = connection.extract_statements(text)
+    except duckdb.Error as error:
+        raise query_error(error) from error
+    if len(statements) != 1:
+        raise QueryError(f"{len(statements)} statements; {_ALLOWED}")
+    statement = statements[0]
+    if statement.type != duckdb.StatementType.SELECT:
+        raise QueryError(f"{statement.type.name} is not a query; {_ALLOWED}")
+    return str(statement.query).strip().rstrip(";")
+
+
+def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN401 - JSON
+    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
+    tree = msgspec.json.decode(row[0]) if row else {"error": True}
+    if tree["error"]:
+        raise QueryError(f"cannot be parsed: {tree.get('error_message', 'no statement')}; {_ALLOWED}")
+    if len(tree["statements"]) != 1:
+        raise QueryError(f"{len(tree['statements'])} statements; {_ALLOWED}")
+    return tree
+
+
+def _nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
+    """Yield every object of a syntax tree."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, dict):
+            yield node
+            pending.extend(node.values())
+        elif isinstance(node, list):
+            pending.extend(node)
+
+
+class _Found:
+    """What a syntax tree reads."""
+
+    def __init__(self, tables: Collection[str]) -> None:
+        self._known = frozenset(tables)
+        self._named: set[str] = set()
+        self._expressions: set[str] = set()
+        self.tables: set[str] = set()
+        self.meta: set[str] = set()
+        self.in_system = False
+        self.lists = False
+
+    def look(self, node: dict[str, Any]) -> None:
+        """Take note of one object."""
+        if "cte_map" in node:
+            self._expressions.update(entry["key"].lower() for entry in node["cte_map"]["map"])
+        match node.get("type"):
+            case "RECURSIVE_CTE_NODE" | "CTE_NODE" if "cte_name" in node:
+                self._expressions.add(node["cte_name"].lower())
+            case "BASE_TABLE":
+                self._name(node["qualified_name"]["path"])
+            case "SHOW_REF":
+                self._listing(node)
+            case "TABLE_FUNCTION":
+                name = node["function"]["function_name"]
+                if name.lower() not in _FUNCTIONS:
+                    raise QueryError(f'the table function "{name}" is not allowed; allowed: {", ".join(sorted(_FUNCTIONS))}')
+            case _:
+                pass
+
+    def _listing(self, node: dict[str, Any]) -> None:
+        if node.get("query"):
+            return  # DESCRIBE and SUMMARIZE of a table: its name stands in the query
+        path = node["qualified_name"]["path"]
+        if node["show_type"] == "SHOW":
+            self._name(path)
+            return
+        if node["show_type"] == "SHOW_FROM":
+            path = [part for part in path if part]
+            if [part.lower() for part in path] not in ([SYSTEM_SCHEMA], ["main"], [CATALOG]):
+                raise QueryError(f'no schema "{".".join(path)}"; allowed: main, {SYSTEM_SCHEMA}')
+            self.in_system |= path[0].lower() == SYSTEM_SCHEMA
+        elif (node["table_name"] or "__show_tables_expanded") not in _LISTINGS:
+            raise QueryError(f"cannot show {node['table_name']}; allowed: SHOW TABLES, SHOW ALL TABLES")
+        self.lists = True
+
+    def _name(self, path: list[str]) -> None:
+        lower = [part.lower() for part in path]
+        if lower[0] == CATALOG and len(lower) > 1:
+            lower = lower[1:]
+        match lower:
+            case [name]:
+                self._named.add(name)
+            case ["main", name]:
+                self._refer(name)
+            case ["system", name] if name not in META_TABLES:
+                self.in_system |= path[0].lower() == SYSTEM_SCHEMA
+                self._refer(name)
+            case ["information_schema", name] if name in _INFORMATION:
+                self.lists = True
+            case _:
+                raise self._unknown(".".join(path))
+
+    def _refer(self, name: str) -> None:
+        if name in META_TABLES:
+            self.meta.add(name)
+        elif name in self._known:
+            self.tables.add(name)
+        else:
+            raise self._unknown(name)
+
+    def known(self) -> None:
+        """Resolve plain names, after all common table expressions are known."""
+        for name in self._named:
+            # an expression may have the name of a table: then either may be meant, and the table is made available
+            if name not in self._expressions or name in self._known or name in META_TABLES:
+                self._refer(name)
+
+    def _unknown(self, name: str) -> UnknownNameError:
+        known = sorted(self._known)
+        return UnknownNameError("table", name, known, nearest(name, [*known, *META_TABLES]))
+
+
+def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # noqa: ANN401 - JSON
+    """Return the text of a query with the catalog before each `system.`, which DuckDB would take for a catalog."""
+    for node in _nodes(tree):
+        if node.get("type") == "SHOW_REF" and node.get("show_type") == "SHOW_FROM":
+            return f"SHOW TABLES FROM {CATALOG}.{SYSTEM_SCHEMA}"
+        path = node["qualified_name"]["path"] if node.get("type") in {"BASE_TABLE", "SHOW_REF"} else []
+        if path and path[0].lower() == SYSTEM_SCHEMA:
+            path.insert(0, CATALOG)
+            node["catalog_name"] = CATALOG
+    row = connection.execute("SELECT json_deserialize_sql(?::JSON)", [msgspec.json.encode(tree).decode()]).fetchone()
+    return str(row[0]) if row else ""
+
+
+def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
+    """Return the column names, in lower case, that a condition may mean, if it is one expression without sub-queries.
+
+    Everything but the condition must come out as if it were `true`: so nothing in the text ends the parentheses that
+    it will stand in.
+
+    Raises
+    ------
+    QueryError
+        When it is something else.
+
+    """
+    if not text.strip():
+        raise QueryError("the condition is empty; allowed: one condition over the table's columns")
+    tree, plain = (_tree(connection, wrapped(each)) for each in (text, "true"))
+    condition = tree["statements"][0]["node"].pop("where_clause", None)
+    plain["statements"][0]["node"].pop("where_clause")
+    if condition is None or _shape(tree) != _shape(plain):
+        raise QueryError("not one condition; allowed: one condition over the table's columns, without a sub-query")
+    columns = set()
+    for node in _nodes(condition):
+        if node.get("class") == "SUBQUERY" or "from_table" in node:
+            raise QueryError("a sub-query in the condition; use `sql` for queries over several tables")
+        if node.get("class") == "PARAMETER":
+            raise QueryError("a parameter in the condition; write the value itself")
+        if node.get("class") == "COLUMN_REF":
+            columns.update(name.lower() for name in node["column_names"])
+        if node.get("class") == "STAR":
+            raise QueryError("a * in the condition; name the columns")
+    return frozenset(columns)
+
+
+def wrapped(condition: str) -> str:
+    """Return a query with the condition in its place; a comment at its end does not reach the parenthesis."""
+    return f"SELECT 1 FROM t WHERE (\n{condition}\n)"
+
+
+def _shape(tree: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a syntax tree without the places of its parts in the text."""
+    if isinstance(tree, dict):
+        return {name: _shape(part) for name, part in tree.items() if not name.startswith("query_location")}
+    return [_shape(part) for part in tree] if isinstance(tree, list) else tree
+
+
+_COLUMN_NOT_FOUND = re.compile(r'Referenced column "([^"]+)" (?:was )?not found')
+
+
+def unknown_column(error: duckdb.Error, columns: Collection[str]) -> UnknownNameError | None:
+    """Return the error that names an unknown column and the nearest one, if that is what DuckDB says."""
+    match = _COLUMN_NOT_FOUND.search(str(error))
+    return UnknownNameError("column", match[1], list(columns), nearest(match[1], columns)) if match else None
+
+
+def query_error(error: duckdb.Error) -> QueryError:
+    """Return what DuckDB says about a query, on one line, as an error of ours."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip() and set(line.strip()) != {"^"}]
+    return QueryError("; ".join(lines) + "; correct the query")

@@ -1,0 +1,196 @@
+"""The SQL of reads, built from quoted names, literals of our own and bound values.
+
+A read is `{ r : r in files and r._exp > tau and the selection holds }`. Files whose rows are surely all live are read
+without the condition on `_exp`, so a scan that shows no `_exp` does not decode it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+from warehouse.serving.keys import KeyColumn, to_parameter
+from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
+from warehouse.time import NEVER, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["SYSTEM_COLUMNS", "Source", "Statement", "instant", "literal", "probe_order", "quoted", "select", "where_key"]
+
+SYSTEM_COLUMNS = (
+    ("_ts", "TIMESTAMP WITH TIME ZONE"),
+    ("_exp", "TIMESTAMP WITH TIME ZONE"),
+    ("_load_slot", "BIGINT"),
+    ("_exp_slot", "BIGINT"),
+    ("sub_index", "INTEGER"),
+    ("exp_block", "BIGINT"),
+)
+"""The columns that every table has beside the user's, in the order in which they are shown."""
+
+_FILE = "_file"
+_PLACE = r"sub_index=(-?\d+)/exp_block=(-?\d+)/[^/]*$"
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A query and the values that are bound in it."""
+
+    sql: str
+    parameters: tuple[Any, ...] = ()
+
+
+@dataclass(frozen=True)
+class Source:
+    """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead."""
+
+    schema_file: str
+    live: tuple[str, ...]
+    mixed: tuple[str, ...]
+    tau: int
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files."""
+        return (*self.live, *self.mixed)
+
+
+def quoted(name: str) -> str:
+    """Return an identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: str) -> str:
+    """Return a string literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def instant(micros: int) -> str:
+    """Return a timestamp literal."""
+    return f"TIMESTAMPTZ '{format_instant(micros)}'"
+
+
+def select(source: Source, columns: Sequence[str], where: str = "", order: str = "", limit: int | None = None) -> str:
+    """Return the query that gives the live rows of some columns; ``where`` is a condition over table columns."""
+    projection = ", ".join(_shown(column) for column in columns)
+    place = any(column in {"sub_index", "exp_block"} for column in columns)
+    parts = []
+    if source.live:
+        parts.append(_part(projection, source.schema_file, source.live, [where], place=place))
+    if source.mixed or not source.live:
+        expiry = f"_exp > {instant(source.tau)}" if source.mixed else ""
+        parts.append(_part(projection, source.schema_file, source.mixed, [expiry, where], place=place))
+    if order and len(parts) > 1:  # the order names columns that are perhaps not shown
+        parts = [_part(projection, source.schema_file, source.files, [f"_exp > {instant(source.tau)}", where], place=place)]
+    text = " UNION ALL ".join(parts)
+    ordered = f"{text} ORDER BY {order}" if order else text
+    return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
+
+
+def _part(projection: str, schema_file: str, files: Sequence[str], conditions: Iterable[str], *, place: bool) -> str:
+    paths = ", ".join(literal(path) for path in (schema_file, *files))
+    named = f", filename = '{_FILE}'" if place else ""
+    wanted = " AND ".join(condition for condition in conditions if condition)
+    where = f" WHERE {wanted}" if wanted else ""
+    return f"SELECT {projection} FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false{named}){where}"
+
+
+def _shown(column: str) -> str:
+    """Return what stands in the projection: never-expiring rows show no ``_exp``, partitions come from the path."""
+    match column:
+        case "_exp":
+            return f"nullif(_exp, {instant(NEVER)}) AS _exp"
+        case "sub_index":
+            return f"CAST(regexp_extract({_FILE}, '{_PLACE}', 1) AS INTEGER) AS sub_index"
+        case "exp_block":
+            return f"CAST(regexp_extract({_FILE}, '{_PLACE}', 2) AS BIGINT) AS exp_block"
+        case _:
+            return quoted(column)
+
+
+def probe_order(columns: Sequence[KeyColumn]) -> str:
+    """Return the order of a probe: key with nulls first, ``_exp``, ``_ts``."""
+    keys = [f"{quoted(column.name)} NULLS FIRST" for column in columns]
+    return ", ".join((*keys, "_exp", "_ts"))
+
+
+def where_key(selection: Selection, columns: Sequence[KeyColumn]) -> Statement:
+    """Return the condition of a selection, with its values; empty when every row is selected."""
+    match selection:
+        case All():
+            return Statement("")
+        case NullKey():
+            return Statement("(" + " OR ".join(f"{quoted(column.name)} IS NULL" for column in columns) + ")")
+        case KeyRange(low, high):
+            return _range(low, high, columns)
+        case Keys(keys):
+            return _keys(keys, columns)
+        case _:
+            assert_never(selection)
+
+
+def _keys(keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
+    """Group keys by which parts they give: one key is a comparison, many are one semi-join with bound lists."""
+    groups: dict[tuple[bool, ...], list[tuple[Any, ...]]] = {}
+    for key in keys:
+        groups.setdefault(tuple(part is not None for part in key), []).append(key)
+    conditions = [_group(given, members, columns) for given, members in groups.items()]
+    if not conditions:
+        return Statement("false")
+    text = " OR ".join(condition.sql for condition in conditions)
+    parameters = tuple(value for condition in conditions for value in condition.parameters)
+    return Statement(f"({text})" if len(conditions) > 1 else text, parameters)
+
+
+def _group(given: tuple[bool, ...], keys: Sequence[tuple[Any, ...]], columns: Sequence[KeyColumn]) -> Statement:
+    named = [(index, columns[index]) for index, has_value in enumerate(given) if has_value]
+    terms = [f"{quoted(columns[index].name)} IS NULL" for index, has_value in enumerate(given) if not has_value]
+    parameters: list[Any] = []
+    if len(keys) == 1 or not named:
+        terms += [f"{quoted(column.name)} = {_bound(column)}" for _, column in named]
+        parameters = [to_parameter(keys[0][index], column) for index, column in named]
+    else:
+        left = ", ".join(quoted(column.name) for _, column in named)
+        lists = ", ".join(f"unnest({_bound(column, '[]')})" for _, column in named)
+        terms.append(f"({left}) IN (SELECT {lists})" if len(named) > 1 else f"{left} IN (SELECT {lists})")
+        parameters = [[to_parameter(key[index], column) for key in keys] for index, column in named]
+    return Statement("(" + " AND ".join(terms) + ")", tuple(parameters))
+
+
+def _bound(column: KeyColumn, suffix: str = "") -> str:
+    through = f"VARCHAR{suffix}::" if column.type.startswith("DECIMAL") else ""
+    return f"?::{through}{column.type}{suffix}"
+
+
+def _range(low: tuple[Any, ...] | None, high: tuple[Any, ...] | None, columns: Sequence[KeyColumn]) -> Statement:
+    terms: list[str] = [f"{quoted(columns[0].name)} IS NOT NULL"]
+    parameters: list[Any] = []
+    for bound, sign, null_is_below in ((low, ">", False), (high, "<", True)):
+        if bound is not None:
+            text, values = _beyond(bound, columns, sign, null_is_below=null_is_below)
+            terms.append(text)
+            parameters += values
+    return Statement(" AND ".join(terms), tuple(parameters))
+
+
+def _beyond(
+    bound: Sequence[Any], columns: Sequence[KeyColumn], sign: str, *, null_is_below: bool
+) -> tuple[str, list[Any]]:
+    """Compare with a bound part by part, nulls first below the first part; `>` includes the bound, `<` does not.
+
+    The first part alone is compared too, which DuckDB can hold against statistics.
+    """
+    first = f"{quoted(columns[0].name)} {sign}= {_bound(columns[0])}"
+    if len(bound) == 1:
+        return (first if sign == ">" else first.replace("<=", "<", 1)), [to_parameter(bound[0], columns[0])]
+    alternatives: list[str] = []
+    values = [to_parameter(bound[0], columns[0])]
+    for depth in range(len(bound)):
+        equal = [f"{quoted(column.name)} = {_bound(column)}" for column in columns[:depth]]
+        column, last = columns[depth], depth == len(bound) - 1
+        own = f"{quoted(column.name)} {sign}{'=' if last and sign == '>' else ''} {_bound(column)}"
+        if null_is_below and depth:
+            own = f"({own} OR {quoted(column.name)} IS NULL)"
+        alternatives.append(" AND ".join((*equal, own)))
+        values += [to_parameter(part, each) for part, each in zip(bound[: depth + 1], columns, strict=False)]
+    return f"{first} AND (" + " OR ".join(alternatives) + ")", values

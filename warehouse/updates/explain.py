@@ -1,0 +1,76 @@
+"""The interpreter that explains a plan: the same steps that :mod:`warehouse.updates.execute` would commit, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, assert_never
+
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
+
+if TYPE_CHECKING:
+    from warehouse.updates.steps import Plan, Step, StreamPlan
+
+__all__ = ["StepExplanation", "describe", "explain"]
+
+
+@dataclass(frozen=True)
+class StepExplanation:
+    """A step in numbers: files it reads, sub-indices and partitions it touches, old rows it reads at the most."""
+
+    step: int
+    table: str
+    action: str
+    detail: str
+    files: int = 0
+    bytes: int = 0
+    partitions_removed: int = 0
+    partitions_rewritten: int = 0
+
+
+def describe(step: Step) -> str:
+    """Return a step in a few words, for progress."""
+    match step:
+        case CreateTable():
+            return f"create {step.path}"
+        case MoveWindow():
+            return f"append to {step.path}"
+        case RewriteCells():
+            return f"rewrite {len(step.cells)} sub-indices of {step.path}"
+        case MoveDeferred():
+            return f"move waiting rows of {step.stream}"
+        case StoreRejected():
+            return f"keep rejected rows of {step.stream}"
+        case _:
+            assert_never(step)
+
+
+def explain(plan: Plan) -> tuple[StepExplanation, ...]:
+    """Return what each step of a plan would do."""
+    return tuple(_explained(number, step, plan.stream(step.stream)) for number, step in enumerate(plan.steps))
+
+
+def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
+    files = [file for group in stream.inputs for file in group.files]
+    size = sum(file.size for file in files)
+    match step:
+        case CreateTable(role="rows"):
+            return StepExplanation(number, step.path, "create", "an empty table with its properties")
+        case CreateTable():
+            return StepExplanation(number, step.path, "create", "only if such rows arrive")
+        case MoveWindow():
+            merged = sum(len(seal.blocks) for seal in step.seals)
+            detail = (
+                f"append {len(files)} files as runs; remove {len(step.expired)} partitions of blocks below "
+                f"{step.expired_below}; merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
+            )
+            return StepExplanation(number, step.path, "append", detail, len(files), size, len(step.expired), merged)
+        case RewriteCells():
+            detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {len(files)} files"
+            return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))
+        case MoveDeferred():
+            taken = f"take the rows of {len(step.taken)} slots that have come; " if step.taken else ""
+            return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
+        case StoreRejected():
+            return StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any")
+        case _:
+            assert_never(step)

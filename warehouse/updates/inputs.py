@@ -1,0 +1,108 @@
+"""What waits for the next plan: the landing directories against what earlier epochs know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.drift import effective_layout
+from warehouse.ingest.columns import header_problem
+from warehouse.ingest.files import LeftOut
+from warehouse.ingest.landing import Arrived, arrived, headers, list_landing
+from warehouse.updates.known import known_files, known_of
+from warehouse.updates.plan import FILES_PER_PLAN, StreamInput
+from warehouse.updates.steps import InputFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.ingest.files import LandingFile
+    from warehouse.ingest.landing import Known
+    from warehouse.updates.records import Epoch
+
+__all__ = ["Excluded", "LandingFacts", "landing_facts", "stream_inputs"]
+
+Excluded = dict[str, dict[str, LeftOut]]
+"""Files that could not be read while this update was being prepared, by stream and path."""
+
+
+@dataclass(frozen=True)
+class LandingFacts:
+    """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle."""
+
+    stream: str
+    changed: tuple[LandingFile, ...]
+    unreadable: tuple[LeftOut, ...]
+    waiting: int
+    settling: int
+
+
+def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
+    """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
+    known = known_files(catalog.root, last)
+    return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.streams)
+
+
+def stream_inputs(
+    catalog: Catalog, last: Epoch | None, excluded: Mapping[str, Mapping[str, LeftOut]], clock: int
+) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
+    """Return the input of each declared stream for the next plan.
+
+    Raises
+    ------
+    LandingError
+        When a landing directory cannot be listed.
+
+    """
+    known = known_files(catalog.root, last)
+    inputs, facts = [], []
+    for stream in catalog.streams:
+        found = _arrived(stream, known_of(known, stream.name), clock)
+        inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
+        facts.append(_facts(stream, found))
+    return inputs, tuple(facts)
+
+
+def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
+    return arrived(list(list_landing(stream.landing, stream.files)), known, settle=stream.landing_settle, clock=clock)
+
+
+def _facts(stream: Stream, found: Arrived) -> LandingFacts:
+    return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling)
+
+
+def _input(
+    stream: Stream, last: Epoch | None, interval: int, found: Arrived, excluded: Mapping[str, LeftOut]
+) -> StreamInput:
+    state = last.table(stream.name) if last else None
+    left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
+    new = [file for file in found.new if file.path not in excluded]
+    chosen = new[:FILES_PER_PLAN]
+    groups, problems = _grouped(stream, stream.landing, chosen)
+    return StreamInput(
+        stream=stream,
+        layout=effective_layout(stream, state.layout if state else None, interval),
+        groups=groups,
+        left_out=(*problems, *excluded.values()),
+        gone=found.gone,
+        more=len(new) - len(chosen),
+        continues=(left.k0, left.first) if left else None,
+    )
+
+
+def _grouped(
+    stream: Stream, landing: Path, files: list[LandingFile]
+) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
+    if stream.format != "csv":
+        return ((InputFiles((), tuple(files)),) if files else ()), []
+    by_header, problems = headers(landing, files, dict(stream.options))
+    groups = []
+    for header, members in by_header.items():
+        problem = header_problem(stream, header) if header else None
+        if problem is None:
+            groups.append(InputFiles(header, tuple(members)))
+        else:
+            problems.extend(LeftOut(file, *problem) for file in members)
+    return tuple(groups), problems
