@@ -11,20 +11,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cli import library
 from warehouse.errors import WarehouseError
 from warehouse.time import format_instant
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 __all__ = ["CHECKS", "Check", "Finding"]
-
-Check = "Callable[[Path], Finding]"
 
 _PYTHON = (3, 11)
 _JAVA = 17
@@ -38,6 +33,10 @@ class Finding:
 
     found: str
     to_do: str | None = None
+
+
+Check = Callable[[Path], Finding]
+"""Looks at one thing; the argument is the project directory."""
 
 
 def python(_: Path) -> Finding:
@@ -98,7 +97,7 @@ def root(directory: Path) -> Finding:
     if not (directory / library.CONFIGURATION).exists():
         return Finding(f"no {library.CONFIGURATION} here: no root to check")
     try:
-        wanted = library.root_of(directory)
+        wanted = library.opened(directory).root
     except WarehouseError as error:
         return Finding(str(error).splitlines()[0], "run `stream-wh validate`")
     existing = next(place for place in (wanted, *wanted.parents) if place.exists())
@@ -155,7 +154,7 @@ def _requirements() -> dict[str, str]:
     return pins
 
 
-CHECKS: tuple[tuple[str, Callable[[Path], Finding]], ...] = (
+CHECKS: tuple[tuple[str, Check], ...] = (
     ("python", python),
     ("java", java),
     ("spark", spark),

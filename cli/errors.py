@@ -43,8 +43,8 @@ def failure_of(error: BaseException, arguments: list[str]) -> Failure:
         case click.Abort() | KeyboardInterrupt():
             return Failure(CANCELLED, "cancelled", _cancelled(arguments), retry=True)
         case click.UsageError():
-            hint = f" Try '{error.ctx.command_path} --help'." if error.ctx else ""
-            return Failure(error.exit_code, "usage", error.format_message() + hint)
+            hint = f"; see `{error.ctx.command_path} --help`" if error.ctx else ""
+            return Failure(error.exit_code, "usage", error.format_message().rstrip(".") + hint)
         case click.ClickException():
             return Failure(error.exit_code, "failed", error.format_message())
         case OSError():

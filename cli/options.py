@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from cli.outcome import Report, Rows, render_report, render_rows
-from cli.output import DATA_FORMATS, Destination
+from cli.output import DATA_FORMATS, Destination, NothingWrittenError
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
@@ -131,7 +131,10 @@ def rows_command(function: Callable[..., Rows]) -> Callable[..., int]:
     def wrapper(*args: Any, output: str | None, output_file: Path | None, **kwargs: Any) -> int:  # noqa: ANN401
         destination = Destination(output, output_file)
         destination.chosen()  # refuse a terminal before the work, not after it
-        return render_rows(function(*args, **kwargs), destination)
+        try:
+            return render_rows(function(*args, **kwargs), destination)
+        except NothingWrittenError:
+            return render_rows(function(*args, **kwargs), destination)  # now of the newest epoch
 
     return wrapper
 

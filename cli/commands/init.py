@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from cli import library
 from cli.options import command, report_command
-from cli.outcome import Report
+
+if TYPE_CHECKING:
+    from cli.outcome import Report
 
 __all__ = ["init"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
+from cli import knowledge
 from cli.options import command, limit_option, project, rows_command, table_argument
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __all__ = ["describe", "files", "history", "rejected", "status", "tables"]
 @project
 def status(directory: Path, *, verbose: bool) -> Rows:
     """Print for each table: window time, live rows, files, bytes, lag, waiting, changed and unreadable files."""
-    return library.status(directory, verbose=verbose)
+    return knowledge.status(directory, verbose=verbose)
 
 
 @command("tables", "The names of the tables.", "stream-wh tables")
@@ -31,7 +31,7 @@ def status(directory: Path, *, verbose: bool) -> Rows:
 @project
 def tables(directory: Path) -> Rows:
     """Print the names of the tables."""
-    return library.tables(directory)
+    return knowledge.tables(directory)
 
 
 @command("describe", "The columns and the layout of a table.", "stream-wh describe flights")
@@ -40,7 +40,7 @@ def tables(directory: Path) -> Rows:
 @project
 def describe(directory: Path, table: str) -> Rows:
     """Print the columns of TABLE, its search key and its layout."""
-    return library.describe(directory, table)
+    return knowledge.describe(directory, table)
 
 
 @command("files", "The exact files any engine needs.", "stream-wh files flights", "stream-wh files flights -o json")
@@ -49,7 +49,7 @@ def describe(directory: Path, table: str) -> Rows:
 @project
 def files(directory: Path, table: str) -> Rows:
     """Print the exact files of TABLE at the newest epoch, and the filter any other engine needs to read them."""
-    return library.files(directory, table)
+    return knowledge.files(directory, table)
 
 
 @command("history", "One row for each epoch.", "stream-wh history --limit 10")
@@ -58,7 +58,7 @@ def files(directory: Path, table: str) -> Rows:
 @project
 def history(directory: Path, limit: int | None) -> Rows:
     """Print one row for each readable epoch, the newest first: window time, commit time, counts, seconds."""
-    return library.history(directory, limit)
+    return knowledge.history(directory, limit)
 
 
 @command("rejected", "Invalid rows, with reasons.", "stream-wh rejected flights --limit 10")
@@ -68,4 +68,4 @@ def history(directory: Path, limit: int | None) -> Rows:
 @project
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:
     """Print the invalid rows of TABLE with their file, record number and reason."""
-    return library.rejected(directory, table, limit)
+    return knowledge.rejected(directory, table, limit)

@@ -22,8 +22,8 @@ from cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cli.keys import KeyColumns
     from cli.outcome import Rows
+    from warehouse.serving.keys import KeyColumn
 
 __all__ = ["probe"]
 
@@ -62,25 +62,26 @@ def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **gi
     or one JSON array, '["a", 1]'; fewer parts are a prefix. After -- a KEY may begin with a dash. Rows come by key,
     expiration and arrival.
     """
-    reader = library.reader(directory, as_of)
-    wanted = selection(library.key_columns(reader, table), given)
     return library.probed(
-        reader,
+        directory,
         table,
-        wanted,
+        lambda reader: selection(reader.key_columns(table), given),
         {name: given[name] for name in ("columns", "limit", "now", "system_columns")},
+        as_of=as_of,
         explain=explain,
     )
 
 
-def selection(columns: KeyColumns, given: dict[str, Any]) -> dict[str, Any]:
+def selection(columns: Sequence[KeyColumn], given: dict[str, Any]) -> dict[str, Any]:
     """Return which rows are asked for: keys, or a range, or the null key."""
-    keys: Sequence[tuple[Any, ...]] = [columns.positional(text) for text in given["keys"]]
-    if (named := columns.named(given["named"])) is not None:
-        keys = [*keys, named]
+    from cli.keys import keys_of_lines, named_key, positional_key  # noqa: PLC0415 - it imports the engine
+
+    keys = [positional_key(text, columns) for text in given["keys"]]
+    if (named := named_key(given["named"], columns)) is not None:
+        keys.append(named)
     source = given["keys_from"]
     if source is not None:
-        keys = [*keys, *columns.lines(None if source == "-" else Path(source))]
+        keys.extend(keys_of_lines(None if source == "-" else Path(source), columns))
     has_keys = bool(given["keys"] or given["named"] or source is not None)
     has_range = given["from_"] is not None or given["to"] is not None
     if has_keys + has_range + given["null"] != 1:
@@ -90,4 +91,4 @@ def selection(columns: KeyColumns, given: dict[str, Any]) -> dict[str, Any]:
     if given["null"]:
         return {"null": True}
     bounds = {"from_": given["from_"], "to": given["to"]}
-    return {name: columns.positional(text) for name, text in bounds.items() if text is not None}
+    return {name: positional_key(text, columns) for name, text in bounds.items() if text is not None}

@@ -43,4 +43,4 @@ __all__ = ["scan"]
 @project
 def scan(directory: Path, table: str, as_of: int | None, **options: Any) -> Rows:  # noqa: ANN401 - listed above
     """Print the live rows of TABLE, in no order."""
-    return library.scanned(library.reader(directory, as_of), table, options)
+    return library.scanned(directory, table, options, as_of=as_of)

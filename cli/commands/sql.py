@@ -38,4 +38,4 @@ def sql(directory: Path, query: str | None, file: TextIO | None, as_of: int | No
     if (query is None) == (file is None):
         raise click.UsageError("give a query or -f FILE" + (", not both" if query else ""))
     text = file.read() if file else query
-    return library.queried(library.reader(directory, as_of), text or "", now)
+    return library.queried(directory, text or "", as_of=as_of, now=now)

@@ -8,11 +8,12 @@ import click
 
 from cli import library
 from cli.options import command, project, report_command, update_options
-from cli.outcome import Report
 from cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from cli.outcome import Report
 
 __all__ = ["plan", "update"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cli.output.emit import DATA_FORMATS, Destination, emit
+from cli.output.emit import DATA_FORMATS, Destination, NothingWrittenError, emit
 from cli.output.records import Records
 from cli.output.sink import ClosedPipeError
 
-__all__ = ["DATA_FORMATS", "ClosedPipeError", "Destination", "Records", "emit"]
+__all__ = ["DATA_FORMATS", "ClosedPipeError", "Destination", "NothingWrittenError", "Records", "emit"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from cli.output.sink import opened
 from cli.output.text import write_csv, write_json, write_jsonl
-from warehouse.errors import UsageError
+from warehouse.errors import EpochVacuumedError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from cli.output.records import Result
     from cli.output.sink import Sink
 
-__all__ = ["DATA_FORMATS", "Destination", "emit"]
+__all__ = ["DATA_FORMATS", "Destination", "NothingWrittenError", "emit"]
 
 DATA_FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
 _BINARY = ("parquet", "arrow")
@@ -29,6 +29,10 @@ _BY_SUFFIX = {
     ".arrow": "arrow",
     ".arrows": "arrow",
 }
+
+
+class NothingWrittenError(EpochVacuumedError):
+    """An epoch was vacuumed before a byte of the answer was written."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,21 @@ def emit(result: Result, destination: Destination, notes: Mapping[str, str] | No
     """Write a result, in bounded memory, and return the number of its rows.
 
     ``notes`` go into the metadata of the formats that have some.
+
+    Raises
+    ------
+    NothingWrittenError
+        When files of the result's epoch are gone and nothing was written yet: the same command may read a newer epoch.
+
     """
     chosen = destination.chosen()
     with opened(destination.file) as sink:
-        return _write(result, chosen, sink, notes or {})
+        try:
+            return _write(result, chosen, sink, notes or {})
+        except EpochVacuumedError as error:
+            if sink.written and destination.file is None:
+                raise
+            raise NothingWrittenError(str(error)) from error
 
 
 def _write(result: Result, chosen: str, sink: Sink, notes: Mapping[str, str]) -> int:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Protocol
+
+from warehouse.time import to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = ["Records", "Result"]
+
+
+_TYPES = {
+    "str": "VARCHAR",
+    "int": "BIGINT",
+    "float": "DOUBLE",
+    "bool": "BOOLEAN",
+    "Instant": "TIMESTAMP WITH TIME ZONE",
+    "tuple[str, ...]": "VARCHAR[]",
+}
+
+
+def _value(value: Any, sql_type: str) -> Any:  # noqa: ANN401 - any value of a row
+    if value is None:
+        return None
+    if sql_type.startswith("TIMESTAMP"):
+        return to_datetime(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 class Result(Protocol):
@@ -32,6 +52,13 @@ class Records:
     columns: tuple[tuple[str, str], ...]
     values: tuple[tuple[Any, ...], ...]
 
+    @classmethod
+    def of(cls, kind: type[Any], rows: Iterable[Any]) -> Records:
+        """Return dataclass instances as rows; a field annotated ``Instant`` is a timestamp in microseconds."""
+        columns = tuple((field.name, _TYPES[str(field.type).removesuffix(" | None")]) for field in fields(kind))
+        made = tuple(tuple(_value(getattr(row, name), sql_type) for name, sql_type in columns) for row in rows)
+        return cls(columns, made)
+
     def rows(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows in lists of at most ``size``."""
         for start in range(0, len(self.values), size):
@@ -43,6 +70,7 @@ class Records:
 
         types = {
             "VARCHAR": pa.string(),
+            "VARCHAR[]": pa.list_(pa.string()),
             "BIGINT": pa.int64(),
             "DOUBLE": pa.float64(),
             "BOOLEAN": pa.bool_(),

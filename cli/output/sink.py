@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-import click
+from cli.output.visible import is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,11 +25,13 @@ class Sink:
 
     def __init__(self, stream: BinaryIO, *, terminal: bool = False) -> None:
         self._stream = stream
+        self.written = False
         self.terminal = terminal
         self.closed = False  # pyarrow asks
 
     def write(self, data: bytes | memoryview) -> int:
         """Write all of the data."""
+        self.written = True
         try:
             return self._stream.write(data)
         except BrokenPipeError as error:
@@ -59,7 +61,8 @@ def opened(file: Path | None) -> Iterator[Sink]:
     former one as it was.
     """
     if file is None:
-        sink = Sink(click.get_binary_stream("stdout"), terminal=sys.stdout.isatty())
+        sys.stdout.flush()
+        sink = Sink(sys.stdout.buffer, terminal=is_terminal(sys.stdout))
         try:
             yield sink
             sink.flush()

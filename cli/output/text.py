@@ -1,4 +1,4 @@
-"""csv, json and jsonl: rows to bytes, a piece at a time."""
+"""csv, json and jsonl: rows to bytes, a piece at a time; nothing is written before the first rows were fetched."""
 
 from __future__ import annotations
 
@@ -46,10 +46,13 @@ def plain_rows(result: Result, size: int = PIECE) -> Iterator[list[list[Any]]]:
 def write_csv(result: Result, sink: Sink) -> int:
     """Write RFC 4180 with a header and return the number of rows."""
     count = 0
-    _write(sink, ",".join(csv_field(name) for name, _ in result.columns) + "\r\n")
+    pending = ",".join(csv_field(name) for name, _ in result.columns) + "\r\n"
     for rows in plain_rows(result):
         count += len(rows)
-        _write(sink, "".join([",".join(map(csv_field, row)) + "\r\n" for row in rows]))
+        _write(sink, pending + "".join([",".join(map(csv_field, row)) + "\r\n" for row in rows]))
+        pending = ""
+    if pending:
+        _write(sink, pending)
     return count
 
 

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -29,11 +29,13 @@ class Ended:
     out: str
     err: str
 
-    def json(self) -> Any:
+    def json(self) -> object:
+        """Return what was printed, decoded."""
         return msgspec.json.decode(self.out)
 
-    def error(self) -> Any:
-        return msgspec.json.decode(self.err)
+    def error(self) -> dict[str, object]:
+        """Return the error object."""
+        return msgspec.json.decode(self.err, type=dict[str, object])
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import os
 import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import pyarrow as pa
@@ -23,6 +23,8 @@ from warehouse.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from cli.output.records import Result
+
 PEOPLE = Records(
     (("name", "VARCHAR"), ("n", "BIGINT")),
     (("a", 1), (None, 2), ("", None), ('x,"y"\nz', 4)),
@@ -30,7 +32,8 @@ PEOPLE = Records(
 EVIL = Records((("na\x1bme", "VARCHAR"),), (("\x1b]0;owned\x07\x9b31m\u202e",), ("line\r\nbreak\rover",)))
 
 
-def rendered(result: Any, chosen: str, *, terminal: bool = False) -> str:
+def rendered(result: Result, chosen: str, *, terminal: bool = False) -> str:
+    """Return the text of a result."""
     stream = io.BytesIO()
     _write(result, chosen, Sink(stream, terminal=terminal), {})
     return stream.getvalue().decode()
@@ -161,11 +164,13 @@ class Endless:
     count: int
     columns: tuple[tuple[str, str], ...] = (("n", "BIGINT"), ("text", "VARCHAR"))
 
-    def rows(self, size: int) -> Iterator[list[tuple[Any, ...]]]:
+    def rows(self, size: int) -> Iterator[list[tuple[object, ...]]]:
+        """Yield pieces."""
         for start in range(0, self.count, size):
             yield [(number, "x" * 50) for number in range(start, min(start + size, self.count))]
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield small batches."""
         for piece in self.rows(10_000):
             yield pa.RecordBatch.from_pylist([dict(zip(("n", "text"), row, strict=True)) for row in piece])
 
@@ -210,7 +215,7 @@ def test_a_closed_pipe_is_told_apart() -> None:
     """Only standard output's closed pipe ends a command silently."""
 
     class Closed(io.BytesIO):
-        def write(self, data: Any) -> int:
+        def write(self, _: object) -> int:
             raise BrokenPipeError
 
     with pytest.raises(ClosedPipeError):

@@ -6,7 +6,6 @@ import csv
 import io
 from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 import duckdb
@@ -18,7 +17,8 @@ from hypothesis import strategies as st
 from cli.output.values import converter, csv_field, encode_json, plain, text
 
 
-def shown(value: Any, sql_type: str) -> Any:
+def shown(value: object, sql_type: str) -> object:
+    """Return a value as it is written."""
     convert = converter(sql_type)
     return value if value is None or convert is None else convert(value)
 
@@ -46,7 +46,7 @@ def shown(value: Any, sql_type: str) -> Any:
         (Decimal("-12345678901234567890.12"), "DECIMAL(38,2)", "-12345678901234567890.12"),
         (datetime(2013, 1, 1, 10, tzinfo=UTC), "TIMESTAMP WITH TIME ZONE", "2013-01-01T10:00:00Z"),
         (datetime(2013, 1, 1, 10, 0, 0, 5, tzinfo=UTC), "TIMESTAMP WITH TIME ZONE", "2013-01-01T10:00:00.000005Z"),
-        (datetime(2013, 1, 1, 10, 0, 0, 500_000), "TIMESTAMP", "2013-01-01T10:00:00.500000Z"),
+        (datetime(2013, 1, 1, 10, 0, 0, 500_000), "TIMESTAMP", "2013-01-01T10:00:00.500000Z"),  # noqa: DTZ001 - DuckDB's TIMESTAMP
         (
             datetime(2013, 1, 1, 10, tzinfo=timezone(timedelta(hours=2))),
             "TIMESTAMP WITH TIME ZONE",
@@ -70,7 +70,7 @@ def shown(value: Any, sql_type: str) -> Any:
         (None, "DECIMAL(10,2)", None),
     ],
 )
-def test_a_value_is_written_by_the_rule_of_its_type(value: Any, sql_type: str, expected: Any) -> None:
+def test_a_value_is_written_by_the_rule_of_its_type(value: object, sql_type: str, expected: object) -> None:
     """Timestamps, decimals, big integers, NaN, binary and nested values follow DESIGN 8."""
     result = shown(value, sql_type)
     assert result == expected
@@ -97,7 +97,7 @@ def test_a_value_is_written_by_the_rule_of_its_type(value: Any, sql_type: str, e
         ("'a'::enum('a', 'b')", "a"),
     ],
 )
-def test_what_duckdb_returns_is_written_by_the_rules(expression: str, expected: Any) -> None:
+def test_what_duckdb_returns_is_written_by_the_rules(expression: str, expected: object) -> None:
     """The rules meet the values and type names that DuckDB really hands over."""
     connection = duckdb.connect()
     connection.execute("set timezone = 'UTC'")
@@ -125,7 +125,7 @@ def test_what_duckdb_returns_is_written_by_the_rules(expression: str, expected: 
         ({"a": "x"}, '"{""a"":""x""}"'),
     ],
 )
-def test_a_csv_field_follows_rfc_4180(value: Any, field: str) -> None:
+def test_a_csv_field_follows_rfc_4180(value: object, field: str) -> None:
     """Null is empty, the empty string is quoted, quotes are doubled."""
     assert csv_field(value) == field
 
@@ -144,7 +144,7 @@ def test_csv_reads_back(values: list[str]) -> None:
         max_leaves=8,
     ),
 )
-def test_any_value_becomes_json(value: Any) -> None:
+def test_any_value_becomes_json(value: object) -> None:
     """A plain value is JSON that reads back equal."""
     made = plain(value)
     try:

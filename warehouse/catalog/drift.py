@@ -60,7 +60,7 @@ class RecordedEpoch(Protocol):
 
 @dataclass(frozen=True)
 class Drift:
-    """What differs: ``problems`` stop an update, ``notices`` say what changes from now on, ``warnings`` what is frozen."""
+    """What differs: ``problems`` stop an update, ``notices`` tell what changes from now on, ``warnings`` the rest."""
 
     problems: tuple[Problem, ...] = ()
     notices: tuple[str, ...] = ()

@@ -82,7 +82,10 @@ def _only_expression(tree: exp.Expr) -> exp.Expr | None:
     if not isinstance(tree, exp.Select) or any(value for key, value in tree.args.items() if key != "expressions"):
         return None
     listed = tree.expressions
-    return listed[0] if len(listed) == 1 and not isinstance(listed[0], (exp.Alias, exp.Star)) else None
+    if len(listed) != 1 or isinstance(listed[0], (exp.Alias, exp.Star)):
+        return None
+    whole: exp.Expr = listed[0].copy()  # without the SELECT around it
+    return whole
 
 
 def _function_faults(tokens: Sequence[Token]) -> Iterator[FaultError]:

@@ -51,6 +51,7 @@ def write_project(directory: Path, example: str | None = None, source: Path | No
     """
     if example is not None and source is not None:
         raise UsageError("an example and a file were given; choose one of --example and --from")
+    content: Mapping[str, Traversable | Path | bytes]
     if source is None:
         content = dict(_example(example or DEFAULT_EXAMPLE))
     else:
@@ -60,7 +61,7 @@ def write_project(directory: Path, example: str | None = None, source: Path | No
     return _write(directory, content)
 
 
-def _example(name: str) -> Iterator[tuple[str, Traversable | bytes]]:
+def _example(name: str) -> Iterator[tuple[str, Traversable]]:
     if name not in examples():
         raise UnknownNameError("example", name, examples(), nearest(name, examples()))
     folder = files(_PACKAGE) / name
@@ -76,7 +77,7 @@ def _landing_files(folder: Traversable, path: str) -> Iterator[tuple[str, Traver
             yield f"{path}/{each.name}", each
 
 
-def _write(directory: Path, content: Mapping[str, Traversable | bytes]) -> list[Path]:
+def _write(directory: Path, content: Mapping[str, Traversable | Path | bytes]) -> list[Path]:
     targets = {directory / path: each for path, each in content.items()}
     if present := [str(path) for path in targets if path.exists()]:
         raise UsageError(f"{present[0]} exists and nothing is ever overwritten; choose another directory")

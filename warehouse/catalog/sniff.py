@@ -1,4 +1,4 @@
-"""What a csv, json or parquet file holds, as DuckDB sees it: columns in Spark SQL types and a summary of their values."""
+"""What a csv, json or parquet file holds, as DuckDB sees it: columns in Spark SQL types, and what values are like."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import canonical, parse_type, unusable_name
+from warehouse.catalog.types import unusable_name
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,26 +29,6 @@ _ENDINGS: dict[str, Format] = {
     ".parquet": "parquet",
 }
 _SAMPLE = 100_000
-_SQL_TYPES = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "tinyint",
-    "SMALLINT": "smallint",
-    "INTEGER": "int",
-    "BIGINT": "bigint",
-    "UTINYINT": "smallint",
-    "USMALLINT": "int",
-    "UINTEGER": "bigint",
-    "UBIGINT": "decimal(20,0)",
-    "HUGEINT": "decimal(38,0)",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "VARCHAR": "string",
-    "BLOB": "binary",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMP WITH TIME ZONE": "timestamp",
-}
-_TEXT_IN_ROWS = {"TIME": "string", "UUID": "string", "JSON": "string"}
 _PATTERN_PARTS = {
     "%Y": "yyyy",
     "%y": "yy",
@@ -124,12 +105,14 @@ def sniff(source: Path) -> Found:
                 "parquet": "read_parquet($file)",
             }[kind]
             given = {"file": _literal_path(source)}
-            options, refused = _csv_options(connection, source) if kind == "csv" else ((), frozenset())
+            options, unreadable = _csv_options(connection, source) if kind == "csv" else ((), frozenset())
             connection.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {reader} LIMIT {_SAMPLE}", given)
-            columns = _columns(connection, kind, refused)
+            columns = _columns(connection, kind, unreadable)
             return Found(kind, "".join(suffixes), options, columns, _gaps(connection, columns))
     except duckdb.Error as error:
-        raise UsageError(f"{source} cannot be read as {kind} ({str(error).splitlines()[0]}); correct the file") from error
+        raise UsageError(
+            f"{source} cannot be read as {kind} ({str(error).splitlines()[0]}); correct the file"
+        ) from error
 
 
 def _literal_path(source: Path) -> str:
@@ -137,16 +120,14 @@ def _literal_path(source: Path) -> str:
     return re.sub(r"([\[\]*?])", r"[\1]", str(source))
 
 
-def _csv_options(
-    connection: DuckDBPyConnection, source: Path
-) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
+def _csv_options(connection: DuckDBPyConnection, source: Path) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
     """Return reader options and the types whose format Spark has no words for."""
     sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat FROM sniff_csv($file)"
     row = connection.execute(sniffed, {"file": _literal_path(source)}).fetchone()
     delimiter, quote, header, *formats = row or (",", '"', True, None, None)
     if not header:
         raise UsageError(f"{source} has no header, by which columns are matched; add a first line with their names")
-    options, refused = [], set()
+    options, unreadable = [], set()
     if delimiter != ",":
         options.append(("delimiter", delimiter))
     if quote not in {'"', "", "(empty)"}:
@@ -157,8 +138,8 @@ def _csv_options(
             if pattern:
                 options.append((option, pattern))
             else:
-                refused.add(kind)
-    return tuple(options), frozenset(refused)
+                unreadable.add(kind)
+    return tuple(options), frozenset(unreadable)
 
 
 def _java_pattern(strptime: str) -> str | None:
@@ -173,80 +154,33 @@ def _java_pattern(strptime: str) -> str | None:
     return "".join(_PATTERN_PARTS.get(part, f"'{part}'" if part.isalpha() else part) for part in parts)
 
 
-def _columns(connection: DuckDBPyConnection, kind: Format, refused: frozenset[str]) -> tuple[SniffedColumn, ...]:
+def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset[str]) -> tuple[SniffedColumn, ...]:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     found = []
     for name, duck in described:
-        sql, why = _sql_type(duck, kind)
-        if sql in refused:
+        try:
+            sql = spark_type(duck, text=kind != "parquet")
+        except FaultError as fault:
+            found.append(SniffedColumn(name, None, str(fault)))
+            continue
+        if sql in unreadable:
             sql = "string"
-        if why is None and (fault := unusable_name(name)):
-            sql, why = None, f"{fault} in its name"
-        if why is None and (name.startswith("_") or name.lower() in {"sub_index", "exp_block"}):
-            sql, why = None, "a reserved name"
-        if why is None and name.lower() == "ts" and (name, sql) != ("ts", "timestamp"):
-            sql, why = None, "ts is the arrival time, a timestamp"
-        found.append(_summary(connection, name, sql, why))
+        why = _unusable(name, sql)
+        found.append(SniffedColumn(name, None, why) if why else _summary(connection, name, sql))
     return tuple(found)
 
 
-def _sql_type(duck: str, kind: Format) -> tuple[str | None, str | None]:
-    """Return (Spark SQL type, nothing) or (nothing, why there is none)."""
-    text = duck
-    if kind != "parquet":
-        # In text any value is a string; in Parquet a column has the type it has.
-        text = "VARCHAR" if re.search(r"\bMAP\(|\bUNION\(", duck) else duck
-        for each, plain in _TEXT_IN_ROWS.items():
-            text = re.sub(rf"\b{each}\b", plain.upper() and "VARCHAR", text)
-    sql = _translated(text)
-    try:
-        return canonical(parse_type(sql)), None
-    except FaultError as fault:
-        return None, str(fault)
+def _unusable(name: str, sql: str) -> str | None:
+    if fault := unusable_name(name):
+        return f"{fault} in its name"
+    if name.startswith("_") or name.lower() in {"sub_index", "exp_block"}:
+        return "a reserved name"
+    if name.lower() == "ts" and (name, sql) != ("ts", "timestamp"):
+        return "ts is the arrival time, a timestamp"
+    return None
 
 
-def _translated(duck: str) -> str:
-    """Return a DuckDB type in Spark's words, part by part.
-
-    >>> _translated("STRUCT(a BIGINT, b VARCHAR[])")
-    'struct<a:bigint,b:array<string>>'
-    """
-    text = duck.strip()
-    if text.endswith("[]"):
-        return f"array<{_translated(text[:-2])}>"
-    if text.startswith("STRUCT("):
-        parts = (_NAMED.fullmatch(part.strip()) for part in _split(text[len("STRUCT(") : -1]))
-        return "struct<" + ",".join(f"`{_bare(part[1])}`:{_translated(part[2])}" for part in parts if part) + ">"
-    if text.startswith("DECIMAL("):
-        return text.lower()
-    if text.startswith("ENUM("):
-        return "string"
-    return _SQL_TYPES.get(text, text.lower().split("(")[0].replace(" ", "_"))
-
-
-_NAMED = re.compile(r'("(?:[^"]|"")+"|\S+) (.+)', re.DOTALL)
-
-
-def _bare(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, quoted = [""], 0, False
-    for character in text:
-        quoted ^= character == '"'
-        if not quoted:
-            depth += (character == "(") - (character == ")")
-        if character == "," and not depth and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
-
-
-def _summary(connection: DuckDBPyConnection, name: str, sql: str | None, why: str | None) -> SniffedColumn:
-    if sql is None:
-        return SniffedColumn(name, None, why)
+def _summary(connection: DuckDBPyConnection, name: str, sql: str) -> SniffedColumn:
     column = _identifier(name)
     bounds = {
         "timestamp": f"epoch_us({column})",

@@ -109,20 +109,16 @@ def _classified(
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
     taken: DataFrame | None,
 ) -> DataFrame:
-    rows = read_files(session, stream, groups).withColumns(
-        {
-            "_taken": F.lit(False),
-            "_taken_file": F.lit(None).cast("string"),
-            "_taken_record": F.lit(None).cast("bigint"),
-        },
+    rows = read_files(session, stream, groups).selectExpr(
+        "*", "false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"
     )
     if taken is not None:
-        waiting = taken.select(
-            *[F.col(quoted(column.name)) for column in stream.columns],
-            *[F.lit(None).cast(kind).alias(name) for name, kind in SOURCE_COLUMNS.items()],
-            F.lit(True).alias("_taken"),
-            F.col("_file").alias("_taken_file"),
-            F.col("_record").alias("_taken_record"),
+        waiting = taken.selectExpr(
+            *[quoted(column.name) for column in stream.columns],
+            *[f"CAST(NULL AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
+            "true AS _taken",
+            "_file AS _taken_file",
+            "_record AS _taken_record",
         )
         rows = rows.unionByName(waiting)
     return classify(rows, stream, layout, move)
@@ -130,16 +126,14 @@ def _classified(
 
 def _count(rows: DataFrame) -> BatchCounts:
     summary = (
-        rows.groupBy(
-            "_fate", "_taken", "sub_index", "exp_block", F.when(F.col("_fate") == "deferred", F.col("_arrival_slot"))
+        rows.selectExpr(
+            "_fate", "_taken", "sub_index", "exp_block", "_late", "_over",
+            "CASE WHEN _fate = 'deferred' THEN _arrival_slot END AS slot",
         )
-        .agg(
-            F.count("*").alias("rows"),
-            F.count(F.when(F.col("_late"), 1)).alias("late"),
-            F.count(F.when(F.col("_over"), 1)).alias("over"),
-        )
+        .groupBy("_fate", "_taken", "sub_index", "exp_block", "slot")
+        .agg(F.expr("count(*)"), F.expr("count_if(_late)"), F.expr("count_if(_over)"))
         .collect()
-    )
+    )  # fmt: skip
     cells: dict[tuple[int, int], int] = {}
     slots: dict[int, int] = {}
     fates = {"live": 0, "deferred": 0, "dead": 0, "rejected": 0}

@@ -1,7 +1,8 @@
 """What becomes of each row of a batch: its times, its fate, its cell.
 
 Fates (DESIGN 2, 3): ``live`` rows go into the table, ``deferred`` ones wait for the slot of their ``ts``, ``dead`` ones
-are dead on arrival and only counted; every other fate is the reason code of a rejected row.
+are dead on arrival and only counted; every other fate is the reason code of a rejected row. The rules are Spark SQL text
+in a few projections: each one more is analysed again at every update.
 """
 
 from __future__ import annotations
@@ -9,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.reading import quoted
+from warehouse.ingest.reading import SOURCE_COLUMNS, quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import NEVER, at_slot
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Stream
     from warehouse.layout import Layout
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["ACCEPTED_FATES", "WindowMove", "classify"]
 
 ACCEPTED_FATES = ("live", "deferred", "dead")
+_TIMED = "_fate IN ('live', 'deferred', 'dead')"
 _MAX_KEY_BYTES = 8 * 1024
 _FIRST_INSTANT = -62_135_596_800_000_000
+_TAKEN = ("_taken", "_taken_file", "_taken_record")
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,8 @@ class WindowMove:
 def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) -> DataFrame:
     """Return the rows with ``_ts``, ``_exp``, ``_fate``, ``_late``, ``_over``, both slots and both partition columns.
 
-    ``rows`` has the declared and the source columns; ``_arrival_slot`` is the slot a deferred row waits for.
+    ``rows`` has the declared columns, the source columns and those of taken rows; ``_arrival_slot`` is the slot a
+    deferred row waits for, ``_message`` says why a row is rejected.
 
     Raises
     ------
@@ -61,73 +63,33 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
         When ``arrival`` or ``expires`` gives no timestamp.
 
     """
-    timed = _with_times(rows, stream)
-    now = F.timestamp_micros(F.lit(move.time))
-    ts, exp = F.col("_ts"), F.col("_exp")
-    arrival_slot = F.expr(slot_sql("_ts", move.anchor, move.interval))
-    fate = _rejections(stream, move)
-    fate = fate.when((exp == ts) | ((ts <= now) & (exp <= now)), F.lit("dead"))
-    fate = fate.when(ts > now, F.lit("deferred")).otherwise(F.lit("live"))
-    never = exp == F.timestamp_micros(F.lit(NEVER))
-    placed = (
-        timed.withColumn("_over", _over_lifetime(stream))
-        .withColumn("_exp", _clamped(stream))
-        .withColumn("_fate", fate)
-        .withColumn("_timed", F.col("_fate").isin(*ACCEPTED_FATES))
-        .withColumn("_arrival_slot", F.when(F.col("_timed"), arrival_slot))
-        .withColumn("_late", F.lit(False) if move.first else F.col("_arrival_slot") <= move.k0)
-        .withColumn("_live", F.col("_fate") == "live")
-        .withColumn(
-            "_load_slot",
-            F.when(F.col("_live"), F.greatest(F.least("_arrival_slot", F.lit(move.k)), F.lit(move.k0 + 1))),
-        )
-        .withColumn("_exp_slot", F.when(F.col("_live"), F.expr(slot_sql("_exp", move.anchor, move.interval))))
-        .withColumn("_never", never)
-    )
-    cells = {
-        "sub_index": sub_index_sql(layout, "_load_slot", "_exp_slot", "_never"),
-        "exp_block": exp_block_sql(layout, "_load_slot", "_exp_slot", "_never"),
-    }
-    for name, formula in cells.items():
-        placed = placed.withColumn(name, F.when(F.col("_live"), F.expr(formula)))
-    message = F.when(~F.col("_timed"), F.coalesce("_fault_message", _explanations(stream)))
-    return placed.withColumn("_message", message).withColumn(
-        "_raw",
-        F.when(~F.col("_timed"), F.coalesce("_raw", F.to_json(F.struct(*_user_columns(stream))))),
-    )
+    kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
+    timed = _with_times(rows, stream, kept)
+    judged = timed.selectExpr(*kept, "_ts", f"{_clamped(stream)} AS _exp", "_over", f"{_fate(stream, move)} AS _fate")
+    return _placed(judged, stream, layout, move, kept)
 
 
-def _user_columns(stream: Stream) -> list[str]:
-    return [quoted(column.name) for column in stream.columns]
-
-
-def _with_times(rows: DataFrame, stream: Stream) -> DataFrame:
-    arrival = _guarded(rows, stream.arrival)
-    timed = rows.withColumn("_arrival", arrival)
-    _require_timestamp(timed, "_arrival", stream, "arrival", stream.arrival)
-    timed = timed.withColumn("_ts", F.col("_arrival.v"))
+def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:
     own_ts = any(column.name.lower() == "ts" for column in stream.columns)
-    if stream.expires is None:
-        expiry = timed.withColumn("_expiry", F.struct(F.timestamp_micros(F.lit(NEVER)).alias("v")))
-    else:
-        scope = timed if own_ts else timed.withColumn("ts", F.col("_ts"))
-        expiry = scope.withColumn("_expiry", _guarded(scope, stream.expires))
-        expiry = expiry if own_ts else expiry.drop("ts")
-        _require_timestamp(expiry, "_expiry", stream, "expires", stream.expires)
-    exp = F.col("_expiry.v")
+    session = rows.sparkSession
+    arrived = rows.select("*", _guarded(session, stream.arrival).alias("_arrival"))
+    scope = arrived.selectExpr(*kept, "_arrival", "_arrival.v AS _ts", *([] if own_ts else ["_arrival.v AS ts"]))
+    expires = f"timestamp_micros({NEVER})" if stream.expires is None else stream.expires
+    expiring = scope.select("*", _guarded(session, expires).alias("_expiry"))
+    _require_timestamps(expiring, stream)
+    exp = "_expiry.v"
     if stream.null_expiry == "never":
-        exp = F.when(F.col("_expiry").isNotNull(), F.coalesce(exp, F.timestamp_micros(F.lit(NEVER))))
-    return expiry.withColumn("_exp", exp)
+        exp = f"CASE WHEN _expiry IS NOT NULL THEN coalesce(_expiry.v, timestamp_micros({NEVER})) END"
+    return expiring.selectExpr(*kept, "_arrival", "_expiry", "_ts", f"{exp} AS _exp", f"{_over(stream, exp)} AS _over")
 
 
-def _guarded(rows: DataFrame, sql: str) -> SparkColumn:
+def _guarded(session: SparkSession, sql: str) -> SparkColumn:
     """Evaluate an expression so that a row it fails on gives null, not a failed job; a null result is ``struct(null)``.
 
     Spark's own ``TryEval`` does it; it has no SQL name, so it is reached through the gateway.
     """
     from pyspark.sql.classic.column import Column  # noqa: PLC0415 - the classic column wraps a JVM expression
 
-    session = rows.sparkSession
     jvm: Any = session._jvm  # noqa: SLF001 - the only way to TryEval
     parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - same
     parsed = parser.parseExpression(f"named_struct('v', ({sql}))")
@@ -135,56 +97,99 @@ def _guarded(rows: DataFrame, sql: str) -> SparkColumn:
     return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried))
 
 
-def _require_timestamp(rows: DataFrame, column: str, stream: Stream, key: str, sql: str) -> None:
-    kind = rows.select(f"{column}.v").schema.fields[0].dataType.simpleString()
-    if kind != "timestamp":
-        raise ConfigurationError(
-            [
-                Problem(
-                    "warehouse.toml",
-                    f"streams.{stream.name}.{key}",
-                    f'"{sql}", which gives {kind}',
-                    "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)",
-                ),
-            ],
-        )
+def _require_timestamps(rows: DataFrame, stream: Stream) -> None:
+    kinds = {field.name: field.dataType for field in rows.schema.fields}
+    for column, key, sql in (("_arrival", "arrival", stream.arrival), ("_expiry", "expires", stream.expires)):
+        kind = kinds[column]["v"].dataType.simpleString()
+        if kind != "timestamp":
+            raise ConfigurationError(
+                [
+                    Problem(
+                        "warehouse.toml",
+                        f"streams.{stream.name}.{key}",
+                        f'"{sql}", which gives {kind}',
+                        "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)",
+                    ),
+                ],
+            )
 
 
-def _over_lifetime(stream: Stream) -> SparkColumn:
+def _over(stream: Stream, exp: str) -> str:
     if stream.max_lifetime is None:
-        return F.lit(False)
-    lifetime = F.unix_micros("_exp") - F.unix_micros("_ts")
-    mortal = F.col("_exp") != F.timestamp_micros(F.lit(NEVER))
-    return F.coalesce(mortal & (lifetime > stream.max_lifetime), F.lit(False))
+        return "false"
+    lifetime = f"unix_micros({exp}) - unix_micros(_ts)"
+    return f"coalesce({exp} != timestamp_micros({NEVER}) AND {lifetime} > {stream.max_lifetime}, false)"
 
 
-def _clamped(stream: Stream) -> SparkColumn:
+def _clamped(stream: Stream) -> str:
     if stream.over_lifetime != "clamp" or stream.max_lifetime is None:
-        return F.col("_exp")
-    bound = F.timestamp_micros(F.unix_micros("_ts") + stream.max_lifetime)
-    return F.when(F.col("_over"), bound).otherwise(F.col("_exp"))
+        return "_exp"
+    return f"CASE WHEN _over THEN timestamp_micros(unix_micros(_ts) + {stream.max_lifetime}) ELSE _exp END"
 
 
-def _rejections(stream: Stream, move: WindowMove) -> SparkColumn:
-    ts, exp = F.unix_micros("_ts"), F.unix_micros("_exp")
-    fate = F.when(F.col("_fault").isNotNull(), F.col("_fault"))
-    fate = fate.when(F.col("_arrival").isNull(), F.lit("arrival_failed"))
-    fate = fate.when(F.col("_ts").isNull(), F.lit("null_arrival"))
-    fate = fate.when(F.col("_expiry").isNull(), F.lit("expires_failed"))
-    fate = fate.when(F.col("_exp").isNull(), F.lit("null_expiry"))
-    fate = fate.when((ts < _FIRST_INSTANT) | (ts >= NEVER) | (exp > NEVER), F.lit("out_of_range"))
-    fate = fate.when(exp < ts, F.lit("expires_before_arrival"))
-    strings = [column.name for column in stream.columns if column.name in stream.search_key and column.type == "string"]
-    for name in strings:
-        fate = fate.when(F.octet_length(F.col(quoted(name))) > _MAX_KEY_BYTES, F.lit("key_too_long"))
+def _fate(stream: Stream, move: WindowMove) -> str:
+    now = f"timestamp_micros({move.time})"
+    cases = [*_rejections(stream, move)]
+    cases.append((f"_exp = _ts OR (_ts <= {now} AND {_clamped(stream)} <= {now})", "dead"))
+    cases.append((f"_ts > {now}", "deferred"))
+    tests = " ".join(f"WHEN {test} THEN '{fate}'" for test, fate in cases)
+    return f"CASE WHEN _fault IS NOT NULL THEN _fault {tests} ELSE 'live' END"
+
+
+def _rejections(stream: Stream, move: WindowMove) -> list[tuple[str, str]]:
+    rules = [
+        ("_arrival IS NULL", "arrival_failed"),
+        ("_ts IS NULL", "null_arrival"),
+        ("_expiry IS NULL", "expires_failed"),
+        ("_exp IS NULL", "null_expiry"),
+        (
+            f"unix_micros(_ts) < {_FIRST_INSTANT} OR unix_micros(_ts) >= {NEVER} OR unix_micros(_exp) > {NEVER}",
+            "out_of_range",
+        ),
+        ("_exp < _ts", "expires_before_arrival"),
+    ]
+    rules += [
+        (f"octet_length({quoted(column.name)}) > {_MAX_KEY_BYTES}", "key_too_long")
+        for column in stream.columns
+        if column.name in stream.search_key and column.type == "string"
+    ]
     if stream.over_lifetime == "reject":
-        fate = fate.when(F.col("_over"), F.lit("over_lifetime"))
+        rules.append(("_over", "over_lifetime"))
     if stream.max_ahead is not None:
-        fate = fate.when(ts > move.clock + stream.max_ahead, F.lit("too_far_ahead"))
-    return fate
+        rules.append((f"unix_micros(_ts) > {move.clock + stream.max_ahead}", "too_far_ahead"))
+    return rules
 
 
-def _explanations(stream: Stream) -> SparkColumn:
+def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, kept: list[str]) -> DataFrame:
+    own = [*kept, "_ts", "_exp", "_over", "_fate"]
+    slotted = rows.selectExpr(
+        *own,
+        f"CASE WHEN {_TIMED} THEN {slot_sql('_ts', move.anchor, move.interval)} END AS _arrival_slot",
+        f"CASE WHEN _fate = 'live' THEN {slot_sql('_exp', move.anchor, move.interval)} END AS _exp_slot",
+        f"_exp = timestamp_micros({NEVER}) AS _never",
+    )
+    loaded = slotted.selectExpr(
+        "*",
+        f"CASE WHEN _fate = 'live' THEN greatest(least(_arrival_slot, {move.k}L), {move.k0 + 1}L) END AS _load_slot",
+        "false AS _late" if move.first else f"_arrival_slot <= {move.k0}L AS _late",
+    )
+    sub_index = sub_index_sql(layout, "_load_slot", "_exp_slot", "_never")
+    exp_block = exp_block_sql(layout, "_load_slot", "_exp_slot", "_never")
+    row = ", ".join(quoted(column.name) for column in stream.columns)
+    return loaded.selectExpr(
+        *[name for name in own if name != "_raw"],
+        "_arrival_slot",
+        "_load_slot",
+        "_exp_slot",
+        "_late",
+        f"CASE WHEN _fate = 'live' THEN {sub_index} END AS sub_index",
+        f"CASE WHEN _fate = 'live' THEN {exp_block} END AS exp_block",
+        f"CASE WHEN NOT {_TIMED} THEN coalesce(_raw, to_json(struct({row}))) END AS _raw",
+        f"CASE WHEN NOT {_TIMED} THEN coalesce(_fault_message, {_explanations(stream)}) END AS _message",
+    )
+
+
+def _explanations(stream: Stream) -> str:
     texts = {
         "arrival_failed": f"arrival ({stream.arrival}) fails on this row",
         "null_arrival": f"arrival ({stream.arrival}) is null",
@@ -196,5 +201,10 @@ def _explanations(stream: Stream) -> SparkColumn:
         "over_lifetime": "the row lives longer than max_lifetime",
         "too_far_ahead": "the row arrives further ahead of the clock than max_ahead",
     }
-    entries = [F.lit(text) for pair in texts.items() for text in pair]
-    return F.create_map(*entries)[F.col("_fate")]
+    cases = " ".join(f"WHEN '{fate}' THEN {_text(text)}" for fate, text in texts.items())
+    return f"CASE _fate {cases} END"
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"

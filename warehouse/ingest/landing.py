@@ -111,7 +111,7 @@ def arrived(files: Sequence[LandingFile], known: Known, *, settle: int, clock: i
                 changed.append(file)
         elif failed is not None and failed.file == file:
             unreadable.append(failed)
-        elif clock - file.mtime_ns // 1000 < settle:
+        elif settle and clock - file.mtime_ns // 1000 < settle:
             settling += 1
         else:
             new.append(file)

@@ -1,1 +1,8 @@
+"""Reading a warehouse without a JVM: probe, scan, SQL and what the warehouse knows of itself, at a pinned epoch."""
 
+from warehouse.serving.answer import Answer, Explain, Plan
+from warehouse.serving.engine import Resources
+from warehouse.serving.keys import KeyColumn, parse_composite, parse_key
+from warehouse.serving.reader import Reader
+
+__all__ = ["Answer", "Explain", "KeyColumn", "Plan", "Reader", "Resources", "parse_composite", "parse_key"]

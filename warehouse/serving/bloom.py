@@ -105,10 +105,15 @@ class Filters:
     files: dict[str, FileFilters] = field(default_factory=dict)
     bytes: int = 0
 
+    @property
+    def full(self) -> bool:
+        """Whether no more filters are read."""
+        return self.bytes >= _MAX_BYTES
+
     def load(self, connection: duckdb.DuckDBPyConnection, paths: Iterable[str], columns: Sequence[str]) -> None:
         """Read the filters of some columns from files that are not held yet."""
         absent = [path for path in paths if path not in self.files][:_MAX_FILES_AT_ONCE]
-        if not absent or self.bytes >= _MAX_BYTES:
+        if not absent or self.full:
             return
         rows = connection.execute(_FOOTERS, [absent, list(columns)]).fetchall()
         groups: dict[str, dict[int, dict[str, _Filter]]] = {path: {} for path in absent}

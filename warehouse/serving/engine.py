@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.errors import EpochVacuumedError, MissingPartError, WarehouseError
 from warehouse.serving.statement import literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Resources", "connect", "sandbox_settings"]
+__all__ = ["Resources", "connect", "read_error", "sandbox_settings"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +61,13 @@ def sandbox_settings(paths: Sequence[str]) -> str:
         f"SET GLOBAL allowed_paths = [{', '.join(map(literal, paths))}]; "
         "SET GLOBAL enable_external_access = false; SET GLOBAL lock_configuration = true"
     )
+
+
+def read_error(error: duckdb.Error) -> WarehouseError:
+    """Return what an error of DuckDB means when the SQL is ours: a file vanished, or cannot be read."""
+    text = str(error).splitlines()[0]
+    if isinstance(error, duckdb.IOException) and ("No files found" in text or "No such file" in text):
+        return EpochVacuumedError(f"{text}; run again to read the newest epoch")
+    if isinstance(error, (duckdb.IOException, duckdb.InvalidInputException)):
+        return MissingPartError(f"a data file cannot be read: {text}; restore it from a copy of the warehouse")
+    return WarehouseError(f"{text}; ask for less at once, or give the reader more memory")

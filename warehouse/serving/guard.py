@@ -1,4 +1,4 @@
-"""What a user may say in SQL: one read-only SELECT over the tables, or one condition over a table's columns.
+"""What a user may say in SQL: one read-only SELECT over the tables.
 
 DuckDB parses the text (`json_serialize_sql`) and what is refused is refused on its syntax tree, before anything is
 bound: only known names are read, and of table functions only those that compute from their arguments. The connection
@@ -20,7 +20,16 @@ from warehouse.serving.spelling import nearest
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-__all__ = ["META_TABLES", "SYSTEM_SCHEMA", "Query", "checked_condition", "checked_query", "query_error", "unknown_column"]
+__all__ = [
+    "CATALOG",
+    "META_TABLES",
+    "SYSTEM_SCHEMA",
+    "Query",
+    "checked_query",
+    "nodes",
+    "query_error",
+    "syntax_tree",
+]
 
 META_TABLES = ("_epochs", "_files", "_rejected")
 SYSTEM_SCHEMA = "system"
@@ -30,6 +39,9 @@ CATALOG = "memory"
 _FUNCTIONS = frozenset(
     ("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "pg_timezone_names"),
 )
+_QUERY_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"))
+"""Of the nodes that a query is made of; DuckDB 2.0 also takes COPY, INSERT, UPDATE and DELETE as a WITH expression."""
+
 _INFORMATION = frozenset(("tables", "columns", "schemata"))
 _LISTINGS = frozenset(('"tables"', '"databases"', '"schemas"', '"variables"', "__show_tables_expanded"))
 _EXPLAIN = re.compile(
@@ -64,9 +76,9 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
     explain = _EXPLAIN.fullmatch(text)
     head, body = (explain["head"] + " ", explain["rest"]) if explain else ("", text)
     body = _single(connection, body)
-    tree = _tree(connection, body)
+    tree = syntax_tree(connection, body)
     found = _Found(tables)
-    for node in _nodes(tree):
+    for node in nodes(tree):
         found.look(node)
     found.known()
     if found.in_system:
@@ -88,9 +100,10 @@ def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:
     return str(statement.query).strip().rstrip(";")
 
 
-def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN401 - JSON
+def syntax_tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN401 - JSON
+    """Return the syntax tree of one SELECT, as DuckDB parses it."""
     row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
-    tree = msgspec.json.decode(row[0]) if row else {"error": True}
+    tree: Any = msgspec.json.decode(row[0]) if row else {"error": True}
     if tree["error"]:
         raise QueryError(f"cannot be parsed: {tree.get('error_message', 'no statement')}; {_ALLOWED}")
     if len(tree["statements"]) != 1:
@@ -98,7 +111,7 @@ def _tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN
     return tree
 
 
-def _nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
+def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
     """Yield every object of a syntax tree."""
     pending = [tree]
     while pending:
@@ -126,7 +139,10 @@ class _Found:
         """Take note of one object."""
         if "cte_map" in node:
             self._expressions.update(entry["key"].lower() for entry in node["cte_map"]["map"])
-        match node.get("type"):
+        kind = node.get("type")
+        if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
+            raise QueryError(f"{kind.split('_')[0]} inside a query; {_ALLOWED}")
+        match kind:
             case "RECURSIVE_CTE_NODE" | "CTE_NODE" if "cte_name" in node:
                 self._expressions.add(node["cte_name"].lower())
             case "BASE_TABLE":
@@ -136,7 +152,9 @@ class _Found:
             case "TABLE_FUNCTION":
                 name = node["function"]["function_name"]
                 if name.lower() not in _FUNCTIONS:
-                    raise QueryError(f'the table function "{name}" is not allowed; allowed: {", ".join(sorted(_FUNCTIONS))}')
+                    raise QueryError(
+                        f'the table function "{name}" is not allowed; allowed: {", ".join(sorted(_FUNCTIONS))}'
+                    )
             case _:
                 pass
 
@@ -195,7 +213,7 @@ class _Found:
 
 def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # noqa: ANN401 - JSON
     """Return the text of a query with the catalog before each `system.`, which DuckDB would take for a catalog."""
-    for node in _nodes(tree):
+    for node in nodes(tree):
         if node.get("type") == "SHOW_REF" and node.get("show_type") == "SHOW_FROM":
             return f"SHOW TABLES FROM {CATALOG}.{SYSTEM_SCHEMA}"
         path = node["qualified_name"]["path"] if node.get("type") in {"BASE_TABLE", "SHOW_REF"} else []
@@ -204,59 +222,6 @@ def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # n
             node["catalog_name"] = CATALOG
     row = connection.execute("SELECT json_deserialize_sql(?::JSON)", [msgspec.json.encode(tree).decode()]).fetchone()
     return str(row[0]) if row else ""
-
-
-def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
-    """Return the column names, in lower case, that a condition may mean, if it is one expression without sub-queries.
-
-    Everything but the condition must come out as if it were `true`: so nothing in the text ends the parentheses that
-    it will stand in.
-
-    Raises
-    ------
-    QueryError
-        When it is something else.
-
-    """
-    if not text.strip():
-        raise QueryError("the condition is empty; allowed: one condition over the table's columns")
-    tree, plain = (_tree(connection, wrapped(each)) for each in (text, "true"))
-    condition = tree["statements"][0]["node"].pop("where_clause", None)
-    plain["statements"][0]["node"].pop("where_clause")
-    if condition is None or _shape(tree) != _shape(plain):
-        raise QueryError("not one condition; allowed: one condition over the table's columns, without a sub-query")
-    columns = set()
-    for node in _nodes(condition):
-        if node.get("class") == "SUBQUERY" or "from_table" in node:
-            raise QueryError("a sub-query in the condition; use `sql` for queries over several tables")
-        if node.get("class") == "PARAMETER":
-            raise QueryError("a parameter in the condition; write the value itself")
-        if node.get("class") == "COLUMN_REF":
-            columns.update(name.lower() for name in node["column_names"])
-        if node.get("class") == "STAR":
-            raise QueryError("a * in the condition; name the columns")
-    return frozenset(columns)
-
-
-def wrapped(condition: str) -> str:
-    """Return a query with the condition in its place; a comment at its end does not reach the parenthesis."""
-    return f"SELECT 1 FROM t WHERE (\n{condition}\n)"
-
-
-def _shape(tree: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a syntax tree without the places of its parts in the text."""
-    if isinstance(tree, dict):
-        return {name: _shape(part) for name, part in tree.items() if not name.startswith("query_location")}
-    return [_shape(part) for part in tree] if isinstance(tree, list) else tree
-
-
-_COLUMN_NOT_FOUND = re.compile(r'Referenced column "([^"]+)" (?:was )?not found')
-
-
-def unknown_column(error: duckdb.Error, columns: Collection[str]) -> UnknownNameError | None:
-    """Return the error that names an unknown column and the nearest one, if that is what DuckDB says."""
-    match = _COLUMN_NOT_FOUND.search(str(error))
-    return UnknownNameError("column", match[1], list(columns), nearest(match[1], columns)) if match else None
 
 
 def query_error(error: duckdb.Error) -> QueryError:

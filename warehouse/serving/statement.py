@@ -16,7 +16,17 @@ from warehouse.time import NEVER, format_instant
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["SYSTEM_COLUMNS", "Source", "Statement", "instant", "literal", "probe_order", "quoted", "select", "where_key"]
+__all__ = [
+    "SYSTEM_COLUMNS",
+    "Source",
+    "Statement",
+    "instant",
+    "literal",
+    "probe_order",
+    "quoted",
+    "select",
+    "where_key",
+]
 
 SYSTEM_COLUMNS = (
     ("_ts", "TIMESTAMP WITH TIME ZONE"),
@@ -81,7 +91,9 @@ def select(source: Source, columns: Sequence[str], where: str = "", order: str =
         expiry = f"_exp > {instant(source.tau)}" if source.mixed else ""
         parts.append(_part(projection, source.schema_file, source.mixed, [expiry, where], place=place))
     if order and len(parts) > 1:  # the order names columns that are perhaps not shown
-        parts = [_part(projection, source.schema_file, source.files, [f"_exp > {instant(source.tau)}", where], place=place)]
+        parts = [
+            _part(projection, source.schema_file, source.files, [f"_exp > {instant(source.tau)}", where], place=place)
+        ]
     text = " UNION ALL ".join(parts)
     ordered = f"{text} ORDER BY {order}" if order else text
     return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
@@ -92,18 +104,22 @@ def _part(projection: str, schema_file: str, files: Sequence[str], conditions: I
     named = f", filename = '{_FILE}'" if place else ""
     wanted = " AND ".join(condition for condition in conditions if condition)
     where = f" WHERE {wanted}" if wanted else ""
-    return f"SELECT {projection} FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false{named}){where}"
+    scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false{named})"
+    return f"SELECT {projection} FROM {scan}{where}"
 
 
 def _shown(column: str) -> str:
-    """Return what stands in the projection: never-expiring rows show no ``_exp``, partitions come from the path."""
+    """Return what stands in the projection: never-expiring rows show no ``_exp``, partitions come from the path.
+
+    The zero-row file has no place in the grid, but a condition on it is evaluated for its path too.
+    """
     match column:
         case "_exp":
             return f"nullif(_exp, {instant(NEVER)}) AS _exp"
         case "sub_index":
-            return f"CAST(regexp_extract({_FILE}, '{_PLACE}', 1) AS INTEGER) AS sub_index"
+            return f"TRY_CAST(regexp_extract({_FILE}, '{_PLACE}', 1) AS INTEGER) AS sub_index"
         case "exp_block":
-            return f"CAST(regexp_extract({_FILE}, '{_PLACE}', 2) AS BIGINT) AS exp_block"
+            return f"TRY_CAST(regexp_extract({_FILE}, '{_PLACE}', 2) AS BIGINT) AS exp_block"
         case _:
             return quoted(column)
 

@@ -45,8 +45,6 @@ _DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
-    "spark.sql.adaptive.enabled": "false",
     "spark.databricks.delta.snapshotPartitions": "2",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
@@ -113,7 +111,13 @@ def _require_delta(session: SparkSession) -> None:
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a new session for one table, with the settings the warehouse owns and those given."""
     own = session.newSession()
-    for key, value in {**_OWNED, "spark.sql.adaptive.enabled": "false", **settings}.items():
+    sized = {
+        # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
+        "spark.sql.adaptive.enabled": "false",
+        # The only shuffles are counts by cell and the runs themselves, which are cut by their sizes.
+        "spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism),
+    }
+    for key, value in {**_OWNED, **sized, **settings}.items():
         own.conf.set(key, value)
     return own
 

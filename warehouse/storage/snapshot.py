@@ -108,9 +108,9 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
 
     """
     location = str(root / path)
-    if unquote(location) != location:
+    if unquote(location) != location or "\\" in location:
         raise PlatformError(
-            f'the path "{location}" contains a percent sign that reads as an escape, which deltalake cannot open; '
+            f'the path "{location}" contains a percent escape or a backslash, which deltalake misreads; '
             f"move the warehouse to a directory without it"
         )
     try:
@@ -135,7 +135,8 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
         if name not in known:
             return [None] * count
         column = actions.column(name)
-        return (column.cast(DataType.int64()) if DataType.is_timestamp(column.type) else column).to_pylist()
+        plain = column.cast(DataType.int64()) if DataType.is_timestamp(column.type) else column
+        return list(plain.to_pylist())
 
     def widened(name: str) -> tuple[list[Any], list[Any]]:
         lows, highs = values(f"min.{name}"), values(f"max.{name}")

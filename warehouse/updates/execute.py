@@ -280,7 +280,7 @@ class _Work:
             for seal in step.seals
         }
         merged = {cell: blocks for cell, blocks in merged.items() if blocks}
-        if not sizes and not step.expired and not merged:
+        if not (sizes or step.expired or step.dead or merged):
             return False
         columns = self._columns(inputs.stream)
         rows = batch.live().select(*columns)
@@ -295,10 +295,10 @@ class _Work:
                     cell = (part.sub_index, part.exp_block)
                     sizes[cell] = sizes.get(cell, 0) + part.rows
                     rewritten += part.rows
-        removed = sealed
+        removed = [*sealed, *(f"(sub_index = {cell} AND exp_block = {block})" for cell, block in step.dead)]
         if step.expired:
             bounds = f"sub_index >= {layout.first_cell} AND sub_index <= {layout.last_cell}"
-            removed = [f"(exp_block < {step.expired_below} AND {bounds})", *sealed]
+            removed.append(f"(exp_block < {step.expired_below} AND {bounds})")
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         write_runs(
             rows,

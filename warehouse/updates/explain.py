@@ -60,10 +60,10 @@ def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
         case MoveWindow():
             merged = sum(len(seal.blocks) for seal in step.seals)
             detail = (
-                f"append {len(files)} files as runs; remove {len(step.expired)} partitions of blocks below "
-                f"{step.expired_below}; merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
+                f"append {len(files)} files as runs; remove {len(step.expired) + len(step.dead)} expired "
+                f"partitions; merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
             )
-            return StepExplanation(number, step.path, "append", detail, len(files), size, len(step.expired), merged)
+            return StepExplanation(number, step.path, "append", detail, len(files), size, len(step.expired) + len(step.dead), merged)
         case RewriteCells():
             detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {len(files)} files"
             return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))

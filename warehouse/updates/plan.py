@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration
-from warehouse.layout import expired_below, planned_cells, seals
+from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
 from warehouse.updates.steps import (
     CreateTable,
@@ -155,10 +155,16 @@ def _main_step(
     below = expired_below(layout, slot)
     own = [part for part in partitions if layout.first_cell <= part.sub_index <= layout.last_cell]
     expired = tuple((part.sub_index, part.exp_block) for part in own if part.exp_block < below)
-    runs = {(part.sub_index, part.exp_block): part.runs for part in own}
+    # The overflow block never lies below any block: a partition of it goes once its last row has expired.
+    dead = tuple(
+        (part.sub_index, part.exp_block)
+        for part in own
+        if part.exp_block == OVERFLOW_BLOCK and part.max_exp_slot <= slot
+    )
+    runs = {cell: part.runs for part in own if (cell := (part.sub_index, part.exp_block)) not in dead}
     merged = _mergeable(seals(layout, planned.k0, slot, runs), batch=batch)
-    if batch or expired or merged:
-        yield MoveWindow(name, path, table_id, version, below, expired, merged)
+    if batch or expired or dead or merged:
+        yield MoveWindow(name, path, table_id, version, below, expired, dead, merged)
 
 
 def _mergeable(found: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:

@@ -39,7 +39,10 @@ class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
 
 
 class MoveWindow(msgspec.Struct, frozen=True, tag="move-window"):
-    """``norebuild``: append the batch as runs, remove blocks below ``expired_below``, merge the runs of ``seals``."""
+    """``norebuild``: append the batch as runs, remove blocks below ``expired_below``, merge the runs of ``seals``.
+
+    ``expired`` lists the partitions of those blocks, ``dead`` overflow partitions whose rows have all expired.
+    """
 
     stream: str
     path: str
@@ -47,6 +50,7 @@ class MoveWindow(msgspec.Struct, frozen=True, tag="move-window"):
     base_version: int
     expired_below: int
     expired: tuple[tuple[int, int], ...]
+    dead: tuple[tuple[int, int], ...]
     seals: tuple[Seal, ...]
 
 

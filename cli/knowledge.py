@@ -1,0 +1,216 @@
+"""What the warehouse knows of itself, as rows: where tables stand, their layout, their files, epochs, invalid rows."""
+# ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NewType
+
+from cli.library import opened
+from cli.outcome import Moment, Rows
+from cli.output import Records
+from cli.output.values import text
+from warehouse.errors import WarehouseError
+from warehouse.time import SECOND, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.project import Warehouse
+    from warehouse.serving import Reader
+    from warehouse.serving.catalogue import TableDescription, TableStatus
+    from warehouse.updates.inputs import LandingFacts
+
+__all__ = ["describe", "files", "history", "rejected", "status", "tables"]
+
+Instant = NewType("Instant", int)
+
+
+@dataclass(frozen=True)
+class StatusRow:
+    """Where a table stands; the counts of landing files are null where they cannot be listed."""
+
+    table: str
+    declared: bool
+    window_time: Instant
+    lag: str
+    live_rows: int
+    rows: int
+    files: int
+    bytes: int
+    waiting_rows: int
+    rejected_rows: int
+    waiting_files: int | None
+    changed_files: int | None
+    unreadable_files: int | None
+    expired_leave_within: str
+    gone_from_disk_within: str
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """One sub-index and expiry block of a table."""
+
+    table: str
+    sub_index: int
+    exp_block: int
+    runs: int
+    files: int
+    rows: int
+    bytes: int
+    max_exp_slot: int
+
+
+@dataclass(frozen=True)
+class NameRow:
+    """The name of a table."""
+
+    table: str
+
+
+@dataclass(frozen=True)
+class DescriptionRow:
+    """One fact of a table: of the table itself, of a column, or of the layout."""
+
+    of: str
+    name: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """One file, absolute, and the condition that keeps the live rows of it in any engine."""
+
+    path: str
+    bytes: int
+    rows: int | None
+    sub_index: int
+    exp_block: int
+    filter: str
+
+
+def status(directory: Path, *, verbose: bool) -> Rows:
+    """Return where every table stands, or with ``verbose`` its sub-indices."""
+    from warehouse.serving.catalogue import status as stand
+
+    warehouse = opened(directory)
+    reader = warehouse.reader()
+    found = stand(reader, retain=warehouse.catalog.retain)
+    if verbose:
+        rows = [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions]
+        return Rows(Records.of(PartitionRow, rows), _moment(reader))
+    landing, warnings = _landing(warehouse)
+    now = time.time_ns() // 1000
+    frozen = [each.table for each in found if not each.declared or warehouse.catalog.stream(each.table) is None]
+    told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
+    return Rows(
+        Records.of(StatusRow, [_status_row(each, landing.get(each.table), now) for each in found]),
+        _moment(reader),
+        warnings=(*warnings, *told),
+    )
+
+
+def tables(directory: Path) -> Rows:
+    """Return the names of the tables."""
+    from warehouse.serving.catalogue import tables as names
+
+    reader = opened(directory).reader()
+    return Rows(Records.of(NameRow, map(NameRow, names(reader.epoch))), _moment(reader))
+
+
+def describe(directory: Path, table: str) -> Rows:
+    """Return a table's declaration, columns and layout."""
+    from warehouse.serving.catalogue import describe as described
+
+    reader = opened(directory).reader()
+    return Rows(Records.of(DescriptionRow, _description(described(reader, table))), _moment(reader))
+
+
+def files(directory: Path, table: str) -> Rows:
+    """Return the files of a table that may hold live rows."""
+    from warehouse.serving.catalogue import files as held
+
+    reader = opened(directory).reader()
+    found = held(reader, table)
+    rows = [
+        FileRow(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
+    ]
+    facts = {"table version": found.version, "filter": found.filter, "or in slots": found.slot_filter}
+    return Rows(Records.of(FileRow, rows), _moment(reader), lambda: facts)
+
+
+def history(directory: Path, limit: int | None) -> Rows:
+    """Return the readable epochs, newest first."""
+    from warehouse.serving.history import EpochRow
+    from warehouse.serving.history import history as epochs
+
+    warehouse = opened(directory)
+    reader = warehouse.reader()
+    return Rows(Records.of(EpochRow, epochs(warehouse.root, limit)), _moment(reader))
+
+
+def rejected(directory: Path, table: str, limit: int | None) -> Rows:
+    """Return the invalid rows of a table."""
+    from warehouse.serving.catalogue import rejected as invalid
+
+    reader = opened(directory).reader()
+    return Rows(invalid(reader, table, limit), _moment(reader))
+
+
+def _moment(reader: Reader) -> Moment:
+    return Moment(reader.epoch.number, reader.epoch.window_time)
+
+
+def _landing(warehouse: Warehouse) -> tuple[Mapping[str, LandingFacts], tuple[str, ...]]:
+    """Return what is known of the landing directories, or a warning where they cannot be listed."""
+    try:
+        return {facts.stream: facts for facts in warehouse.landing()}, ()
+    except (WarehouseError, OSError) as error:
+        return {}, (f"landing files are not counted: {error}",)
+
+
+def _facts(part: object) -> tuple[int, ...]:
+    return tuple(
+        getattr(part, name) for name in ("sub_index", "exp_block", "runs", "files", "rows", "bytes", "max_exp_slot")
+    )
+
+
+def _status_row(found: TableStatus, landing: LandingFacts | None, now: int) -> StatusRow:
+    return StatusRow(
+        table=found.table,
+        declared=found.declared,
+        window_time=Instant(found.window_time),
+        lag=_whole_seconds(max(0, now - found.window_time)),
+        live_rows=found.live_rows,
+        rows=found.rows,
+        files=found.files,
+        bytes=found.bytes,
+        waiting_rows=found.waiting,
+        rejected_rows=found.rejected,
+        waiting_files=landing.waiting if landing else None,
+        changed_files=len(landing.changed) if landing else None,
+        unreadable_files=len(landing.unreadable) if landing else None,
+        expired_leave_within=_whole_seconds(max(found.dead_for, found.overflow_dead_for)),
+        gone_from_disk_within=_whole_seconds(found.on_disk_for),
+    )
+
+
+def _whole_seconds(duration: int) -> str:
+    return format_duration(duration // SECOND * SECOND)
+
+
+def _description(found: TableDescription) -> Iterator[DescriptionRow]:
+    own = {
+        "kind": found.kind,
+        "label": found.label,
+        "search_key": ", ".join(found.search_key),
+        "arrival": found.arrival,
+        "expires": found.expires,
+        "max_lifetime": None if found.max_lifetime is None else format_duration(found.max_lifetime),
+        "declared": str(found.declared).lower(),
+    }
+    yield from (DescriptionRow("table", name, value) for name, value in own.items())
+    yield from (DescriptionRow("column", column.name, column.type) for column in found.columns)
+    yield from (DescriptionRow("layout", name, text(value)) for name, value in found.layout.items())

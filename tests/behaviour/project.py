@@ -1,0 +1,162 @@
+"""A warehouse project in a temporary directory, with streams that differ in their layout and land the same rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse import Warehouse
+from warehouse.storage.snapshot import read_snapshot
+from warehouse.testing import Row, Rules
+from warehouse.time import NEVER, format_duration, format_instant
+from warehouse.updates.journal import read_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.updates.records import Counts, Epoch
+    from warehouse.updates.update import UpdateReport
+
+Bag = Counter[tuple[Any, Any, int, int]]
+"""Rows as (key, value, ts, exp), times in microseconds."""
+
+_INSTANT = pa.timestamp("us", tz="UTC")
+LANDED = pa.schema([("k", pa.string()), ("v", pa.int64()), ("t", _INSTANT), ("x", _INSTANT)])
+
+
+def toml_value(value: object) -> str:
+    """Return a value as TOML writes it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(toml_value, value)) + "]"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+@dataclass
+class Project:
+    """One warehouse; ``layouts`` are the layout keys of each of its streams, ``keys`` further keys of all streams."""
+
+    directory: Path
+    rules: Rules
+    layouts: Mapping[str, Mapping[str, object]]
+    spark: SparkSession
+    keys: Mapping[str, object] = field(default_factory=dict)
+    warehouse_keys: Mapping[str, object] = field(default_factory=dict)
+    landings: int = 0
+
+    def __post_init__(self) -> None:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        for name in self.layouts:
+            self.landing(name).mkdir(parents=True)
+        self.declare()
+        self.warehouse = Warehouse.open(self.directory)
+
+    def landing(self, stream: str) -> Path:
+        """Return a stream's landing directory."""
+        return self.directory / "landing" / stream
+
+    def declare(self) -> None:
+        """Write ``warehouse.toml``."""
+        rules = self.rules
+        lines = [
+            "[warehouse]",
+            f'anchor = "{format_instant(rules.anchor)}"',
+            f'update_interval = "{format_duration(rules.interval)}"',
+            *(f"{key} = {toml_value(value)}" for key, value in self.warehouse_keys.items()),
+        ]
+        stream = {
+            "format": "parquet",
+            "search_key": "k",
+            "arrival": "t",
+            "expires": "x",
+            "over_lifetime": rules.over_lifetime,
+            "null_expiry": rules.null_expiry,
+            **({} if rules.max_lifetime is None else {"max_lifetime": format_duration(rules.max_lifetime)}),
+            **({} if rules.max_ahead is None else {"max_ahead": format_duration(rules.max_ahead)}),
+            **self.keys,
+        }
+        for name, layout in self.layouts.items():
+            lines += [f"[streams.{name}]", f'landing = "landing/{name}"']
+            lines += [f"{key} = {toml_value(value)}" for key, value in stream.items()]
+            lines += [f"[streams.{name}.columns]"]
+            lines += ['k = "string"', 'v = "bigint"', 't = "timestamp"', 'x = "timestamp"']
+            lines += [f"[streams.{name}.layout]"] + [f"{key} = {toml_value(value)}" for key, value in layout.items()]
+        (self.directory / "warehouse.toml").write_text("\n".join(lines) + "\n")
+
+    def land(self, rows: Sequence[Row], *, streams: Iterable[str] | None = None, name: str | None = None) -> None:
+        """Put rows into one new file of each stream's landing directory."""
+        self.landings += 1
+        table = pa.Table.from_pylist(
+            [{"k": row.key, "v": row.value, "t": row.ts, "x": row.exp} for row in rows],
+            schema=LANDED,
+        )
+        for stream in self.layouts if streams is None else streams:
+            pq.write_table(table, self.landing(stream) / f"{name or f'{self.landings:04}'}.parquet")
+
+    def update(self, at: int, **options: Any) -> UpdateReport:  # noqa: ANN401 - the options of Warehouse.update
+        """Move the windows."""
+        return self.warehouse.update(at, spark=self.spark, **options)
+
+    def counts(self, epoch: Epoch, stream: str) -> Counts:
+        """Return what an epoch counted of a stream."""
+        return next(counts for counts in epoch.counts if counts.stream == stream)
+
+    def epoch(self, number: int) -> Epoch:
+        """Return an epoch."""
+        return read_epoch(self.warehouse.root, number)
+
+    def scan(self, stream: str, **options: Any) -> Bag:  # noqa: ANN401 - the options of Warehouse.scan
+        """Return the live rows as a bag."""
+        return Counter(tuples(self.warehouse.scan(stream, columns=SHOWN, **options).arrow()))
+
+    def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401, E501
+        """Return the rows of a probe in their order."""
+        return tuples(self.warehouse.probe(stream, keys, columns=SHOWN, **options).arrow())
+
+
+SHOWN = ["k", "v", "_ts", "_exp"]
+
+
+def tuples(table: pa.Table) -> list[tuple[Any, Any, int, int]]:
+    """Return (key, value, ts, exp) of an answer with the columns :data:`SHOWN`."""
+    keys, values = table["k"].to_pylist(), table["v"].to_pylist()
+    ts, exp = (table[name].cast(pa.int64()).to_pylist() for name in ("_ts", "_exp"))
+    return [
+        (key, value, start, NEVER if end is None else end)
+        for key, value, start, end in zip(keys, values, ts, exp, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file of an epoch as it lies on the disk: its place in the grid and its rows, in their order."""
+
+    sub_index: int
+    exp_block: int
+    rows: tuple[dict[str, Any], ...]
+
+    def live(self, window_time: int) -> list[dict[str, Any]]:
+        """Return the rows that a reader sees."""
+        return [row for row in self.rows if row["_exp"] > window_time]
+
+
+def stored_files(root: Path, epoch: Epoch, stream: str) -> list[StoredFile]:
+    """Return the files of a table at an epoch's version, read without any of the code that reads or writes them."""
+    state = epoch.table(stream)
+    assert state is not None
+    files = []
+    for file in read_snapshot(root, state.path, state.version, ()).files:
+        with pq.ParquetFile(file.path) as parquet:
+            table = parquet.read()
+        for name in ("_ts", "_exp"):
+            table = table.set_column(table.schema.get_field_index(name), name, table[name].cast(pa.int64()))
+        files.append(StoredFile(file.sub_index, file.exp_block, tuple(table.to_pylist())))
+    return files

@@ -1,0 +1,248 @@
+from __future__ import annotations
+
+import gzip
+import re
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from warehouse.catalog.config import LayoutSection, StreamSection, WarehouseSection
+from warehouse.catalog.initialise import DEFAULT_EXAMPLE, examples, write_project
+from warehouse.catalog.load import load_catalog
+from warehouse.catalog.model import LayoutSpec
+from warehouse.errors import UnknownNameError, UsageError
+from warehouse.layout import resolve
+from warehouse.time import DAY, HOUR, format_instant
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog
+
+
+@pytest.mark.parametrize("example", examples())
+def test_examples_are_valid(tmp_path: Path, example: str) -> None:
+    """Every example loads without a warning, and its landing files are there."""
+    written = write_project(tmp_path / "new", example)
+    catalog = load_catalog(tmp_path / "new")
+    assert written[0] == tmp_path / "new" / "warehouse.toml"
+    assert all(path.is_file() for path in written)
+    assert catalog.warnings == ()
+    for stream in catalog.streams:
+        assert sorted(stream.landing.rglob(stream.files)) == written[1:]
+
+
+def test_flights(tmp_path: Path) -> None:
+    """The flights example is anchored at 2013, moves by the hour and is probed by aircraft."""
+    write_project(tmp_path, "flights")
+    catalog = load_catalog(tmp_path)
+    stream = catalog.streams[0]
+    assert (format_instant(catalog.anchor), catalog.update_interval) == ("2013-01-01T00:00:00Z", HOUR)
+    assert (stream.search_key, stream.arrival, stream.expires) == (("tailnum",), "departed_at", "landed_at")
+    assert (stream.max_lifetime, catalog.retain) == (DAY, 7 * DAY)
+
+
+def test_the_default_shows_every_key(tmp_path: Path) -> None:
+    """The file that plain `init` writes has a line for every key there is."""
+    write_project(tmp_path)
+    text = (tmp_path / "warehouse.toml").read_text()
+    for section in (WarehouseSection, StreamSection, LayoutSection):
+        for key in section.model_fields:
+            table = re.search(rf"^\[.*\.{key}\]", text, re.MULTILINE)
+            assert table or re.search(rf"^(# )?{key} = \S+.* # \S", text, re.MULTILINE), key
+
+
+def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
+    """With every commented key made real the file means the same, but for the options and settings it invents."""
+    write_project(tmp_path)
+    path = tmp_path / "warehouse.toml"
+    shown = load_catalog(tmp_path)
+    path.write_text(re.sub(r'^# ((?:"[a-zA-Z.]+"|[a-z_]+) = )', r"\1", path.read_text(), flags=re.MULTILINE))
+    real = load_catalog(tmp_path)
+    assert real.streams[0].options
+    assert len(real.spark) == 3
+    assert (real.retain, real.vacuum, real.warnings) == (shown.retain, shown.vacuum, ())
+    assert _without_inventions(real) == _without_inventions(shown)
+    spec = real.streams[0].layout
+    completed = resolve(periods=12, label="WK")
+    assert spec == LayoutSpec(
+        completed.technique,
+        (completed.rows, completed.columns),
+        completed.insertion,
+        completed.expiration,
+        completed.expiry_block,
+        completed.seal,
+        completed.seed,
+    )
+
+
+def _without_inventions(catalog: Catalog) -> dict[str, object]:
+    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in {"options", "layout"}}
+
+
+def test_nothing_is_overwritten(tmp_path: Path) -> None:
+    """When any file exists, nothing is written."""
+    present = tmp_path / "landing" / DEFAULT_EXAMPLE / "2024-05-01T00-10.csv"
+    present.parent.mkdir(parents=True)
+    present.write_text("mine")
+    with pytest.raises(UsageError, match="nothing is ever overwritten"):
+        write_project(tmp_path)
+    assert present.read_text() == "mine"
+    assert not (tmp_path / "warehouse.toml").exists()
+
+
+def test_unknown_example(tmp_path: Path) -> None:
+    """A misspelt example is told with the nearest one."""
+    with pytest.raises(UnknownNameError, match='Did you mean "flights"'):
+        write_project(tmp_path, "flihgts")
+
+
+def test_example_or_file(tmp_path: Path) -> None:
+    """An example and a file exclude each other."""
+    with pytest.raises(UsageError, match="choose one"):
+        write_project(tmp_path, "flights", tmp_path / "x.csv")
+
+
+def proposed(source: Path) -> Catalog:
+    """Return what is proposed for a file, which must load."""
+    project = source.parent / "project"
+    written = write_project(project, source=source)
+    catalog = load_catalog(project)
+    assert written[1].read_bytes() == source.read_bytes()
+    assert list(catalog.streams[0].landing.rglob(catalog.streams[0].files)) == written[1:]
+    return catalog
+
+
+def test_from_csv_with_two_times(tmp_path: Path) -> None:
+    """Of two times the one that follows in every row is the expiration time; its distance gives the lifetime."""
+    source = tmp_path / "Leases 2013.csv"
+    rows = [f"h{i % 7};2013-01-0{1 + i % 3}T05:00:00Z;2013-01-0{1 + i % 3}T06:{i:02}:00Z;{i}" for i in range(50)]
+    source.write_text("\n".join(["host;leased_at;expires_at;n", *rows]))
+    catalog = proposed(source)
+    stream = catalog.streams[0]
+    assert (stream.name, stream.format, stream.options) == ("leases_2013", "csv", (("delimiter", ";"),))
+    assert (stream.search_key, stream.arrival, stream.expires) == (("host",), "leased_at", "expires_at")
+    assert (stream.max_lifetime, format_instant(catalog.anchor)) == (2 * HOUR, "2013-01-01T00:00:00Z")
+    assert [column.type for column in stream.columns] == ["string", "timestamp", "timestamp", "bigint"]
+
+
+@pytest.mark.parametrize(
+    ("column", "expression", "lifetime"),
+    [
+        ("ttl", "timestampadd(SECOND, ttl, ts)", HOUR),
+        ("duration_minutes", "timestampadd(MINUTE, duration_minutes, ts)", 3 * DAY),
+        ("timeout_ms", "timestampadd(MILLISECOND, timeout_ms, ts)", 5_000_000),
+    ],
+)
+def test_from_json_with_a_duration(tmp_path: Path, column: str, expression: str, lifetime: int) -> None:
+    """A duration by its name gives the expiration time, in its unit."""
+    source = tmp_path / "answers.json.gz"
+    line = f'{{"q": "a.example", "at": "2024-05-01T00:00:00Z", "{column}": 3600, "more": {{"x": [1], "y": {{}}}}}}\n'
+    with gzip.open(source, "wt") as file:
+        file.write(line * 3)
+    stream = proposed(source).streams[0]
+    assert (stream.format, stream.files, stream.search_key) == ("json", "*.json.gz", ("q",))
+    assert (stream.arrival, stream.expires) == ("at", expression)
+    assert lifetime <= (stream.max_lifetime or 0) <= 3 * lifetime
+    assert stream.columns[-1].type == "struct<x:array<bigint>,y:string>"
+
+
+def test_from_parquet(tmp_path: Path) -> None:
+    """Types are those of the Parquet file; what cannot be declared is left to be ignored, with the reason."""
+    source = tmp_path / "events.parquet"
+    duckdb.execute(
+        f"COPY (SELECT 'k' || i AS id, TIMESTAMPTZ '2024-05-01 00:00:00+00' + to_hours(i) AS created, "
+        f"i::DECIMAL(9,2) AS price, MAP {{'a': i}} AS tags, i AS _hidden, [i::SMALLINT] AS list, i::UBIGINT AS big "
+        f"FROM range(3) t(i)) TO '{source}' (FORMAT parquet)"
+    )
+    catalog = proposed(source)
+    stream = catalog.streams[0]
+    assert (stream.format, stream.expires, stream.unknown_columns) == ("parquet", None, "ignore")
+    assert [(column.name, column.type) for column in stream.columns] == [
+        ("id", "string"),
+        ("created", "timestamp"),
+        ("price", "decimal(9,2)"),
+        ("list", "array<smallint>"),
+        ("big", "decimal(20,0)"),
+    ]
+    text = catalog.file.read_text()
+    assert '# "tags": ignored' in text
+    assert '# "_hidden": ignored (a reserved name)' in text
+    assert "rows never expire" in text
+
+
+@pytest.mark.parametrize(
+    ("header", "value", "arrival"),
+    [
+        ("t", "1367366400", "timestamp_seconds(t)"),
+        ("t", "1367366400000", "timestamp_millis(t)"),
+        ("t", "1367366400000000", "timestamp_micros(t)"),
+        ("day", "2013-05-01", "CAST(day AS TIMESTAMP)"),
+        ("ts", "2013-05-01 00:00:00", "ts"),
+        ("order", "2013-05-01 00:00:00", "order"),
+        ("end", "2013-05-01 00:00:00", "`end`"),
+        ("when", "2013-05-01 00:00:00", "`when`"),
+    ],
+)
+def test_arrival_times(tmp_path: Path, header: str, value: str, arrival: str) -> None:
+    """Counts since 1970, dates and other spellings of times are arrival times too."""
+    source = tmp_path / "x.csv"
+    source.write_text(f"name,{header}\n" + f"a,{value}\n" * 3)
+    catalog = proposed(source)
+    assert catalog.streams[0].arrival == arrival
+    assert format_instant(catalog.anchor).startswith("2013-0")
+
+
+def test_times_in_another_spelling(tmp_path: Path) -> None:
+    """The pattern of times that are not ISO 8601 goes to Spark's reader."""
+    source = tmp_path / "x.csv"
+    source.write_text("name,seen\n" + "a,31/12/2013 10:00:00\n" * 3)
+    assert proposed(source).streams[0].options == (("timestampFormat", "dd/MM/yyyy HH:mm:ss"),)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("x.txt", "a\n1\n", "endings"),
+        ("x.parquet.gz", "", "endings"),
+        ("x.parquet", "no parquet", "cannot be read as parquet"),
+        ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
+        ("x.csv", "1,2013-01-01 00:00:00\n2,2013-01-01 00:00:00\n", "no header"),
+    ],
+)
+def test_unusable_files(tmp_path: Path, name: str, content: str, words: str) -> None:
+    """A file that gives no stream says why, and nothing is written."""
+    source = tmp_path / name
+    source.write_text(content)
+    with pytest.raises(UsageError, match=words):
+        write_project(tmp_path / "project", source=source)
+    assert not (tmp_path / "project").exists()
+
+
+def test_missing_source(tmp_path: Path) -> None:
+    """A file that is not there is told."""
+    with pytest.raises(UsageError, match="is not a file"):
+        write_project(tmp_path, source=tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "stream"),
+    [("2013.csv", "in_box"), ("_x[1].csv", "in_box"), ("Ünits.csv", "in_box"), ("A-b.v2.csv", "a_b")],
+)
+def test_odd_names(tmp_path: Path, name: str, stream: str) -> None:
+    """A file whose name is no stream name is named after its directory; it is stored so that it is loaded."""
+    folder = tmp_path / "in box"
+    folder.mkdir()
+    (folder / name).write_text("id,at\n1,2013-01-01 00:00:00\n")
+    assert proposed(folder / name).streams[0].name == stream
+
+
+def test_a_column_with_an_odd_name(tmp_path: Path) -> None:
+    """Names are quoted where TOML and SQL need it, and what cannot be stored is ignored."""
+    source = tmp_path / "x.csv"
+    source.write_text('"a b","seen-at","größe"\n1,2013-01-01 00:00:00,2\n')
+    catalog = proposed(source)
+    stream = catalog.streams[0]
+    assert (stream.arrival, stream.unknown_columns) == ("`seen-at`", "ignore")
+    assert [column.name for column in stream.columns] == ["seen-at", "größe"]

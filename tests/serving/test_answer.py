@@ -1,0 +1,118 @@
+"""Ways of reading an answer."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from warehouse.serving import Reader, Resources
+
+from .house import House, Row, Table, add_epoch, build
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_rows_arrow_and_batches_are_the_same(reader: Reader) -> None:
+    """Every way gives the same rows, again each time, and Arrow carries the window state."""
+    for answer in (reader.probe("names", ["a", "b"], system_columns=True), reader.scan("names", where="value > 0")):
+        rows = answer.all()
+        assert [len(piece) for piece in answer.rows(2)][:-1] == [2] * ((len(rows) - 1) // 2)
+        table = answer.arrow()
+        assert [tuple(row.values()) for row in table.to_pylist()] == rows or table.num_rows == len(rows)
+        assert table.schema.metadata == {b"stream_wh.window_time": b"2013-01-01T04:00:00Z", b"stream_wh.epoch": b"2"}
+        batches = answer.batches(3)
+        assert isinstance(batches, pa.RecordBatchReader)
+        assert batches.schema == table.schema
+        assert batches.schema.metadata == table.schema.metadata
+        assert batches.read_all().num_rows == len(rows)
+        assert answer.explain is not None
+        assert answer.explain.rows == len(rows)
+        assert "window time 2013-01-01T04:00:00Z" in repr(answer)
+    assert table.schema.field("name").type == pa.string()
+    wide = reader.scan("names", system_columns=True).arrow().schema
+    assert wide.field("_exp").type == pa.timestamp("us", "UTC")
+    assert (wide.field("sub_index").type, wide.field("exp_block").type) == (pa.int32(), pa.int64())
+
+
+def test_no_rows_are_one_empty_batch(reader: Reader) -> None:
+    """So whatever writes batches learns the columns."""
+    (batch,) = list(reader.probe("names", []).batches())
+    assert (batch.num_rows, batch.schema.names) == (0, ["name", "value", "weight", "parts"])
+
+
+def test_the_time_zone_of_the_machine_does_not_matter(house: House) -> None:
+    """Texts of timestamps and literals without an offset are UTC on every cursor."""
+    code = (
+        "import sys, pathlib; from warehouse.serving import Reader\n"
+        f"reader = Reader.open(pathlib.Path({str(house.root)!r}))\n"
+        "print(reader.sql(\"SELECT max(_ts)::VARCHAR, max(_ts) < '2013-01-01 04:00', date_trunc('day', max(_ts))::VARCHAR "
+        'FROM system.names").all())\n'
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], env={"TZ": "America/New_York"}, capture_output=True, text=True, check=True
+    )
+    assert run.stdout == "[('2013-01-01 04:00:00+00', False, '2013-01-01 00:00:00+00')]\n"
+
+
+def test_reading_needs_no_spark_no_pyarrow_and_no_heavy_library(house: House) -> None:
+    """A cold probe imports duckdb and deltalake, not what would make it slow; no process is started."""
+    code = (
+        "import sys, pathlib, os; from warehouse.serving import Reader, catalogue\n"
+        f"reader = Reader.open(pathlib.Path({str(house.root)!r}))\n"
+        "reader.probe('names', ['a']).all(); reader.probe('names', ['a']).all(); reader.scan('names', where='value > 1').all()\n"
+        "reader.sql('SELECT * FROM names, _epochs, _files').all(); catalogue.status(reader, retain=0)\n"
+        "heavy = ('pyspark', 'py4j', 'delta', 'pyarrow', 'pandas', 'numpy', 'pydantic', 'sqlglot', 'rich', 'difflib')\n"
+        "print([name for name in heavy if name in sys.modules])\n"
+        "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read().split() if os.path.exists('/proc') else [])\n"
+    )
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n[]\n"
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> House:
+    """A table whose rows take about 200 MB when read, and 1 MB on disk."""
+    house = build(tmp_path_factory.mktemp("wide") / "root", slots=(4,))
+    table = Table("days", house["days"].columns, ("day",), ())
+    path = house.root / "tables/days"
+    system = Row((None, 0), 0, house.epochs[0].window_time * 2, 4).system()
+    query = "SELECT DATE '2013-01-01' + (i % 9)::INTEGER AS day, i::INTEGER AS n, repeat('x', 1000) AS padding"
+    with duckdb.connect() as connection:
+        rows = connection.sql(f"{query} FROM range(200000) t(i)").to_arrow_table()
+    grid = {"sub_index": pa.int32(), "exp_block": pa.int64(), "_load_slot": pa.int64(), "_exp_slot": pa.int64()}
+    values = dict(zip(("_ts", "_exp", "_load_slot", "_exp_slot", "sub_index", "exp_block"), system, strict=True))
+    for name, value in values.items():
+        kind = grid.get(name, pa.timestamp("us", "UTC"))
+        rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
+    write_deltalake(str(path), rows, mode="overwrite", schema_mode="overwrite")
+    import pyarrow.parquet as pq  # noqa: PLC0415 - beside its only use
+
+    pq.write_table(rows.slice(0, 0), path / "_schema/columns.parquet")
+    delta = DeltaTable(str(path))
+    states = [
+        state if state.name != table.name else state.__class__(**{**state.__dict__, "version": delta.version()})
+        for state in house.epochs[0].tables
+    ]
+    add_epoch(house, 1, 4, tuple(states))
+    return house
+
+
+def test_results_larger_than_the_memory_come_in_pieces(wide: House) -> None:
+    """Rows and batches of 200 MB pass through an engine that may hold 60 MB; so does a condition's result."""
+    with Reader.open(wide.root, resources=Resources(memory_limit="60MB", threads=2)) as reader:
+        for answer in (reader.scan("days"), reader.scan("days", where="n >= 0"), reader.sql("SELECT * FROM days")):
+            assert sum(len(rows) for rows in answer.rows(1000)) == 200_000
+        assert sum(batch.num_rows for batch in reader.scan("days").batches(1000)) == 200_000
+
+
+def test_a_probe_larger_than_the_memory_is_sorted_on_disk(wide: House) -> None:
+    """Its order needs all rows; they spill outside the warehouse."""
+    with Reader.open(wide.root, resources=Resources(memory_limit="100MB", threads=1)) as reader:
+        assert sum(len(rows) for rows in reader.probe("days", from_=wide["days"].rows[0].values[0]).rows()) == 200_000

@@ -1,0 +1,85 @@
+"""What a warehouse tells of itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from warehouse.errors import UnknownNameError
+from warehouse.serving import Reader, catalogue
+from warehouse.serving.history import history
+from warehouse.time import DAY, HOUR, NEVER
+
+from .house import LAYOUT
+
+if TYPE_CHECKING:
+    from .house import House
+
+
+def test_tables_and_descriptions(house: House, reader: Reader) -> None:
+    """Names, types of both kinds, the key's order, the layout."""
+    assert catalogue.tables(reader.epoch) == tuple(house.tables)
+    described = catalogue.describe(reader, "pairs")
+    assert [(column.name, column.type, column.sql_type, column.key) for column in described.columns] == [
+        ("a", "bigint", "BIGINT", 1),
+        ("b", "string", "VARCHAR", 2),
+        ("c", "int", "INTEGER", 3),
+        ("n", "int", "INTEGER", None),
+    ]
+    assert described.layout == LAYOUT.to_json()
+    assert (described.label, described.search_key, described.declared) == ("WK", ("a", "b", "c"), True)
+    with pytest.raises(UnknownNameError):
+        catalogue.describe(reader, "pears")
+
+
+def test_files_and_filter_are_all_that_another_engine_needs(house: House, reader: Reader) -> None:
+    """Both filters over exactly these files give the live rows, in an engine with another time zone too."""
+    for name, table in house.tables.items():
+        found = catalogue.files(reader, name)
+        assert (found.epoch, found.slot_filter) == (2, "_exp_slot > 4")
+        if not found.files:
+            assert not table.live(4)
+            continue
+        paths = [file.path for file in found.files]
+        with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
+            for condition in (found.filter, found.slot_filter):
+                query = f"SELECT count(*) FROM read_parquet(?, hive_partitioning = false) WHERE {condition}"
+                assert connection.execute(query, [paths]).fetchone() == (len(table.live(4)),)
+
+
+def test_history(house: House) -> None:
+    """Newest first, at most as many as asked for."""
+    rows = list(history(house.root))
+    assert [row.number for row in rows] == [2, 1, 0]
+    assert [row.number for row in history(house.root, 2)] == [2, 1]
+    assert list(history(house.root, 0)) == []
+    assert (rows[0].window_time, rows[0].inserted, rows[0].tables) == (house.epochs[2].window_time, 9, 6)
+
+
+def test_rejected_rows(reader: Reader) -> None:
+    """With file, record, reason, message, raw text and epoch; no rows where nothing was rejected."""
+    answer = catalogue.rejected(reader, "names")
+    assert [name for name, _ in answer.columns] == ["file", "record", "reason", "message", "raw", "epoch"]
+    assert sorted(answer.all()) == [(f"{number}.csv", 1, "null_key", "m", "a,b", number) for number in range(3)]
+    assert catalogue.rejected(reader, "names", 1).all() == [("0.csv", 1, "null_key", "m", "a,b", 0)]
+    assert catalogue.rejected(reader, "days").all() == []
+    assert catalogue.rejected(reader, "days").columns == answer.columns
+
+
+def test_status_counts_live_rows_exactly(house: House) -> None:
+    """By metadata and by reading what slots do not prove; at every epoch."""
+    for epoch in house.epochs:
+        with Reader.open(house.root, as_of=epoch.window_time) as reader:
+            for found in catalogue.status(reader, retain=7 * DAY):
+                table = house[found.table]
+                loaded = [row for row in table.rows if row.load <= epoch.slot]
+                assert (found.live_rows, found.rows) == (len(table.live(epoch.slot)), len(loaded))
+                assert found.window_time == epoch.window_time
+                assert (found.files == 0) == (not loaded)
+                assert found.rejected == (epoch.number + 1 if found.table == "names" else 0)
+                # w = 3 slots of an hour, then the epochs that name the file, then the next update
+                assert (found.dead_for, found.on_disk_for) == (3 * HOUR, 3 * HOUR + 7 * DAY + HOUR)
+    assert any(row.exp == NEVER for row in house["names"].rows)

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+import shutil
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
+from warehouse.storage.snapshot import Bounds, Snapshot, read_snapshot
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def table(**columns: Any) -> pa.Table:
+    count = len(next(iter(columns.values())))
+    grid = {"sub_index": pa.array([1] * count, pa.int32()), "exp_block": pa.array([7] * count, pa.int64())}
+    return pa.table({**columns, **grid})
+
+
+def written(root: Path, *tables: pa.Table, columns: tuple[str, ...] = ()) -> Snapshot:
+    for each in tables:
+        write_deltalake(str(root / "tables/t"), each, partition_by=["sub_index", "exp_block"], mode="append")
+    return read_snapshot(root, "tables/t", len(tables) - 1, columns)
+
+
+def test_files_of_a_pinned_version(tmp_path: Path) -> None:
+    """A snapshot holds the files up to its version, with absolute paths, sizes, rows and places in the grid."""
+    first, second = table(k=["a", "b"]), table(k=["c"])
+    assert len(written(tmp_path, first, second).files) == 2
+    (file,) = read_snapshot(tmp_path, "tables/t", 0, ("k",)).files
+    assert (file.rows, file.sub_index, file.exp_block, file.of("k")) == (2, 1, 7, Bounds("a", "b", 0))
+    assert file.path.startswith(f"{tmp_path}/tables/t/sub_index=1/exp_block=7/")
+    with open(file.path, "rb") as stream:  # noqa: PTH123 - the text itself is what engines open
+        assert len(stream.read()) == file.size
+
+
+@pytest.mark.parametrize("name", ["with space", "ü", "q?m#h", "[a]*", "it's", "100%"])
+def test_any_root_that_opens(tmp_path: Path, name: str) -> None:
+    """Odd characters in the root neither hide the table nor its files."""
+    written(tmp_path / "plain", table(k=[1]))
+    (tmp_path / "plain").rename(tmp_path / name)
+    (file,) = read_snapshot(tmp_path / name, "tables/t", 0, ()).files
+    with open(file.path, "rb") as stream:  # noqa: PTH123 - the text itself is what engines open
+        assert stream.read(4) == b"PAR1"
+
+
+@pytest.mark.parametrize("name", ["a%20b", "a\\b"])
+def test_a_root_that_deltalake_misreads_is_refused(tmp_path: Path, name: str) -> None:
+    """A percent escape or a backslash in the root's name is an error that says so."""
+    with pytest.raises(PlatformError, match="percent escape or a backslash"):
+        read_snapshot(tmp_path / name, "tables/t", 0, ())
+
+
+def test_percent_encoded_names_are_decoded_once(tmp_path: Path) -> None:
+    """A file whose name holds an escape is found under its own name."""
+    path = tmp_path / "tables/t"
+    write_deltalake(str(path), pa.table({"k": [1], "p": ["a b"]}), partition_by=["p"])
+    (file,) = read_snapshot(tmp_path, "tables/t", 0, ()).files
+    assert "/p=a%20b/" in file.path
+    assert (file.sub_index, file.exp_block) == (0, 0)
+    with open(file.path, "rb") as stream:  # noqa: PTH123 - the text itself is what engines open
+        assert stream.read(4) == b"PAR1"
+
+
+def test_bounds_hold_every_value(tmp_path: Path) -> None:
+    """Timestamps are cut to milliseconds and decimals pass through doubles: bounds are widened; integers are exact."""
+    exact = Decimal("123456789012345.67")
+    micros = [-1_500_001, 1_999]
+    data = table(
+        t=pa.array(micros, pa.timestamp("us", "UTC")),
+        d=pa.array([exact, exact], pa.decimal128(17, 2)),
+        i=pa.array([2**62 + 1, -(2**62) - 1]),
+        day=pa.array([date(2012, 1, 1), None]),
+        s=pa.array(["ü" * 40, None]),
+        nothing=pa.array([None, None], pa.int64()),
+    )
+    (file,) = written(tmp_path, data, columns=("t", "d", "i", "day", "s", "nothing", "absent")).files
+    assert file.of("t").low <= min(micros)
+    assert file.of("t").high >= max(micros)
+    assert file.of("d").low <= exact <= file.of("d").high
+    assert file.of("i") == Bounds(-(2**62) - 1, 2**62 + 1, 0)
+    assert file.of("day") == Bounds(date(2012, 1, 1), date(2012, 1, 1), 1)
+    assert file.of("s").low <= "ü" * 40
+    assert file.of("s").high >= ("ü" * 40)[: len(file.of("s").high)]
+    assert file.of("nothing") == Bounds(None, None, 2)
+    assert file.of("absent") == file.of("unasked") == Bounds()
+    assert file.min_exp_slot is file.max_exp_slot is None
+
+
+def test_missing_parts(tmp_path: Path) -> None:
+    """No table or no log is a missing part; a version that the log does not reach is gone with its epoch."""
+    with pytest.raises(MissingPartError, match="restore"):
+        read_snapshot(tmp_path, "tables/t", 0, ())
+    written(tmp_path, table(k=[1]))
+    with pytest.raises(EpochVacuumedError, match="run again"):
+        read_snapshot(tmp_path, "tables/t", 5, ())
+    shutil.rmtree(tmp_path / "tables/t/_delta_log")
+    with pytest.raises(MissingPartError):
+        read_snapshot(tmp_path, "tables/t", 0, ())

@@ -1,0 +1,238 @@
+"""What a warehouse knows of itself at an epoch: tables, their columns, layout, files, and how full they are.
+
+All of it comes from the epoch's record and the tables' statistics; only rows of files in which some have expired are
+counted by the engine. Lag and landing directories are not known here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.layout import OVERFLOW_BLOCK, how_long_dead
+from warehouse.serving.engine import read_error
+from warehouse.serving.pin import require
+from warehouse.serving.pruning import all_live, any_live
+from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
+from warehouse.serving.statement import Statement, instant, literal
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from warehouse.serving.answer import Answer
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import Epoch, Partition, TableState
+
+__all__ = [
+    "ColumnDescription",
+    "TableDescription",
+    "TableFiles",
+    "TableStatus",
+    "describe",
+    "files",
+    "rejected",
+    "status",
+    "tables",
+]
+
+
+@dataclass(frozen=True)
+class ColumnDescription:
+    """A column: its Spark SQL and DuckDB types, and its place in the search key from 1, or none."""
+
+    name: str
+    type: str
+    sql_type: str
+    key: int | None
+
+
+@dataclass(frozen=True)
+class TableDescription:
+    """A table's declaration and layout as the epoch records them; ``layout`` by field name."""
+
+    name: str
+    kind: str
+    declared: bool
+    label: str
+    arrival: str
+    expires: str | None
+    max_lifetime: int | None
+    search_key: tuple[str, ...]
+    columns: tuple[ColumnDescription, ...]
+    layout: dict[str, object]
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """The files of a table that may hold live rows, and what keeps just these rows.
+
+    ``filter`` is SQL for any engine; ``slot_filter`` says the same in integers. The files lack the partition columns:
+    they stand in the paths.
+    """
+
+    table: str
+    epoch: int
+    window_time: int
+    version: int
+    filter: str
+    slot_filter: str
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True)
+class TableStatus:
+    """Where a table stands; instants and durations in microseconds.
+
+    ``rows`` are all in its files, ``live_rows`` those that expire after the window time. An expired row has left the
+    newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
+    ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
+    ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``.
+    """
+
+    table: str
+    declared: bool
+    epoch: int
+    window_time: int
+    live_rows: int
+    rows: int
+    files: int
+    bytes: int
+    waiting: int
+    rejected: int
+    dead_for: int
+    on_disk_for: int
+    overflow_rows: int
+    overflow_dead_for: int
+    partitions: tuple[Partition, ...]
+
+
+def tables(epoch: Epoch) -> tuple[str, ...]:
+    """Return the names of an epoch's tables."""
+    return tuple(state.name for state in epoch.tables)
+
+
+def describe(reader: Reader, table: str) -> TableDescription:
+    """Return a table's columns, declaration and layout."""
+    types = dict(reader.columns(table))
+    state = reader.pin.state(table)
+    declaration = state.declaration
+    key = declaration.search_key
+    return TableDescription(
+        name=state.name,
+        kind=state.kind,
+        declared=state.declared,
+        label=declaration.label,
+        arrival=declaration.arrival,
+        expires=declaration.expires,
+        max_lifetime=declaration.max_lifetime,
+        search_key=key,
+        columns=tuple(
+            ColumnDescription(
+                column.name, column.type, types[column.name], key.index(column.name) + 1 if column.name in key else None
+            )
+            for column in declaration.columns
+        ),
+        layout=state.layout.to_json(),
+    )
+
+
+def files(reader: Reader, table: str) -> TableFiles:
+    """Return the exact files that any engine needs for a table's rows at the epoch, and the filter over them."""
+
+    def build(pin: Pin) -> TableFiles:
+        state, epoch = pin.state(table), pin.epoch
+        return TableFiles(
+            table=state.name,
+            epoch=epoch.number,
+            window_time=epoch.window_time,
+            version=state.version,
+            filter=f"_exp > TIMESTAMP '{format_instant(epoch.window_time)}'",
+            slot_filter=f"_exp_slot > {epoch.slot}",
+            files=tuple(file for file in pin.snapshot(state).files if any_live(file, epoch.slot)),
+        )
+
+    return reader.retrying(build)
+
+
+def rejected(reader: Reader, table: str, limit: int | None = None) -> Answer:
+    """Return a table's invalid rows: file, record, reason, message, raw text, epoch."""
+
+    def build(pin: Pin) -> Answer:
+        state = pin.state(table)
+        paths = pin.side_files(state.rejected)
+        require(paths)
+        order = "" if limit is None else f" ORDER BY epoch, file, record LIMIT {int(limit)}"
+        text = rejected_query([Rejected(state.name, paths)], with_table=False) + order
+        return reader.answer(pin, reader.connection, Statement(text), REJECTED_COLUMNS)
+
+    return reader.retrying(build)
+
+
+def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
+    """Return where every table stands at the epoch.
+
+    Parameters
+    ----------
+    reader
+        The epoch.
+    retain
+        How long a superseded epoch stays readable, in microseconds.
+
+    """
+    return reader.retrying(lambda pin: tuple(_status(reader, pin, state, retain) for state in pin.epoch.tables))
+
+
+def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableStatus:
+    epoch = pin.epoch
+    held = pin.snapshot(state).files
+    interval, layout = epoch.update_interval, state.layout
+    dead_for = (how_long_dead(layout) + 1) * interval
+    overflow = sum(part.rows for part in state.partitions if part.exp_block == OVERFLOW_BLOCK)
+    overflow_dead_for = max(dead_for, layout.rows * layout.rows_span * interval) if overflow else dead_for
+    return TableStatus(
+        table=state.name,
+        declared=state.declared,
+        epoch=epoch.number,
+        window_time=epoch.window_time,
+        live_rows=_live_rows(reader, pin, held),
+        rows=_rows(reader, held),
+        files=len(held),
+        bytes=sum(file.size for file in held),
+        waiting=state.deferred.rows if state.deferred else 0,
+        rejected=state.rejected.rows if state.rejected else 0,
+        dead_for=dead_for,
+        on_disk_for=dead_for + retain + interval,
+        overflow_rows=overflow,
+        overflow_dead_for=overflow_dead_for,
+        partitions=state.partitions,
+    )
+
+
+def _live_rows(reader: Reader, pin: Pin, held: tuple[DataFile, ...]) -> int:
+    """Count live rows: by metadata where the smallest ``_exp_slot`` proves all of a file's rows live."""
+    slot = pin.epoch.slot
+    live = [file for file in held if all_live(file, slot)]
+    mixed = [file for file in held if any_live(file, slot) and not all_live(file, slot)]
+    return _rows(reader, live) + _count(reader, mixed, f" WHERE _exp > {instant(pin.epoch.window_time)}")
+
+
+def _rows(reader: Reader, held: tuple[DataFile, ...] | list[DataFile]) -> int:
+    unknown = [file for file in held if file.rows is None]
+    return sum(file.rows or 0 for file in held) + _count(reader, unknown, "")
+
+
+def _count(reader: Reader, held: list[DataFile], where: str) -> int:
+    if not held:
+        return 0
+    require(file.path for file in held)
+    paths = ", ".join(literal(file.path) for file in held)
+    try:
+        row = reader.connection.execute(
+            f"SELECT count(*) FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false){where}"
+        ).fetchone()
+    except duckdb.Error as error:
+        raise read_error(error) from error
+    return int(row[0]) if row else 0

@@ -1,0 +1,101 @@
+"""Which files a read opens: those that statistics leave, less those whose Bloom filters hold none of the keys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.errors import EpochVacuumedError
+from warehouse.serving.answer import Plan
+from warehouse.serving.bloom import MAX_KEYS, Filters, probes_of
+from warehouse.serving.engine import read_error
+from warehouse.serving.pruning import Keys, Selection, prune
+
+if TYPE_CHECKING:
+    from warehouse.serving.pin import Pin
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import TableState
+
+__all__ = ["Choice", "Chooser"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The files to read, and how many were left out by which rule."""
+
+    files: tuple[DataFile, ...]
+    sub_indices: int
+    considered: int
+    expired: int
+    out_of_bounds: int
+    without_key: int
+
+    def plan(self, table: str, tau: int, seconds: float) -> Plan:
+        """Return the record of this."""
+        return Plan(
+            table=table,
+            tau=tau,
+            sub_indices_considered=self.sub_indices,
+            sub_indices_read=len({file.sub_index for file in self.files}),
+            files_considered=self.considered,
+            files_expired=self.expired,
+            files_out_of_bounds=self.out_of_bounds,
+            files_without_key=self.without_key,
+            files_read=len(self.files),
+            bytes_read=sum(file.size for file in self.files),
+            milliseconds=seconds * 1000,
+        )
+
+
+@dataclass
+class Chooser:
+    """Chooses files; Bloom filters are read from a table's second probe on, so that one probe costs no more."""
+
+    filters: Filters = field(default_factory=Filters)
+    probed: set[str] = field(default_factory=set)
+
+    def choose(
+        self, connection: duckdb.DuckDBPyConnection, pin: Pin, state: TableState, selection: Selection, tau: int
+    ) -> Choice:
+        """Return the files that can hold rows of a selection that are live at an instant."""
+        snapshot = pin.snapshot(state)
+        pruned = prune(snapshot, state.declaration.search_key, selection, pin.last_slot(tau))
+        files = self._holders(connection, pin, state, selection, pruned.files)
+        return Choice(
+            files=files,
+            sub_indices=len({file.sub_index for file in snapshot.files}),
+            considered=pruned.considered,
+            expired=pruned.expired,
+            out_of_bounds=pruned.out_of_bounds,
+            without_key=len(pruned.files) - len(files),
+        )
+
+    def _holders(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        pin: Pin,
+        state: TableState,
+        selection: Selection,
+        files: tuple[DataFile, ...],
+    ) -> tuple[DataFile, ...]:
+        if not isinstance(selection, Keys) or not 0 < len(selection.keys) <= MAX_KEYS or not files:
+            return files
+        if state.table_id not in self.probed:
+            self.probed.add(state.table_id)
+            return files
+        try:
+            self.filters.load(connection, [file.path for file in files], state.declaration.search_key)
+        except duckdb.Error as error:
+            raise read_error(error) from error
+        except FileNotFoundError as error:
+            raise EpochVacuumedError(f"{error.filename}: gone; run again to read the newest epoch") from error
+        columns = pin.key_columns(connection, state)
+        probes = [probes_of(key, columns) for key in selection.keys]
+        return tuple(file for file in files if self.filters.may_hold(file.path, probes))
+
+    def forget(self) -> None:
+        """Make room: filters of files that are gone are not told from others."""
+        if self.filters.full:
+            self.filters = Filters()

@@ -1,0 +1,98 @@
+"""What epochs and files look like as rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NewType
+
+from warehouse.updates.journal import epoch_numbers, read_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from warehouse.updates.records import Epoch
+
+__all__ = ["EpochRow", "FileRow", "Instant", "epoch_row", "history"]
+
+Instant = NewType("Instant", int)
+"""Microseconds since 1970."""
+
+
+@dataclass(frozen=True)
+class EpochRow:
+    """One epoch: when it is of, when it was committed, what its update did over all streams, how long it took.
+
+    Fields are as in :class:`warehouse.updates.records.Counts`, summed.
+    """
+
+    number: int
+    window_time: Instant
+    committed_at: Instant
+    slot: int
+    tables: int
+    files: int
+    rows: int
+    taken: int
+    inserted: int
+    late: int
+    over_lifetime: int
+    deferred: int
+    dead: int
+    rejected: int
+    lost: int
+    expired: int
+    rewritten: int
+    bytes_written: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """One data file that may hold live rows; ``path`` is relative to the root, ``_exp_slot`` bounds are exact."""
+
+    table_name: str
+    path: str
+    bytes: int
+    rows: int | None
+    sub_index: int
+    exp_block: int
+    min_exp_slot: int | None
+    max_exp_slot: int | None
+
+
+_SUMMED = (
+    "files",
+    "rows",
+    "taken",
+    "inserted",
+    "late",
+    "over_lifetime",
+    "deferred",
+    "dead",
+    "rejected",
+    "lost",
+    "expired",
+    "rewritten",
+    "bytes_written",
+)
+
+
+def epoch_row(epoch: Epoch) -> EpochRow:
+    """Return an epoch as a row."""
+    sums = {name: sum(getattr(counts, name) for counts in epoch.counts) for name in _SUMMED}
+    return EpochRow(
+        number=epoch.number,
+        window_time=Instant(epoch.window_time),
+        committed_at=Instant(epoch.committed_at),
+        slot=epoch.slot,
+        tables=len(epoch.tables),
+        seconds=sum(step.seconds for step in epoch.seconds),
+        **sums,
+    )
+
+
+def history(root: Path, limit: int | None = None) -> Iterator[EpochRow]:
+    """Yield the readable epochs, newest first."""
+    for number in epoch_numbers(root)[::-1][:limit]:
+        yield epoch_row(read_epoch(root, number))

@@ -1,0 +1,214 @@
+"""A pinned epoch: its tables' files, columns and closed-off connections, each read when it is first needed."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError
+from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
+from warehouse.serving.keys import KeyColumn
+from warehouse.serving.pruning import all_live, any_live
+from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
+from warehouse.serving.spelling import nearest
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, literal
+from warehouse.storage.snapshot import Snapshot, read_snapshot
+from warehouse.time import grid_slot, slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from warehouse.serving.engine import Resources
+    from warehouse.serving.guard import Query
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import Epoch, SideTable, TableState
+
+__all__ = ["Pin", "require"]
+
+_MAX_SANDBOXES = 8
+_SIDES = ("_ts", "_exp", "_load_slot", "_exp_slot")
+
+
+@dataclass
+class Pin:
+    """An epoch under a root, and what was read of it. Snapshots are shared between pins by path and version."""
+
+    root: Path
+    epoch: Epoch
+    snapshots: dict[tuple[str, int], Snapshot] = field(default_factory=dict)
+    columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    sandboxes: dict[tuple[object, ...], duckdb.DuckDBPyConnection] = field(default_factory=dict)
+
+    def close(self) -> None:
+        """Close the connections."""
+        for connection in self.sandboxes.values():
+            connection.close()
+        self.sandboxes.clear()
+
+    def state(self, name: str) -> TableState:
+        """Return a table's state.
+
+        Raises
+        ------
+        UnknownNameError
+            When the epoch has no such table.
+
+        """
+        state = self.epoch.table(name)
+        if state is None:
+            names = [table.name for table in self.epoch.tables]
+            raise UnknownNameError("table", name, names, nearest(name, names))
+        return state
+
+    def schema_file(self, state: TableState) -> str:
+        """Return the absolute path of a table's zero-row file."""
+        return str(self.root / state.schema_file)
+
+    def snapshot(self, state: TableState) -> Snapshot:
+        """Return a table's files at the epoch's version."""
+        snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *_SIDES))
+        if snapshot.table_id != state.table_id:
+            raise MissingPartError(
+                f'table "{state.name}" is not the one that epoch {self.epoch.number} names (its Delta id differs); '
+                f"restore the table from a copy of the warehouse"
+            )
+        return snapshot
+
+    def side_files(self, side: SideTable | None) -> tuple[str, ...]:
+        """Return the files of a table of deferred or rejected rows."""
+        return () if side is None else tuple(file.path for file in self._snapshot(side.path, side.version, ()).files)
+
+    def _snapshot(self, path: str, version: int, columns: Sequence[str]) -> Snapshot:
+        held = self.snapshots.get((path, version))
+        if held is None:
+            held = self.snapshots[path, version] = read_snapshot(self.root, path, version, columns)
+        return held
+
+    def table_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[tuple[str, str], ...]:
+        """Return the user's columns of a table: names and DuckDB types, from its zero-row file."""
+        held = self.columns.get(state.name)
+        if held is None:
+            path = self.schema_file(state)
+            query = f"DESCRIBE SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
+            try:
+                rows = connection.execute(query).fetchall()
+            except duckdb.IOException as error:
+                raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
+            own = {name for name, _ in SYSTEM_COLUMNS}
+            held = self.columns[state.name] = tuple((row[0], row[1]) for row in rows if row[0] not in own)
+        return held
+
+    def key_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[KeyColumn, ...]:
+        """Return the search key of a table with its types."""
+        types = dict(self.table_columns(connection, state))
+        return tuple(KeyColumn(name, types[name]) for name in state.declaration.search_key)
+
+    def last_slot(self, tau: int) -> int:
+        """Return the last slot that ends at or before an instant: its rows are dead then."""
+        return grid_slot(tau, self.epoch.anchor, self.epoch.update_interval)
+
+    def source(self, state: TableState, files: Iterable[DataFile], tau: int) -> Source:
+        """Return the files of a read at an instant, the ones without a dead row apart."""
+        own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
+        live: list[str] = []
+        mixed: list[str] = []
+        for file in files:
+            (live if all_live(file, own) else mixed).append(file.path)
+        return Source(self.schema_file(state), tuple(live), tuple(mixed), tau)
+
+    def live_source(self, state: TableState, tau: int) -> Source:
+        """Return all files of a table with rows that may be live at an instant."""
+        last = self.last_slot(tau)
+        return self.source(state, (file for file in self.snapshot(state).files if any_live(file, last)), tau)
+
+    def sandbox(
+        self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int
+    ) -> duckdb.DuckDBPyConnection:
+        """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
+
+        A query that lists tables finds all; those that it does not read have no files there.
+        """
+        identity = (query.tables, query.meta, query.lists, tau)
+        held = self.sandboxes.pop(identity, None)
+        if held is None:
+            held = open_sandbox(
+                resources,
+                self._views(connection, query, tau),
+                self._records(query),
+                self._rejected(query),
+            )
+        self.sandboxes[identity] = held  # the one used last is at the end
+        while len(self.sandboxes) > _MAX_SANDBOXES:
+            self.sandboxes.pop(next(iter(self.sandboxes)))  # an answer may still hold it
+        return held
+
+    def _views(self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int) -> list[TableView]:
+        views = []
+        for state in self.epoch.tables:
+            if state.name in query.tables:
+                source = self.live_source(state, tau)
+                require((source.schema_file, *source.files))
+            elif query.lists:
+                source = Source(self.schema_file(state), (), (), tau)
+            else:
+                continue
+            names = tuple(name for name, _ in self.table_columns(connection, state))
+            views.append(TableView(state.name, source, names))
+        return views
+
+    def _records(self, query: Query) -> list[RecordTable]:
+        """Return the tables of epochs and files that a query reads; one that it only lists is empty."""
+        tables: list[RecordTable] = []
+        if query.lists or "_epochs" in query.meta:
+            epochs = self.epoch_rows() if "_epochs" in query.meta else []
+            tables.append(RecordTable("_epochs", EpochRow, tuple(epochs)))
+        if query.lists or "_files" in query.meta:
+            files = self.file_rows(self.epoch.window_time) if "_files" in query.meta else []
+            tables.append(RecordTable("_files", FileRow, tuple(files)))
+        return tables
+
+    def epoch_rows(self) -> list[EpochRow]:
+        """Return the epochs up to the pinned one, newest first."""
+        return [epoch_row(self.epoch), *(row for row in history(self.root) if row.number < self.epoch.number)]
+
+    def file_rows(self, tau: int) -> list[FileRow]:
+        """Return the files of all tables that may hold rows live at an instant."""
+        last, prefix = self.last_slot(tau), f"{self.root}/"
+        return [
+            FileRow(
+                table_name=state.name,
+                path=file.path.removeprefix(prefix),
+                bytes=file.size,
+                rows=file.rows,
+                sub_index=file.sub_index,
+                exp_block=file.exp_block,
+                min_exp_slot=file.min_exp_slot,
+                max_exp_slot=file.max_exp_slot,
+            )
+            for state in self.epoch.tables
+            for file in self.snapshot(state).files
+            if any_live(file, last)
+        ]
+
+    def _rejected(self, query: Query) -> list[Rejected] | None:
+        if "_rejected" not in query.meta:
+            return [] if query.lists else None
+        return [Rejected(state.name, self.side_files(state.rejected)) for state in self.epoch.tables]
+
+
+def require(paths: Iterable[str]) -> None:
+    """Check that files are there.
+
+    Raises
+    ------
+    EpochVacuumedError
+        When one is not.
+
+    """
+    for path in paths:
+        if not os.path.exists(path):  # noqa: PTH110 - a path object costs more than the look
+            raise EpochVacuumedError(f"{path}: a file of the epoch is gone; run again to read the newest epoch")

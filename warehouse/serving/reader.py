@@ -1,0 +1,338 @@
+"""Reading a warehouse: probe, scan and SQL at a pinned epoch, without a JVM and without writing anything.
+
+An answer is `{ r : r in table at the epoch, r.exp > tau, the selection holds }` where tau is the window time or a
+later `now`. Nothing of that depends on the grid, the technique or the runs: they only decide which files are left out.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Self, TypeVar
+
+import duckdb
+
+from warehouse.errors import EpochVacuumedError, UsageError
+from warehouse.serving.answer import Answer, Plan
+from warehouse.serving.choice import Chooser
+from warehouse.serving.condition import Condition, check_boolean, checked_condition
+from warehouse.serving.engine import Resources, connect, read_error
+from warehouse.serving.guard import Query, checked_query, query_error
+from warehouse.serving.keys import KeyColumn, key_range, keys_of
+from warehouse.serving.pin import Pin, require
+from warehouse.serving.pruning import All, NullKey, Selection
+from warehouse.serving.request import Request, instant_of
+from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, quoted, select, where_key
+from warehouse.updates.journal import epoch_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.errors import WarehouseError
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["Reader"]
+
+_Result = TypeVar("_Result")
+_PLACE = ("sub_index", "exp_block")
+
+
+class Reader:
+    """A reader pins an epoch and answers from it until it is refreshed or closed.
+
+    Not to be shared between threads; answers may be read side by side.
+
+    Examples
+    --------
+    >>> with Reader.open(root) as reader:  # doctest: +SKIP
+    ...     for row in reader.probe("flights", ["N14228"]).all():
+    ...         print(row)
+    """
+
+    def __init__(
+        self, root: Path, epoch: Epoch, *, as_of: int | None = None, resources: Resources | None = None
+    ) -> None:
+        self.root = root
+        self._as_of = as_of
+        self._resources = resources or Resources()
+        self._main: duckdb.DuckDBPyConnection | None = None
+        self._pin = Pin(root, epoch)
+        self._chooser = Chooser()
+
+    @classmethod
+    def open(cls, root: Path, as_of: int | None = None, *, resources: Resources | None = None) -> Self:
+        """Return a reader of the newest epoch, or of the newest whose window time is at or before ``as_of``.
+
+        Parameters
+        ----------
+        root
+            Where the tables and epochs are.
+        as_of
+            An instant in microseconds.
+        resources
+            What the engine may use.
+
+        Raises
+        ------
+        NoEpochError
+            When there is none.
+
+        """
+        absolute = Path(root).absolute()
+        return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections; answers cannot be read any more."""
+        self._pin.close()
+        if self._main is not None:
+            self._main.close()
+            self._main = None
+
+    def refresh(self) -> bool:
+        """Pin the newest epoch (at or before ``as_of``) and tell whether it is another one than before."""
+        epoch = epoch_at(self.root, self._as_of)
+        if epoch.number == self.epoch.number:
+            return False
+        snapshots = {(table.path, table.version) for table in epoch.tables}
+        kept = {place: held for place, held in self._pin.snapshots.items() if place in snapshots}
+        self._pin = Pin(self.root, epoch, kept)  # answers may still hold connections of the last one
+        self._chooser.forget()
+        return True
+
+    @property
+    def epoch(self) -> Epoch:
+        """The pinned epoch."""
+        return self._pin.epoch
+
+    @property
+    def pin(self) -> Pin:
+        """The pinned epoch with what was read of it."""
+        return self._pin
+
+    @property
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """The connection of reads that hold no SQL of the user's."""
+        if self._main is None:
+            self._main = connect(self._resources)
+        return self._main
+
+    def columns(self, table: str, *, system_columns: bool = False) -> tuple[tuple[str, str], ...]:
+        """Return the columns of a table: name and DuckDB type."""
+        own = self.retrying(lambda pin: pin.table_columns(self.connection, pin.state(table)))
+        return (*own, *SYSTEM_COLUMNS) if system_columns else own
+
+    def key_columns(self, table: str) -> tuple[KeyColumn, ...]:
+        """Return the search key of a table: name and DuckDB type."""
+        return self.retrying(lambda pin: pin.key_columns(self.connection, pin.state(table)))
+
+    def probe(
+        self,
+        table: str,
+        keys: Sequence[object] | None = None,
+        *,
+        from_: object = None,
+        to: object = None,
+        null: bool = False,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        now: int | None = None,
+        system_columns: bool = False,
+    ) -> Answer:
+        """Return the live rows of keys, of a key range, or of null keys, by key (nulls first), ``_exp``, ``_ts``.
+
+        Parameters
+        ----------
+        table
+            The table's name.
+        keys
+            Values of the search key; for a composite key tuples, or mappings of column to value, of which fewer parts
+            are a prefix. Any number is one query, and a key given twice counts once. A part ``None`` is null.
+        from_, to
+            The half-open range ``[from_, to)``; an end may be left out, or be a prefix. A key whose first part is null
+            is in no range; a null in a later part comes before every value.
+        null
+            Rows of which a part of the key is null.
+        columns
+            The columns to show, system columns too; all of the user's by default.
+        limit
+            At most so many rows.
+        now
+            An instant (microseconds) at or after the window time; rows must expire after it.
+        system_columns
+            Whether the default columns are those of the system too.
+
+        Raises
+        ------
+        UsageError
+            For a key that is none of the column's type, or a wrong combination of arguments.
+        UnknownNameError
+            For an unknown table or column.
+        EpochVacuumedError
+            When files are gone, also those of the newest epoch.
+
+        """
+        has_range = from_ is not None or to is not None
+        if (keys is not None) + has_range + null != 1:
+            raise UsageError("a probe needs keys, or a range, or null: exactly one of them; `scan` reads everything")
+        if isinstance(keys, (str, bytes)):
+            raise UsageError("keys is one text; allowed: a list of keys")
+
+        request = Request.of(columns, limit, now, system_columns=system_columns)
+
+        def build(pin: Pin) -> Answer:
+            state = pin.state(table)
+            key = pin.key_columns(self.connection, state)
+            selection: Selection = NullKey()
+            if keys is not None:
+                selection = keys_of(keys, key)
+            elif has_range:
+                selection = key_range(from_, to, key)
+            return self._read(pin, state, selection, request)
+
+        return self.retrying(build)
+
+    def scan(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+        now: int | None = None,
+        system_columns: bool = False,
+    ) -> Answer:
+        """Return the live rows of a table in no order; parameters as for :meth:`probe`.
+
+        Parameters
+        ----------
+        where
+            A DuckDB condition over the table's columns and the system columns, as they are shown: ``_exp`` is null
+            for rows that never expire.
+
+        Raises
+        ------
+        QueryError
+            When the condition is not one boolean expression, or has a sub-query.
+        UnknownNameError
+            For an unknown table or column.
+
+        """
+
+        request = Request.of(columns, limit, now, system_columns=system_columns)
+
+        def build(pin: Pin) -> Answer:
+            state = pin.state(table)
+            if where is None:
+                return self._read(pin, state, All(), request)
+            return self._filtered(pin, state, where, request)
+
+        return self.retrying(build)
+
+    def sql(self, query: str, *, now: int | None = None) -> Answer:
+        """Return what a read-only DuckDB query over the live rows gives.
+
+        Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
+        ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
+        and ``EXPLAIN`` work. The query sees no files.
+
+        Raises
+        ------
+        QueryError
+            When it is not one read-only statement, or DuckDB refuses it.
+        UnknownNameError
+            When it names a table that does not exist.
+
+        """
+
+        def build(pin: Pin) -> Answer:
+            tau = instant_of(pin, now)
+            checked = checked_query(self.connection, query, [state.name for state in pin.epoch.tables])
+            sandbox = pin.sandbox(self.connection, self._resources, checked, tau)
+            cursor = sandbox.cursor()
+            try:
+                relation = cursor.sql(checked.sql)
+                columns = tuple(zip(relation.columns, map(str, relation.types), strict=True))
+            except duckdb.Error as error:
+                raise _users_error(error) from error
+            finally:
+                cursor.close()
+            return self.answer(pin, sandbox, Statement(checked.sql), columns, users=True)
+
+        return self.retrying(build)
+
+    def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
+        """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once."""
+        try:
+            return build(self._pin)
+        except EpochVacuumedError:
+            if not self.refresh():
+                raise
+        return build(self._pin)
+
+    def _read(self, pin: Pin, state: TableState, selection: Selection, request: Request) -> Answer:
+        """Answer a probe or a scan on the main connection: all of the SQL is ours, values are bound."""
+        start = time.perf_counter()
+        tau = instant_of(pin, request.now)
+        shown = request.shown(pin.table_columns(self.connection, state))
+        choice = self._chooser.choose(self.connection, pin, state, selection, tau)
+        source = pin.source(state, choice.files, tau)
+        require((source.schema_file, *source.files))
+        key = pin.key_columns(self.connection, state)
+        condition = where_key(selection, key)
+        order = "" if isinstance(selection, All) else probe_order(key)
+        text = select(source, [name for name, _ in shown], condition.sql, order, request.limit)
+        statement = Statement(text, condition.parameters)
+        plan = choice.plan(state.name, tau, time.perf_counter() - start)
+        return self.answer(pin, self.connection, statement, shown, plan=plan)
+
+    def _filtered(self, pin: Pin, state: TableState, where: str, request: Request) -> Answer:
+        """Answer a scan with a condition of the user's, on a connection that sees this table only."""
+        start = time.perf_counter()
+        tau = instant_of(pin, request.now)
+        own = pin.table_columns(self.connection, state)
+        shown = request.shown(own)
+        named = checked_condition(self.connection, where)
+        query = Query("", frozenset({state.name}), frozenset(), lists=False)
+        sandbox = pin.sandbox(self.connection, self._resources, query, tau)
+        columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
+        wanted = named | {name for name, _ in shown}
+        held = [name for name in columns if name not in _PLACE or name in wanted]
+        condition = Condition(state.name, where)
+        check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
+        choice = self._chooser.choose(self.connection, pin, state, All(), tau)
+        projection = ", ".join(quoted(name) for name, _ in shown)
+        text = condition.over(select(pin.source(state, choice.files, tau), held), projection)
+        end = "" if request.limit is None else f" LIMIT {request.limit}"
+        plan = choice.plan(state.name, tau, time.perf_counter() - start)
+        return self.answer(pin, sandbox, Statement(text + end), shown, plan=plan, users=True)
+
+    def answer(
+        self,
+        pin: Pin,
+        connection: duckdb.DuckDBPyConnection,
+        statement: Statement,
+        columns: tuple[tuple[str, str], ...],
+        *,
+        plan: Plan | None = None,
+        users: bool = False,
+    ) -> Answer:
+        """Return the answer of a statement; ``users`` tells that its SQL holds text of the user's."""
+        return Answer(
+            connection,
+            statement,
+            columns,
+            epoch=pin.epoch.number,
+            window_time=pin.epoch.window_time,
+            failed=_users_error if users else read_error,
+            plan=plan,
+        )
+
+
+def _users_error(error: duckdb.Error) -> WarehouseError:
+    return read_error(error) if isinstance(error, duckdb.IOException) else query_error(error)

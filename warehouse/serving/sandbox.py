@@ -1,0 +1,125 @@
+"""The connections that run SQL of the user's: views over exactly the live files of some tables, and nothing else.
+
+A sandbox opens the files of its tables at one epoch and one instant, and no others: allowed paths are set, then access
+to the file system is switched off and the configuration is locked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from warehouse.serving.engine import connect, sandbox_settings
+from warehouse.serving.guard import CATALOG, SYSTEM_SCHEMA
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, literal, quoted, select
+from warehouse.time import to_datetime
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+    from warehouse.serving.engine import Resources
+
+__all__ = ["RecordTable", "Rejected", "TableView", "open_sandbox", "rejected_query"]
+
+REJECTED_COLUMNS = (
+    ("file", "VARCHAR"),
+    ("record", "BIGINT"),
+    ("reason", "VARCHAR"),
+    ("message", "VARCHAR"),
+    ("raw", "VARCHAR"),
+    ("epoch", "BIGINT"),
+)
+_TYPES = {
+    "int": "BIGINT",
+    "int | None": "BIGINT",
+    "float": "DOUBLE",
+    "str": "VARCHAR",
+    "bool": "BOOLEAN",
+    "Instant": "TIMESTAMP WITH TIME ZONE",
+}
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as SQL sees it: its files and the user's columns."""
+
+    name: str
+    source: Source
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A table's rejected rows."""
+
+    table: str
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecordTable:
+    """A table of frozen records; their fields are its columns."""
+
+    name: str
+    kind: type
+    records: tuple[Any, ...]
+
+
+def open_sandbox(
+    resources: Resources,
+    views: Sequence[TableView],
+    records: Sequence[RecordTable] = (),
+    rejected: Sequence[Rejected] | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Return a closed-off connection that sees these tables."""
+    connection = connect(resources)
+    try:
+        connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")
+        for table in records:
+            _create(connection, table)
+        paths = [path for view in views for path in (view.source.schema_file, *view.source.files)]
+        paths += [path for each in rejected or () for path in each.files]
+        connection.execute(sandbox_settings(paths))
+        for view in views:
+            everything = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
+            connection.execute(f"CREATE VIEW {quoted(view.name)} AS {select(view.source, view.columns)}")
+            system = f"{CATALOG}.{SYSTEM_SCHEMA}.{quoted(view.name)}"
+            connection.execute(f"CREATE VIEW {system} AS {select(view.source, everything)}")
+        if rejected is not None:
+            connection.execute(f"CREATE VIEW _rejected AS {rejected_query(rejected)}")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
+    types: Mapping[str, str] = {field.name: _TYPES[str(field.type)] for field in fields(table.kind)}
+    columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
+    connection.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
+    if not table.records:
+        return
+    values: list[list[Any]] = [list(column) for column in zip(*map(astuple, table.records), strict=True)]
+    for index, kind in enumerate(types.values()):
+        if kind.startswith("TIMESTAMP"):
+            values[index] = [to_datetime(instant) for instant in values[index]]
+    lists = ", ".join(f"unnest(?::{kind}[])" for kind in types.values())
+    connection.execute(f"INSERT INTO {quoted(table.name)} SELECT {lists}", values)
+
+
+def rejected_query(rejected: Sequence[Rejected], *, with_table: bool = True) -> str:
+    """Return the query of rejected rows; with no files at all it has no rows."""
+    names = ", ".join(quoted(name) for name, _ in REJECTED_COLUMNS)
+    typed = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in REJECTED_COLUMNS)
+    table = "table_name, " if with_table else ""
+    parts = [f"SELECT NULL::VARCHAR AS table_name, {typed} WHERE false"]
+    for each in rejected:
+        if each.files:
+            paths = ", ".join(map(literal, each.files))
+            parts.append(
+                f"SELECT {literal(each.table)} AS table_name, * "
+                f"FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false)"
+            )
+    return f"SELECT {table}{names} FROM ({' UNION ALL BY NAME '.join(parts)})"
