@@ -99,5 +99,6 @@ def _system(error: OSError) -> str:
 def _internal(error: BaseException) -> str:
     if os.environ.get("STREAM_WH_DEBUG"):
         return "".join(traceback.format_exception(error)).rstrip()
-    kind = type(error).__name__
-    return f"{kind}: {error}. This is a fault of stream-wh; run again with STREAM_WH_DEBUG=1 and report the traceback"
+    first = next(iter(str(error).strip().splitlines()), "")
+    kind = type(error).__name__ + (f": {first.rstrip('.')}" if first else "")
+    return f"{kind}. This is a fault of stream-wh; run again with STREAM_WH_DEBUG=1 and report the traceback"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NewType
 
 from cli.library import opened
@@ -148,7 +148,8 @@ def history(directory: Path, limit: int | None) -> Rows:
 
     warehouse = opened(directory)
     reader = warehouse.reader()
-    return Rows(Records.of(EpochRow, epochs(warehouse.root, limit)), _moment(reader))
+    rows = (replace(row, seconds=round(row.seconds, 3)) for row in epochs(warehouse.root, limit))
+    return Rows(Records.of(EpochRow, rows), _moment(reader))
 
 
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:

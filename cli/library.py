@@ -9,10 +9,12 @@ from cli.outcome import Moment, Report, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from logging import LogRecord
     from pathlib import Path
 
     from warehouse.project import Warehouse
     from warehouse.serving import Answer, Reader
+    from warehouse.updates.points import Observer
 
     Step = Callable[[str], None]
 
@@ -24,6 +26,19 @@ def opened(directory: Path) -> Warehouse:
     from warehouse.project import Warehouse
 
     return Warehouse.open(directory)
+
+
+def opened_to_work(directory: Path) -> Warehouse:
+    """Open a project for a verb that may start Spark."""
+    import logging
+
+    # py4j logs a traceback at the root logger when Ctrl-C meets a call into the JVM; the command says it in one line
+    logging.getLogger().addFilter(_not_of_py4j)
+    return opened(directory)
+
+
+def _not_of_py4j(record: LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 # --- reading ---
@@ -104,23 +119,34 @@ def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> R
     from cli.reports import of_update
     from warehouse.updates.points import nobody
 
-    warehouse = opened(directory)
-    if step is None:
-        return of_update(warehouse.update(**options, observer=nobody))
-    step("starting Spark")
-    return of_update(warehouse.update(**options, observer=lambda moment: step(_told(moment))))
+    return of_update(opened_to_work(directory).update(**options, observer=_observer(step) if step else nobody))
 
 
-def _told(moment: Any) -> str:  # noqa: ANN401 - a moment of the update
-    text = f": {moment.text}" if moment.text else ""
-    return f"epoch {moment.epoch}: {moment.point.value}{text}" if moment.epoch >= 0 else moment.point.value
+def _observer(step: Step) -> Observer:
+    """Return what tells the moments that a person waits for."""
+    from warehouse.updates.points import Moment as Reached
+    from warehouse.updates.points import Point
+
+    words = {
+        Point.LOCKED: "looking for files and starting Spark",
+        Point.PLANNED: "planned",
+        Point.STEPS_DONE: "making it durable",
+        Point.EPOCH_WRITTEN: "written",
+    }
+
+    def observe(moment: Reached) -> None:
+        told = moment.text if moment.point is Point.STEP_STARTED else words.get(moment.point)
+        if told:
+            step(f"epoch {moment.epoch}: {told}" if moment.epoch >= 0 else told)
+
+    return observe
 
 
 def planned(directory: Path, options: Mapping[str, Any]) -> Report:
     """Return what an update would do."""
     from cli.reports import of_plan
 
-    return of_plan(*opened(directory).plan(**options))
+    return of_plan(*opened_to_work(directory).plan(**options))
 
 
 def reloaded(directory: Path, file: str, step: Step | None) -> Report:
@@ -128,7 +154,9 @@ def reloaded(directory: Path, file: str, step: Step | None) -> Report:
     from cli.reports import of_epoch
 
     del step
-    return of_epoch(opened(directory).reload(file), f"{file} will be loaded by the next update that moves the window")
+    return of_epoch(
+        opened_to_work(directory).reload(file), f"{file} will be loaded by the next update that moves the window"
+    )
 
 
 def dropped(directory: Path, table: str, step: Step | None) -> Report:
@@ -136,7 +164,7 @@ def dropped(directory: Path, table: str, step: Step | None) -> Report:
     from cli.reports import of_epoch
 
     del step
-    return of_epoch(opened(directory).drop(table), f'forgot table "{table}"')
+    return of_epoch(opened_to_work(directory).drop(table), f'forgot table "{table}"')
 
 
 def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
@@ -144,4 +172,4 @@ def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
     from cli.reports import of_vacuum
 
     del step
-    return of_vacuum(opened(directory).vacuum(dry_run=dry_run), dry_run=dry_run)
+    return of_vacuum(opened_to_work(directory).vacuum(dry_run=dry_run), dry_run=dry_run)

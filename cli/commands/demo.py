@@ -26,8 +26,8 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "A project: one warehouse.toml, and a day of departures from New York as hourly files",
         ("init", ".", "--example", "flights"),
     ),
-    ("What the first update would do", ("plan", "--at", "2013-01-01T11:00:00Z")),
     ("The first update: a flight is live from departure to landing", ("update", "--at", "2013-01-01T11:00:00Z")),
+    ("What the next update would do", ("plan", "--at", "2013-01-01T12:00:00Z")),
     ("An hour later: new departures come, landed flights go", ("update", "--at", "2013-01-01T12:00:00Z")),
     ("One aircraft in the air", ("probe", "flights", "N14228", "--columns", "tailnum,origin,dest,departed_at")),
     (
@@ -56,7 +56,7 @@ def demo(keep: Path | None) -> int:
 
     with _workplace(keep) as place, _inside(place):
         for title, arguments in _STEPS:
-            shown = shlex.join(["stream-wh", *arguments])
+            shown = " ".join(["stream-wh", *map(_quoted, arguments)])
             click.echo(f"\n{styled('# ' + title, 'dim', sys.stdout)}\n{styled('$ ' + shown, 'bold', sys.stdout)}")
             code = run(list(arguments))
             sys.stdout.flush()
@@ -64,6 +64,12 @@ def demo(keep: Path | None) -> int:
                 return code
     _farewell(keep)
     return 0
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a person would type it: in double quotes where it holds single ones."""
+    plain = "'" in word and not set(word) & set('"$`\\!')
+    return f'"{word}"' if plain else shlex.quote(word)
 
 
 def _farewell(keep: Path | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import shutil
 import subprocess
 import sys
@@ -57,7 +56,10 @@ class Project:
 
     def rows(self, *arguments: str, text: str | None = None) -> list[dict[str, Any]]:
         """Return the rows that a command prints."""
-        return [msgspec.json.decode(line) for line in self.run(*arguments, "-o", "jsonl", text=text).out.splitlines()]
+        return [
+            msgspec.json.decode(line)
+            for line in self.run(arguments[0], "-o", "jsonl", *arguments[1:], text=text).out.splitlines()
+        ]
 
 
 @pytest.fixture(scope="module")

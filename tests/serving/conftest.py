@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .house import House, build
 from warehouse.serving import Reader
+
+from .house import House, build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,6 +24,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
 
 @pytest.fixture(scope="session")
 def reader(house: House) -> Iterator[Reader]:
+    """A reader of its newest epoch."""
     with Reader.open(house.root) as opened:
         yield opened
 

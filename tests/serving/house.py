@@ -46,6 +46,7 @@ class Row:
     load: int
 
     def system(self) -> tuple[Any, ...]:
+        """Return the system columns as they are stored."""
         b = slot(self.exp, ANCHOR, HOUR)
         never = self.exp == NEVER
         cell, block = (place(LAYOUT, self.load, b, never=never) for place in (sub_index, exp_block))
@@ -68,9 +69,11 @@ class Table:
 
     @property
     def names(self) -> tuple[str, ...]:
+        """The user's columns."""
         return tuple(name for name, _, _ in self.columns)
 
     def key_of(self, row: Row) -> tuple[Any, ...]:
+        """Return the search key of a row."""
         return tuple(row.values[self.names.index(name)] for name in self.key)
 
     def live(self, at: int, tau: int | None = None) -> list[Row]:

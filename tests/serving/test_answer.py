@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.serving import Reader, Resources
 
-from .house import House, Row, Table, add_epoch, build
+from .house import Row, Table, add_epoch, build
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from .house import House
+
+SOURCE = Path(__file__).parents[2]
 
 
 def test_rows_arrow_and_batches_are_the_same(reader: Reader) -> None:
@@ -47,33 +53,36 @@ def test_no_rows_are_one_empty_batch(reader: Reader) -> None:
     assert (batch.num_rows, batch.schema.names) == (0, ["name", "value", "weight", "parts"])
 
 
+def run(house: House, code: str, **environment: str) -> str:
+    """Return what a process of its own prints that has a reader."""
+    opening = f"import os, sys, pathlib; from warehouse.serving import Reader, catalogue\nroot = {str(house.root)!r}\n"
+    text = f"{opening}reader = Reader.open(pathlib.Path(root))\n{code}"
+    return subprocess.run(
+        [sys.executable, "-c", text], env=environment or None, cwd=SOURCE, capture_output=True, text=True, check=True
+    ).stdout
+
+
 def test_the_time_zone_of_the_machine_does_not_matter(house: House) -> None:
     """Texts of timestamps and literals without an offset are UTC on every cursor."""
-    code = (
-        "import sys, pathlib; from warehouse.serving import Reader\n"
-        f"reader = Reader.open(pathlib.Path({str(house.root)!r}))\n"
-        "print(reader.sql(\"SELECT max(_ts)::VARCHAR, max(_ts) < '2013-01-01 04:00', date_trunc('day', max(_ts))::VARCHAR "
-        'FROM system.names").all())\n'
-    )
-    run = subprocess.run(
-        [sys.executable, "-c", code], env={"TZ": "America/New_York"}, capture_output=True, text=True, check=True
-    )
-    assert run.stdout == "[('2013-01-01 04:00:00+00', False, '2013-01-01 00:00:00+00')]\n"
+    query = "SELECT max(_ts)::VARCHAR, max(_ts) < '2013-01-01 04:00', date_trunc('day', max(_ts))::VARCHAR "
+    query += "FROM system.names"
+    found = run(house, f'print(reader.sql("{query}").all())', TZ="America/New_York")
+    assert found == "[('2013-01-01 04:00:00+00', False, '2013-01-01 00:00:00+00')]\n"
 
 
 def test_reading_needs_no_spark_no_pyarrow_and_no_heavy_library(house: House) -> None:
     """A cold probe imports duckdb and deltalake, not what would make it slow; no process is started."""
-    code = (
-        "import sys, pathlib, os; from warehouse.serving import Reader, catalogue\n"
-        f"reader = Reader.open(pathlib.Path({str(house.root)!r}))\n"
-        "reader.probe('names', ['a']).all(); reader.probe('names', ['a']).all(); reader.scan('names', where='value > 1').all()\n"
-        "reader.sql('SELECT * FROM names, _epochs, _files').all(); catalogue.status(reader, retain=0)\n"
-        "heavy = ('pyspark', 'py4j', 'delta', 'pyarrow', 'pandas', 'numpy', 'pydantic', 'sqlglot', 'rich', 'difflib')\n"
-        "print([name for name in heavy if name in sys.modules])\n"
-        "print(open(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read().split() if os.path.exists('/proc') else [])\n"
-    )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout == "[]\n[]\n"
+    code = """
+for _ in range(2):
+    reader.probe("names", ["a"]).all()
+reader.scan("names", where="value > 1").all()
+reader.sql("SELECT * FROM names, _epochs, _files").all()
+catalogue.status(reader, retain=0)
+heavy = ("pyspark", "py4j", "delta", "pyarrow", "pandas", "numpy", "pydantic", "sqlglot", "rich", "difflib")
+children = pathlib.Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+print([name for name in heavy if name in sys.modules], children.read_text().split() if children.exists() else [])
+"""
+    assert run(house, code) == "[] []\n"
 
 
 @pytest.fixture(scope="module")
@@ -92,12 +101,10 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> House:
         kind = grid.get(name, pa.timestamp("us", "UTC"))
         rows = rows.append_column(name, pa.repeat(pa.scalar(value, kind), rows.num_rows))
     write_deltalake(str(path), rows, mode="overwrite", schema_mode="overwrite")
-    import pyarrow.parquet as pq  # noqa: PLC0415 - beside its only use
-
     pq.write_table(rows.slice(0, 0), path / "_schema/columns.parquet")
     delta = DeltaTable(str(path))
     states = [
-        state if state.name != table.name else state.__class__(**{**state.__dict__, "version": delta.version()})
+        replace(state, version=delta.version()) if state.name == table.name else state
         for state in house.epochs[0].tables
     ]
     add_epoch(house, 1, 4, tuple(states))
@@ -114,5 +121,6 @@ def test_results_larger_than_the_memory_come_in_pieces(wide: House) -> None:
 
 def test_a_probe_larger_than_the_memory_is_sorted_on_disk(wide: House) -> None:
     """Its order needs all rows; they spill outside the warehouse."""
-    with Reader.open(wide.root, resources=Resources(memory_limit="100MB", threads=1)) as reader:
-        assert sum(len(rows) for rows in reader.probe("days", from_=wide["days"].rows[0].values[0]).rows()) == 200_000
+    with Reader.open(wide.root, resources=Resources(memory_limit="160MB", threads=1)) as reader:
+        answer = reader.probe("days", from_=date(2000, 1, 1))
+        assert sum(len(rows) for rows in answer.rows()) == 200_000

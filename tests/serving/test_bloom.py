@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from warehouse.serving.bloom import Filters, probes_of, xxh64
 from warehouse.serving.keys import KeyColumn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -38,7 +39,7 @@ def test_hashes() -> None:
     ],
 )
 def test_a_filter_never_denies_a_value_and_mostly_denies_others(
-    tmp_path: Path, kind: str, expression: str, absent: Any
+    tmp_path: Path, kind: str, expression: str, absent: Callable[[Any], Any]
 ) -> None:
     """Every stored value may be there; hardly any other may."""
     path = str(tmp_path / "f.parquet")

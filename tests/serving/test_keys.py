@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime
 from decimal import Decimal
-from typing import Any
 
 import pytest
 
@@ -32,7 +31,7 @@ TWO = (KeyColumn("name", "VARCHAR"), KeyColumn("n", "INTEGER"))
         ("1.500", "decimal(3,1)", Decimal("1.500")),
     ],
 )
-def test_a_text_is_read_as_the_columns_type(text: str, kind: str, value: Any) -> None:
+def test_a_text_is_read_as_the_columns_type(text: str, kind: str, value: object) -> None:
     """Leading zeros stay in a string column; no offset means UTC."""
     parsed = parse_key(text, kind)
     assert (parsed, type(parsed)) == (value, type(value))
@@ -91,7 +90,7 @@ def test_keys_are_distinct_and_sorted() -> None:
 @pytest.mark.parametrize(
     "key", [1.5, b"a", True, 1, ("a", "7"), ("a", True), ("a", 2**31), ("a", 1, 2), (), "\ud800", date(2013, 1, 1)]
 )
-def test_a_value_of_another_type_is_refused(key: Any) -> None:
+def test_a_value_of_another_type_is_refused(key: object) -> None:
     """A key is of its column's type, within its range."""
     with pytest.raises(UsageError):
         keys_of([key], TWO)

@@ -30,6 +30,7 @@ pairs = st.tuples(firsts) | st.tuples(firsts, seconds) | st.tuples(firsts, secon
 
 
 def ordered(key: tuple[Any, ...]) -> list[tuple[bool, Any]]:
+    """Return what sorts nulls first."""
     return [(part is not None, part) for part in key]
 
 

@@ -36,6 +36,7 @@ def cut(values: list[Any], ending: str, *, known: bool) -> Bounds:
 
 @st.composite
 def files(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], DataFile]:
+    """Rows, and the file that says of them what a writer might."""
     rows = draw(st.lists(parts, min_size=1, max_size=6))
     ending = draw(st.sampled_from(["", "\x7f", "\U0010ffff"]))
     known = draw(st.tuples(st.booleans() | st.just(value=True), st.booleans() | st.just(value=True)))
@@ -47,10 +48,11 @@ def files(draw: st.DrawFn) -> tuple[list[tuple[Any, ...]], DataFile]:
 
 
 def ordered(keys: set[tuple[Any, ...]]) -> Keys:
+    """Return keys ascending, nulls first."""
     return Keys(tuple(sorted(keys, key=lambda key: [(part is not None, part) for part in key])))
 
 
-keys = st.sets(parts | st.tuples(st.none() | texts), min_size=1, max_size=5).map(ordered)
+keys = st.sets(parts | st.tuples(st.none() | texts), min_size=1, max_size=9).map(ordered)
 
 
 @given(files(), keys)
@@ -96,6 +98,7 @@ def test_no_file_with_a_null_key_is_left_out(file: tuple[list[tuple[Any, ...]], 
 
 
 def of(**bounds: Bounds) -> DataFile:
+    """Return a file of three rows with these bounds."""
     return DataFile("f", 1, 3, 1, 0, bounds)
 
 

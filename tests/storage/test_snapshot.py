@@ -3,7 +3,7 @@ from __future__ import annotations
 import shutil
 from datetime import date
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def table(**columns: Any) -> pa.Table:
+def table(**columns: object) -> pa.Table:
+    """Return rows of one sub-index and expiry block."""
     count = len(next(iter(columns.values())))
     grid = {"sub_index": pa.array([1] * count, pa.int32()), "exp_block": pa.array([7] * count, pa.int64())}
     return pa.table({**columns, **grid})
 
 
 def written(root: Path, *tables: pa.Table, columns: tuple[str, ...] = ()) -> Snapshot:
+    """Return the snapshot after one commit for each of some tables."""
     for each in tables:
         write_deltalake(str(root / "tables/t"), each, partition_by=["sub_index", "exp_block"], mode="append")
     return read_snapshot(root, "tables/t", len(tables) - 1, columns)
@@ -90,6 +92,15 @@ def test_bounds_hold_every_value(tmp_path: Path) -> None:
     assert file.of("nothing") == Bounds(None, None, 2)
     assert file.of("absent") == file.of("unasked") == Bounds()
     assert file.min_exp_slot is file.max_exp_slot is None
+
+
+def test_dates_and_times_that_python_does_not_have(tmp_path: Path) -> None:
+    """A bound beyond the year 9999 bounds nothing, and the file is still there."""
+    days = pa.array([date.max.toordinal(), 0], pa.int32()).cast(pa.date32())
+    moments = pa.array([2**58, -(2**58)]).cast(pa.timestamp("us", "UTC"))
+    (file,) = written(tmp_path, table(d=days, t=moments), columns=("d", "t")).files
+    assert file.of("d") == Bounds(date(1970, 1, 1), None, 0)
+    assert (file.rows, file.of("t").nulls) == (2, 0)
 
 
 def test_missing_parts(tmp_path: Path) -> None:

@@ -115,7 +115,10 @@ def _classified(
     if taken is not None:
         waiting = taken.selectExpr(
             *[quoted(column.name) for column in stream.columns],
-            *[f"CAST(NULL AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
+            *[
+                f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}"
+                for name, kind in SOURCE_COLUMNS.items()
+            ],
             "true AS _taken",
             "_file AS _taken_file",
             "_record AS _taken_record",

@@ -1,14 +1,17 @@
 """What becomes of each row of a batch: its times, its fate, its cell.
 
 Fates (DESIGN 2, 3): ``live`` rows go into the table, ``deferred`` ones wait for the slot of their ``ts``, ``dead`` ones
-are dead on arrival and only counted; every other fate is the reason code of a rejected row. The rules are Spark SQL text
-in a few projections: each one more is analysed again at every update.
+are dead on arrival and only counted; every other fate is the reason code of a rejected row.
+
+The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from one
+update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a plain
+literal would become part of the generated code, and that would be compiled anew at every update.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.ingest.reading import SOURCE_COLUMNS, quoted
@@ -49,6 +52,12 @@ class WindowMove:
     def time(self) -> int:
         """``T_k``, the window time that the move ends at."""
         return at_slot(self.k, self.anchor, self.interval)
+
+    def value(self, name: Literal["k", "k0", "time", "clock"]) -> str:
+        """Return Spark SQL for one of this move's values, the same text of code at every update."""
+        values = (self.k, self.k0, self.time, self.clock)
+        position = ("k", "k0", "time", "clock").index(name) + 1
+        return f"element_at(array({', '.join(f'{value}L' for value in values)}), {position} + _zero)"
 
 
 def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) -> DataFrame:
@@ -128,10 +137,10 @@ def _clamped(stream: Stream) -> str:
 
 
 def _fate(stream: Stream, move: WindowMove) -> str:
-    now = f"timestamp_micros({move.time})"
+    now = move.value("time")
     cases = [*_rejections(stream, move)]
-    cases.append((f"_exp = _ts OR (_ts <= {now} AND {_clamped(stream)} <= {now})", "dead"))
-    cases.append((f"_ts > {now}", "deferred"))
+    cases.append((f"_exp = _ts OR (unix_micros(_ts) <= {now} AND unix_micros({_clamped(stream)}) <= {now})", "dead"))
+    cases.append((f"unix_micros(_ts) > {now}", "deferred"))
     tests = " ".join(f"WHEN {test} THEN '{fate}'" for test, fate in cases)
     return f"CASE WHEN _fault IS NOT NULL THEN _fault {tests} ELSE 'live' END"
 
@@ -156,7 +165,7 @@ def _rejections(stream: Stream, move: WindowMove) -> list[tuple[str, str]]:
     if stream.over_lifetime == "reject":
         rules.append(("_over", "over_lifetime"))
     if stream.max_ahead is not None:
-        rules.append((f"unix_micros(_ts) > {move.clock + stream.max_ahead}", "too_far_ahead"))
+        rules.append((f"unix_micros(_ts) - {stream.max_ahead}L > {move.value('clock')}", "too_far_ahead"))
     return rules
 
 
@@ -170,8 +179,9 @@ def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, k
     )
     loaded = slotted.selectExpr(
         "*",
-        f"CASE WHEN _fate = 'live' THEN greatest(least(_arrival_slot, {move.k}L), {move.k0 + 1}L) END AS _load_slot",
-        "false AS _late" if move.first else f"_arrival_slot <= {move.k0}L AS _late",
+        f"CASE WHEN _fate = 'live' THEN greatest(least(_arrival_slot, {move.value('k')}), "
+        f"{move.value('k0')} + 1L) END AS _load_slot",
+        "false AS _late" if move.first else f"_arrival_slot <= {move.value('k0')} AS _late",
     )
     sub_index = sub_index_sql(layout, "_load_slot", "_exp_slot", "_never")
     exp_block = exp_block_sql(layout, "_load_slot", "_exp_slot", "_never")

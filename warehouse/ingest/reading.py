@@ -2,7 +2,8 @@
 
 The columns are the declared ones, then :data:`SOURCE_COLUMNS`: the file's URI, where its split starts and the row's
 position in its task (together they give the record's number, see :mod:`warehouse.ingest.rejected`), the record's text,
-and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a value of the wrong type. A bad value never
+and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a value of the wrong type; ``_zero`` is the number
+0, of which only the source knows that it is (see :mod:`warehouse.ingest.classify`). A bad value never
 fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value would fail it all).
 """
 
@@ -36,6 +37,7 @@ SOURCE_COLUMNS = {
     "_raw": "string",
     "_fault": "string",
     "_fault_message": "string",
+    "_zero": "int",
 }
 _RAW_LIMIT = 64 * 1024
 _SHAPE = "_shape"
@@ -91,6 +93,7 @@ def _source() -> list[SparkColumn]:
         F.col("_metadata.file_path").alias("_file"),
         F.col("_metadata.file_block_start").alias("_start"),
         F.monotonically_increasing_id().alias("_position"),
+        F.expr("CAST(_metadata.file_block_start < 0 AS int)").alias("_zero"),
     ]
 
 
@@ -145,6 +148,7 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
         F.substring(F.coalesce(raw, rebuilt), 1, _RAW_LIMIT).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
+        "_zero",
     )
 
 
@@ -213,6 +217,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         F.substring("value", 1, _RAW_LIMIT).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
+        "_zero",
     )
 
 
@@ -283,6 +288,7 @@ def _parquet_group(
         F.substring(F.to_json(F.struct(*[F.col(quoted(name)) for name in names])), 1, _RAW_LIMIT).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
+        F.expr("CAST(row_index < 0 AS int)").alias("_zero"),
     )
 
 

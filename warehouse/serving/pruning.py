@@ -20,6 +20,8 @@ __all__ = ["All", "KeyRange", "Keys", "NullKey", "Pruned", "Selection", "all_liv
 
 Key: TypeAlias = "tuple[Any, ...]"
 
+_FEW = 4
+
 
 @dataclass(frozen=True)
 class All:
@@ -84,7 +86,8 @@ def prune(snapshot: Snapshot, search_key: Sequence[str], selection: Selection, s
 
 def any_live(file: DataFile, slot: int) -> bool:
     """Tell whether a file can hold a row that is live after a slot."""
-    return file.max_exp_slot is None or file.max_exp_slot > slot
+    last = file.max_exp_slot
+    return last is None or last > slot
 
 
 def all_live(file: DataFile, slot: int) -> bool:
@@ -92,7 +95,8 @@ def all_live(file: DataFile, slot: int) -> bool:
 
     ``slot`` is here the slot of the reading time itself, rounded up.
     """
-    return file.min_exp_slot is not None and file.min_exp_slot > slot
+    first = file.min_exp_slot
+    return first is not None and first > slot
 
 
 def may_hold(file: DataFile, search_key: Sequence[str], selection: Selection) -> bool:
@@ -122,7 +126,9 @@ def _range_may_hold(file: DataFile, column: str, low: Key | None, high: Key | No
 
 
 def _keys_may_hold(file: DataFile, search_key: Sequence[str], keys: tuple[Key, ...]) -> bool:
-    """Look only at keys whose first part is within the file's bounds; they are ascending, nulls first."""
+    """Look, when there are many, only at keys whose first part is within the file's bounds; nulls come first."""
+    if len(keys) <= _FEW:
+        return any(_key_may_be_in(file, search_key, key) for key in keys)
     first = file.of(search_key[0])
     nulls = bisect_left(keys, 1, key=_is_value)
     start, end = nulls, len(keys)

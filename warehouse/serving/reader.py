@@ -223,7 +223,6 @@ class Reader:
             For an unknown table or column.
 
         """
-
         request = Request.of(columns, limit, now, system_columns=system_columns)
 
         def build(pin: Pin) -> Answer:

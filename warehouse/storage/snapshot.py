@@ -8,6 +8,7 @@ of it. Values stand as they compare: timestamps as microseconds, dates, decimals
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
@@ -20,7 +21,6 @@ from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from datetime import date
     from pathlib import Path
 
 __all__ = ["NO_BOUNDS", "Bounds", "Comparable", "DataFile", "Snapshot", "read_snapshot"]
@@ -31,6 +31,8 @@ _DECIMAL_SLACK = Decimal(2) ** -50
 """deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
 
 _MILLISECOND = 1000
+_ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
+_LAST_ORDINAL = date.max.toordinal()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,8 +137,11 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
         if name not in known:
             return [None] * count
         column = actions.column(name)
-        plain = column.cast(DataType.int64()) if DataType.is_timestamp(column.type) else column
-        return list(plain.to_pylist())
+        if DataType.is_timestamp(column.type):
+            column = column.cast(DataType.int64())
+        elif DataType.is_date32(column.type):
+            return [_day(days) for days in column.cast(DataType.int32()).to_pylist()]
+        return list(column.to_pylist())
 
     def widened(name: str) -> tuple[list[Any], list[Any]]:
         lows, highs = values(f"min.{name}"), values(f"max.{name}")
@@ -162,6 +167,14 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
         )
     ]
     return sorted(files, key=lambda file: (file.sub_index, file.exp_block, file.path))
+
+
+def _day(days: int | None) -> date | None:
+    """Return the date so many days after 1970, or none, which bounds nothing, outside the years that Python has."""
+    if days is None:
+        return None
+    ordinal = _ORDINAL_OF_1970 + days
+    return date.fromordinal(ordinal) if 0 < ordinal <= _LAST_ORDINAL else None
 
 
 def _plus(bound: int | None, difference: int) -> int | None:
