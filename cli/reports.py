@@ -29,7 +29,7 @@ def of_update(done: UpdateReport) -> Report:
     """Return what an update did; exit code 1 if landing files need a person."""
     problems = list(_problems(done))
     lines = [
-        *(f"completed what was begun: {line}" for epoch in done.finished for line in _epoch_lines(epoch)),
+        *(line for epoch in done.finished for line in ("completed what was begun:", *_epoch_lines(epoch))),
         *(line for epoch in done.epochs for line in _epoch_lines(epoch)),
     ]
     if not done.epochs:

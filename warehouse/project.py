@@ -1,4 +1,4 @@
-"""A project: one ``warehouse.toml`` and the warehouse it describes, as a Python object with the command line's verbs."""
+"""A project: one ``warehouse.toml`` and its warehouse, as a Python object with the command line's verbs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from warehouse.errors import ChangedDeclarationError
 from warehouse.time import parse_instant
@@ -95,7 +95,7 @@ class Warehouse:
             reader.close()
         self._readers.clear()
 
-    def __enter__(self) -> Warehouse:
+    def __enter__(self) -> Self:
         """Return itself."""
         return self
 

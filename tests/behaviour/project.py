@@ -117,7 +117,7 @@ class Project:
         """Return the live rows as a bag."""
         return Counter(tuples(self.warehouse.scan(stream, columns=SHOWN, **options).arrow()))
 
-    def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401, E501
+    def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401
         """Return the rows of a probe in their order."""
         return tuples(self.warehouse.probe(stream, keys, columns=SHOWN, **options).arrow())
 

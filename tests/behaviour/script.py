@@ -92,7 +92,7 @@ def arrivals(slot: int, previous: int, seed: int = 0) -> list[Row]:
         Row(now - DELTA // 3, now + lifetime + 4 * DELTA, "c", 100 * slot + 34),
         Row(now - DELTA // 3, None, "c", 100 * slot + 35),
     ]
-    if slot in SLOTS[1:6:4]:
+    if slot in (SLOTS[1], SLOTS[5]):
         rows += [Row(now - 1, now - 2, "bad", 100 * slot + 36), Row(None, now, "bad", 100 * slot + 37)]
     if slot == SLOTS[0]:
         rows += [

@@ -134,9 +134,7 @@ def test_an_error_has_an_exit_code_and_one_text(
         assert (record["code"], record["exit_code"], record["retry"]) == (name, code, code in (3, 130))
 
 
-def test_a_json_error_has_the_fields_of_its_type(
-    failing: Callable[[BaseException], None], invoke: Callable[..., Ended]
-) -> None:
+def test_a_json_error_has_the_fields_of_its_type(failing: Callable[[BaseException], None], invoke: Callable[..., Ended]) -> None:
     """Fields are typed: lists are lists."""
     failing(UnknownNameError("table", "x", ["flights", "dns"]))
     record = invoke("tables", "-o", "json").error()
@@ -152,9 +150,7 @@ def test_json_is_recognised_only_as_an_output_format() -> None:
     assert errors.wants_json(["probe", "t", "-o", "json", "--bad"])
 
 
-def test_an_error_cannot_act_on_a_terminal(
-    failing: Callable[[BaseException], None], invoke: Callable[..., Ended]
-) -> None:
+def test_an_error_cannot_act_on_a_terminal(failing: Callable[[BaseException], None], invoke: Callable[..., Ended]) -> None:
     """Names of files and columns appear in errors; their control characters do not."""
     failing(UsageError("no table \x1b]0;owned\x07"))
     assert "\x1b" not in invoke("tables").err

@@ -253,9 +253,7 @@ def test_the_real_entry_point_reads(built: tuple[Path, House], stream_wh: Callab
     assert ended.err.count("\n") == 1
 
 
-def test_a_reader_that_stops_early_ends_the_command_silently(
-    built: tuple[Path, House], environment: dict[str, str]
-) -> None:
+def test_a_reader_that_stops_early_ends_the_command_silently(built: tuple[Path, House], environment: dict[str, str]) -> None:
     """`| head` gets its lines and sees no error."""
     query = "select range, repeat('x', 100) as x from range(200000)"
     process = subprocess.Popen(

@@ -83,7 +83,8 @@ def test_files_that_need_a_person_fail_the_update_once_each() -> None:
 def test_a_completed_update_is_told_apart() -> None:
     """What an interrupted update had begun is reported as completed."""
     report = of_update(UpdateReport((), finished=(EPOCH,)))
-    assert report.lines[0].startswith("completed what was begun: epoch 3")
+    assert report.lines[0] == "completed what was begun:"
+    assert report.lines[1].startswith("epoch 3: ")
     assert report.record["completed"]
 
 

@@ -75,9 +75,7 @@ def test_doctor_says_ok_or_what_to_do(tmp_path: Path, invoke: Callable[..., Ende
     assert ended.code == (0 if all(row["ok"] for row in rows) else 4)
 
 
-def test_doctor_finds_a_missing_java(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
-) -> None:
+def test_doctor_finds_a_missing_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]) -> None:
     """Without Java, or with JAVA_HOME pointing nowhere, it says which one to install."""
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     finding = checks.java(tmp_path)
@@ -117,9 +115,7 @@ def test_doctor_checks_the_root_of_the_project(tmp_path: Path) -> None:
     assert checks.root(tmp_path).to_do == "run `stream-wh validate`"
 
 
-def test_a_check_that_breaks_has_failed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
-) -> None:
+def test_a_check_that_breaks_has_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]) -> None:
     """An exception inside a check is a finding."""
 
     def broken(_: Path) -> checks.Finding:
@@ -148,9 +144,7 @@ def test_demo_keeps_its_directory_only_when_asked(tmp_path: Path, invoke: Callab
     assert ended.out == ""
 
 
-def test_demo_prints_each_command_it_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
-) -> None:
+def test_demo_prints_each_command_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]) -> None:
     """A command line, then its output; the first failure ends the demo with its exit code."""
     steps = (("a", ("init", ".", "--example", "flights")), ("b", ("validate",)), ("c", ("tables",)), ("d", ("tables",)))
     monkeypatch.setattr(demo, "_STEPS", steps)

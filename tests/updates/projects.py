@@ -19,7 +19,7 @@ from warehouse.catalog.load import load_catalog
 from warehouse.time import HOUR, format_instant, parse_instant
 from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.updates.points import Moment, Observer, Point, nobody
-from warehouse.updates.update import Updater, UpdateOptions, UpdateReport
+from warehouse.updates.update import UpdateOptions, Updater, UpdateReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

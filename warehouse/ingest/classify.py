@@ -3,9 +3,9 @@
 Fates (DESIGN 2, 3): ``live`` rows go into the table, ``deferred`` ones wait for the slot of their ``ts``, ``dead`` ones
 are dead on arrival and only counted; every other fate is the reason code of a rejected row.
 
-The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from one
-update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a plain
-literal would become part of the generated code, and that would be compiled anew at every update.
+The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from
+one update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a
+plain literal would become part of the generated code, and that would be compiled anew at every update.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _guarded(session: SparkSession, sql: str) -> SparkColumn:
 def _require_timestamps(rows: DataFrame, stream: Stream) -> None:
     kinds = {field.name: field.dataType for field in rows.schema.fields}
     for column, key, sql in (("_arrival", "arrival", stream.arrival), ("_expiry", "expires", stream.expires)):
-        kind = kinds[column]["v"].dataType.simpleString()
+        kind = kinds[column].simpleString().removeprefix("struct<v:").removesuffix(">")
         if kind != "timestamp":
             raise ConfigurationError(
                 [

@@ -13,7 +13,6 @@ import os
 import zlib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import FileProblem, LandingError
@@ -21,6 +20,7 @@ from warehouse.ingest.files import LandingFile, LeftOut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
 __all__ = ["Arrived", "Known", "arrived", "csv_header", "file_problem", "headers", "list_landing", "unchanged"]
 

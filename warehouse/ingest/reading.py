@@ -256,7 +256,7 @@ def _parquet_group(
     session: SparkSession, stream: Stream, names: list[str], files: Sequence[LandingFile]
 ) -> DataFrame:
     rows = (
-        session.read.options(**{"recursiveFileLookup": "true", "__globPaths__": "false"})
+        session.read.options(recursiveFileLookup="true", __globPaths__="false")
         .parquet(*_paths(stream, files))
         .select("*", "_metadata.file_path", "_metadata.row_index")
     )

@@ -1,7 +1,7 @@
 """Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
 
-A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``); each run is written by one task, so
-it is one file, or several with disjoint key ranges when it is large. The Parquet options of the key columns are settings
+A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``); each run is written by one task,
+so it is one file, or several with disjoint key ranges when it is large. The Parquet options of the key columns are settings
 of the table's own session (DESIGN 4: row groups of 20 000 rows, a Bloom filter and no dictionary for key columns).
 """
 

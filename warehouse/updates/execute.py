@@ -16,7 +16,6 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.declaration import stream_of
 from warehouse.errors import UnreadableFilesError
 from warehouse.ingest.batch import Batch, prepare
-from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.reading import quoted
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Stream
+    from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.updates.steps import Plan, StreamPlan
 
 __all__ = ["execute"]
@@ -257,7 +257,8 @@ class _Work:
         for (cell, _), rows in batch.counts.cells.items():
             gained[cell] = gained.get(cell, 0) + rows
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in self._inputs(name).left_out.values()]
-        return self._facts(number, {"counts": batch.counts.reported(), "gained": list(gained.items()), "left_out": left_out, **more}, batch_of=table_id)
+        reported = {"counts": batch.counts.reported(), "gained": list(gained.items()), "left_out": left_out, **more}
+        return self._facts(number, reported, batch_of=table_id)
 
     def _columns(self, stream: Stream) -> list[str]:
         return [*(quoted(column.name) for column in stream.columns), *(name for name, _ in SYSTEM_COLUMNS)]

@@ -59,11 +59,12 @@ def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
             return StepExplanation(number, step.path, "create", "only if such rows arrive")
         case MoveWindow():
             merged = sum(len(seal.blocks) for seal in step.seals)
+            gone = len(step.expired) + len(step.dead)
             detail = (
-                f"append {len(files)} files as runs; remove {len(step.expired) + len(step.dead)} expired "
-                f"partitions; merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
+                f"append {len(files)} files as runs; remove {gone} expired partitions; "
+                f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
             )
-            return StepExplanation(number, step.path, "append", detail, len(files), size, len(step.expired) + len(step.dead), merged)
+            return StepExplanation(number, step.path, "append", detail, len(files), size, gone, merged)
         case RewriteCells():
             detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {len(files)} files"
             return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))

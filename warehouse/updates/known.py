@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.errors import MissingPartError
 from warehouse.ingest.landing import Known
 from warehouse.storage.durable import write_exclusive
-from warehouse.updates.journal import encode_record, numbers, read_record, record_path
+from warehouse.updates.journal import Kind, encode_record, numbers, read_record, record_path
 from warehouse.updates.records import Epoch, Loaded
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def known_files(root: Path, newest: Epoch | None) -> Mapping[str, Known]:
     history = [base.files]
     past = set(numbers(root, "past"))
     for number in range(base.epoch + 1, newest.number + 1):
-        kind = "past" if number in past else "epoch"
+        kind: Kind = "past" if number in past else "epoch"
         try:
             history.append(read_record(record_path(root, number, kind), Epoch).files)
         except FileNotFoundError:

@@ -1,7 +1,7 @@
 """What an executed plan made of the warehouse: the epoch, read off the commits in the tables' logs.
 
-Everything here comes from the plan, the last epoch and the commits, so that an update that was interrupted and finished
-by another process records the same as one that ran through; only counts of rows that no commit carries come from memory.
+Everything here comes from the plan, the last epoch and the commits, so that an update that was interrupted and
+finished by another process records the same as one that ran through; only counts that no commit carries come from memory.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def _counts(outcome: Outcome, planned: StreamPlan) -> Counts:
     before, table = outcome.before(name), outcome.done.get(f"tables/{name}")
     old = before.partitions if before else ()
     new = moved_partitions(old, table.commits.values()) if table else old
-    gained = {cell: count for cell, count in metadata.get("gained", ())}
+    gained: dict[int, int] = dict(metadata.get("gained", ()))
     lost = _by_cell(old)
     for cell, count in gained.items():
         lost[cell] = lost.get(cell, 0) + count

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.drift import compare
@@ -17,6 +17,7 @@ from warehouse.errors import (
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
+from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import (
     epoch_path,
     newest_epoch,
@@ -27,7 +28,6 @@ from warehouse.updates.journal import (
 )
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.lock import jvm_lock_path, writer_lock
-from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
@@ -80,7 +80,7 @@ class UpdateReport:
     finished: tuple[Epoch, ...] = ()
     left_out: tuple[tuple[str, LeftOut], ...] = ()
     landing: tuple[LandingFacts, ...] = ()
-    vacuum: VacuumReport = VacuumReport()
+    vacuum: VacuumReport = field(default_factory=VacuumReport)
     warnings: tuple[str, ...] = ()
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.durable import sync_directory
-from warehouse.updates.journal import epoch_numbers, newest_epoch, numbers, read_epoch, read_record, record_path
+from warehouse.updates.journal import Kind, epoch_numbers, newest_epoch, numbers, read_epoch, read_record, record_path
 from warehouse.updates.known import write_ledger
 from warehouse.updates.records import Epoch
 
@@ -48,7 +49,7 @@ def retire(root: Path, *, retain: int, now: int, dry_run: bool = False) -> Vacuu
     """
     recorded = epoch_numbers(root)
     out: list[int] = []
-    for number, successor in zip(recorded, recorded[1:], strict=False):
+    for number, successor in pairwise(recorded):
         if read_epoch(root, successor).committed_at + retain > now:
             break
         out.append(number)
@@ -72,7 +73,7 @@ def retire(root: Path, *, retain: int, now: int, dry_run: bool = False) -> Vacuu
 
 
 def _removed_by(root: Path, number: int) -> Iterator[Path]:
-    kind = "epoch" if record_path(root, number, "epoch").exists() else "past"
+    kind: Kind = "epoch" if record_path(root, number, "epoch").exists() else "past"
     for removed in read_record(record_path(root, number, kind), Epoch).removed:
         if removed.whole:
             yield root / removed.table
@@ -189,4 +190,5 @@ def _files_at(table: Path, version: int) -> list[str]:
 
     from deltalake import DeltaTable  # noqa: PLC0415 - only a sweep opens tables here
 
-    return [unquote(str(path)) for path in DeltaTable(str(table), version=version).get_add_actions().column("path")]
+    actions = DeltaTable(str(table), version=version).get_add_actions()
+    return [unquote(str(path)) for path in actions.column("path").to_pylist()]

@@ -1,0 +1,160 @@
+"""The data set of the doubly-partitioned-index sheet (9.2 to 9.4) through the real warehouse, a tick as a minute.
+
+    tick     0        16  18  20  22  24  26  28  30
+    slot     0         8   9  10  11  12  13  14  15
+    update           build *   *   *   *   *       *     (28 is skipped)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from layout.vectors import ANSWERS, DELTA, GRIDS, MAX_LIFETIME, ROWS, STATES, UPDATES, Grid
+from warehouse.layout import planned_cells
+from warehouse.testing import Model, Row, Rules, bag
+from warehouse.time import MINUTE, parse_instant
+
+from .placement import check_placement
+from .project import Project, stored_files
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.updates.records import Epoch
+
+ANCHOR = parse_instant("2013-06-01T00:00:00Z")
+RULES = Rules(anchor=ANCHOR, interval=DELTA * MINUTE, max_lifetime=MAX_LIFETIME * MINUTE)
+REBUILT = {f"rebuild_{grid.name.replace(' ', '_').replace('-', '_')}": grid for grid in GRIDS}
+APPENDED = {f"append_{grid.name.replace(' ', '_').replace('-', '_')}": grid for grid in GRIDS[:4] if grid.name != "chr 2x2"}
+"""Rebuild and REINDEX on all grids of the sheet, NoRebuild and DEL on a square one and on both wave indices."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """The warehouse after the last update, and the epoch of each."""
+
+    project: Project
+    model: Model
+    epochs: dict[int, Epoch]
+
+
+def at(tick: int) -> int:
+    """Return the instant of a tick."""
+    return ANCHOR + tick * MINUTE
+
+
+@pytest.fixture(scope="module")
+def sheet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Sheet:
+    """Run the data set once over all techniques."""
+    layouts = {
+        name: {
+            "technique": "rebuild" if name in REBUILT else "norebuild",
+            "grid": (grid.rows, grid.columns),
+            "insertion": grid.assignment,
+            "expiration": grid.assignment,
+        }
+        for name, grid in (REBUILT | APPENDED).items()
+    }
+    directory: Path = tmp_path_factory.mktemp("sheet")
+    project, model = Project(directory, RULES, layouts, spark), Model(RULES)
+    epochs = {}
+    for tick in UPDATES:
+        rows = [Row(at(row.ts), at(row.exp), row.key, row.id) for row in ROWS if row.loaded_at == tick]
+        project.land(rows)
+        model.arrive(*rows)
+        model.update(at(tick))
+        (epochs[tick],) = project.update(at(tick)).epochs
+    return Sheet(project, model, epochs)
+
+
+def ids_by_cell(sheet: Sheet, stream: str, tick: int) -> dict[int, set[int]]:
+    """Return the live ids of each cell at an update, from the files."""
+    found: dict[int, set[int]] = {}
+    for file in stored_files(sheet.project.warehouse.root, sheet.epochs[tick], stream):
+        found.setdefault(file.sub_index, set()).update(row["v"] for row in file.live(at(tick)))
+    return found
+
+
+@pytest.mark.parametrize("stream", REBUILT | APPENDED)
+def test_every_technique_answers_as_the_sheet(sheet: Sheet, stream: str) -> None:
+    """Live ids, and the ids of each key, are those of 9.4 after each update, by scan and by probe."""
+    for answer in ANSWERS:
+        found = sheet.project.scan(stream, as_of=at(answer.at))
+        assert found == bag(sheet.model.scan(as_of=at(answer.at)))
+        assert len(found) == answer.live
+        for key, ids in answer.by_key.items():
+            probed = sheet.project.probe(stream, [key], as_of=at(answer.at))
+            assert sorted(value for _, value, _, _ in probed) == list(ids), (answer.at, key)
+
+
+@pytest.mark.parametrize("stream", REBUILT | APPENDED)
+def test_every_technique_counts_as_the_sheet(sheet: Sheet, stream: str) -> None:
+    """Rows loaded and dropped at load are those of 9.4; a rebuilt table removes what 9.4 says has expired."""
+    for answer in ANSWERS:
+        counts = sheet.project.counts(sheet.epochs[answer.at], stream)
+        assert (counts.inserted, counts.dead) == (len(answer.loaded), len(answer.dropped)), answer.at
+        assert counts.late == (1 if answer.at == 22 else 0)
+        if stream in REBUILT:
+            assert counts.expired == len(answer.expired), answer.at
+
+
+@pytest.mark.parametrize(("stream", "grid"), (REBUILT | APPENDED).items())
+def test_every_row_is_in_its_cell(sheet: Sheet, stream: str, grid: Grid) -> None:
+    """After each update each cell holds the ids of 9.3, and each row the cell of 9.2."""
+    by_id = {row.id: row for row in ROWS}
+    for step, tick in enumerate(UPDATES):
+        found = ids_by_cell(sheet, stream, tick)
+        for cell, ids in found.items():
+            assert {by_id[each].cells[GRIDS.index(grid)] for each in ids} <= {cell}
+        if grid.name in STATES:
+            expected = STATES[grid.name][step].cells
+            assert {cell: ids for cell, ids in found.items() if ids} == {
+                cell: set(ids) for cell, ids in enumerate(expected, 1) if ids
+            }, tick
+        table = sheet.epochs[tick].table(stream)
+        assert table is not None
+        files = stored_files(sheet.project.warehouse.root, sheet.epochs[tick], stream)
+        check_placement(files, table.layout, sheet.epochs[tick], sheet.model.state(at(tick)).live)
+
+
+@pytest.mark.parametrize(("stream", "grid"), REBUILT.items())
+def test_rebuilding_costs_what_the_sheet_says(sheet: Sheet, stream: str, grid: Grid) -> None:
+    """Planned and changed cells, rows read and rows written are those of 9.3 at each update after the build."""
+    for before, tick, state in zip(UPDATES, UPDATES[1:], STATES.get(grid.name, ())[1:], strict=False):
+        epoch, counts = sheet.epochs[tick], sheet.project.counts(sheet.epochs[tick], stream)
+        table = epoch.table(stream)
+        assert table is not None
+        planned = planned_cells(table.layout, before // DELTA, tick // DELTA)
+        rows = range(0, grid.rows * grid.columns, grid.columns)
+        inserted = {cell for first in rows for cell in range(first + 1, first + grid.columns + 1) if cell in state.inserted}
+        assert set(planned) == inserted | set(state.deleted)
+        assert counts.planned == len(planned), tick
+        assert counts.changed == len(state.changed), tick
+        assert counts.rewritten == state.read, tick
+        assert counts.rewritten - counts.expired + counts.inserted == state.written, tick
+        old = {part.sub_index: part for part in _partitions(sheet, before, stream)}
+        new = {part.sub_index: part for part in _partitions(sheet, tick, stream)}
+        touched = {cell for cell in old.keys() | new.keys() if cell in planned}
+        assert sum(old[cell].rows for cell in touched if cell in old) == state.read
+        assert sum(new[cell].rows for cell in touched if cell in new) == state.written
+
+
+@pytest.mark.parametrize(("stream", "grid"), REBUILT.items())
+def test_cells_that_are_not_planned_keep_their_files(sheet: Sheet, stream: str, grid: Grid) -> None:
+    """An update leaves the files of cells that it does not plan as they are."""
+    assert grid.rows * grid.columns > 1
+    root = sheet.project.warehouse.root
+    for before, tick in zip(UPDATES, UPDATES[1:], strict=False):
+        table = sheet.epochs[tick].table(stream)
+        assert table is not None
+        planned = set(planned_cells(table.layout, before // DELTA, tick // DELTA))
+        kept = [
+            {(file.sub_index, file.rows_digest) for file in _files(root, sheet.epochs[moment], stream) if file.sub_index not in planned}
+            for moment in (before, tick)
+        ]
+        assert kept[0] == kept[1], tick
