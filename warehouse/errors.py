@@ -27,6 +27,7 @@ __all__ = [
     "Problem",
     "QueryError",
     "RecordDamagedError",
+    "SparkLostError",
     "Transient",
     "UnknownNameError",
     "UnreadableFilesError",
@@ -199,6 +200,12 @@ class EpochVacuumedError(Transient):
     """The files of an epoch vanished under a reader."""
 
     code = "epoch_vacuumed"
+
+
+class SparkLostError(Transient):
+    """The Spark process ended while an update was using it."""
+
+    code = "spark_lost"
 
 
 class MissingPartError(WarehouseError):

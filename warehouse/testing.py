@@ -137,13 +137,14 @@ class State:
 class Model:
     """The table of one stream, as a list of rows.
 
-    ``states`` are the states after each update, oldest first; ``landed`` are rows that no update has loaded yet.
+    ``states`` are the states after each update, oldest first; ``landed`` are rows that no update has loaded yet;
+    ``begun`` is the slot, the rows and the clock of an update that was begun and not finished.
     """
 
     rules: Rules
     landed: list[Row] = field(default_factory=list)
     states: list[State] = field(default_factory=list)
-    _begun: tuple[int, tuple[Row, ...], int | None] | None = None
+    begun: tuple[int, tuple[Row, ...], int | None] | None = None
 
     # --- what happens ---
 
@@ -167,7 +168,7 @@ class Model:
             When T is before the anchor.
 
         """
-        if self._begun is not None:
+        if self.begun is not None:
             self.finish()
         slot = self.rules.last_slot(at)
         if slot < 0:
@@ -179,22 +180,32 @@ class Model:
 
     def update_each(self, at: int, *, start: int | None = None, clock: int | None = None) -> list[State]:
         """Move the window slot by slot, at first from the slot of ``start``, or else of the earliest valid row."""
-        if self._begun is not None:
+        if self.begun is not None:
             self.finish()
         last = self.rules.last_slot(at)
         if self.states:
             first = self.states[-1].slot + 1
         else:
-            first = self.rules.slot(start) if start is not None else self._earliest(last, clock)
-            first = min(max(0, first), last)
+            first = self.first_slot(last, start=start, clock=clock)
         return [self.update(self.rules.time(slot), clock=clock) for slot in range(first, last + 1)]
+
+    def first_slot(self, last: int, *, start: int | None = None, clock: int | None = None) -> int:
+        """Return the first slot of a first run slot by slot: of ``start``, or of the earliest valid row; 0 to ``last``."""
+        valid = [row.ts for row in self.landed if row.ts is not None and self._fault(row, clock) is None]
+        if start is not None:
+            slot = self.rules.slot(start)
+        elif valid:
+            slot = self.rules.slot(min(valid))
+        else:
+            slot = last
+        return min(max(0, slot), last)
 
     def begin(self, slot: int, *, clock: int | None = None) -> None:
         """Record what an update to a slot will load, as its write-ahead plan does; :meth:`finish` makes it so.
 
         Rows that arrive between the two are not of this update. A crash is a :meth:`begin` without :meth:`finish`.
         """
-        self._begun = (slot, tuple(self.landed), clock)
+        self.begun = (slot, tuple(self.landed), clock)
         self.landed.clear()
 
     def finish(self) -> State:
@@ -206,21 +217,21 @@ class Model:
             When nothing was begun.
 
         """
-        if self._begun is None:
+        if self.begun is None:
             raise ValueError("nothing was begun")
-        slot, batch, clock = self._begun
-        self._begun = None
+        slot, batch, clock = self.begun
+        self.begun = None
         state = self._moved(slot, batch, clock)
         self.states.append(state)
         return state
 
     def refuses(self, at: int, *, each: bool = False, clock: int | None = None) -> bool:
         """Whether a first update would be refused: rows wait, and none of them would be live."""
-        if self.states or self._begun is not None:
+        if self.states or self.begun is not None:
             return False
         slot = self.rules.last_slot(at)
         if each:
-            slot = min(max(0, self._earliest(slot, clock)), slot)
+            slot = self.first_slot(slot, clock=clock)
         counts = self._moved(slot, tuple(self.landed), clock).counts
         if counts.inserted:
             return False
@@ -271,10 +282,6 @@ class Model:
         raise LookupError("no state at or before that time")
 
     # --- the if statements ---
-
-    def _earliest(self, slot: int, clock: int | None) -> int:
-        valid = [row.ts for row in self.landed if row.ts is not None and self._fault(row, clock) is None]
-        return self.rules.slot(min(valid)) if valid else slot
 
     def _moved(self, k: int, batch: Sequence[Row], clock: int | None) -> State:
         rules = self.rules

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
+import signal
 import sys
+import threading
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
 from warehouse.storage.jars import jar_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -39,6 +45,7 @@ _OWNED = {
     # Whole records are typed here, so a line of the wrong shape must not be hidden by reading fewer columns.
     "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
+_NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
     "spark.master": "local[*]",
     "spark.app.name": "stream-wh",
@@ -71,7 +78,7 @@ def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
         _require_delta(active)
         return active
     given = {**_DEFAULTS, **dict(settings), **_OWNED_AT_START, **_OWNED}
-    under_submit = "pyspark_submit" in sys.modules or _submitted()
+    under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
     if under_submit:
         given.pop("spark.master", None)
     else:
@@ -86,17 +93,56 @@ def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
         builder = builder.config(key, value)
     logging.getLogger("py4j").setLevel(logging.ERROR)
     try:
-        session = builder.getOrCreate()
+        if not under_submit:
+            _launch(given)
+        with _own_interrupts():
+            session = builder.getOrCreate()
     except Exception as error:
         raise PlatformError(f"Spark does not start ({_first_line(error)}); run `stream-wh doctor`") from error
-    atexit.register(session.stop)
+    atexit.register(_stop, session)
     return session
 
 
-def _submitted() -> bool:
-    import os  # noqa: PLC0415 - one look at the environment
+def _launch(settings: Mapping[str, str]) -> None:
+    """Start the JVM with its standard error filtered: it announces a module of its own at every start."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - reading commands never import Spark
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415 - same
 
-    return "PYSPARK_GATEWAY_PORT" in os.environ
+    if SparkContext._gateway is not None:  # noqa: SLF001 - the JVM of an earlier session is used again
+        return
+    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    read_end, write_end = os.pipe()
+    try:
+        gateway = launch_gateway(conf, popen_kwargs={"stderr": write_end})
+    finally:
+        os.close(write_end)
+        threading.Thread(target=_forward, args=(read_end,), name="spark-stderr", daemon=True).start()
+    SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001 - how the context takes a gateway
+
+
+def _forward(read_end: int) -> None:
+    with os.fdopen(read_end, errors="replace") as lines:
+        for line in lines:
+            if not line.startswith(_NOISE):
+                sys.stderr.write(line)
+
+
+@contextmanager
+def _own_interrupts() -> Iterator[None]:
+    """Keep Ctrl-C as the caller has it: Spark's handler calls into the JVM from inside the signal."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _stop(session: SparkSession) -> None:
+    with suppress(Exception):  # the JVM may have ended before
+        session.stop()
 
 
 def _require_delta(session: SparkSession) -> None:
@@ -148,8 +194,9 @@ def release_lock(path: Path) -> None:
     """Give the JVM's file lock back."""
     lock = _held.pop(str(path.resolve()), None)
     if lock is not None:
-        lock.release()
-        lock.channel().close()
+        with suppress(Py4JError):  # a JVM that has ended holds no lock
+            lock.release()
+            lock.channel().close()
 
 
 def _first_line(error: BaseException) -> str:

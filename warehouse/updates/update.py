@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
+
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
     RecordDamagedError,
+    SparkLostError,
     UnknownNameError,
     UpdateTimeError,
     UsageError,
@@ -51,6 +54,10 @@ __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
 def _released(root: Path) -> Iterator[None]:
     try:
         yield
+    except Py4JError as error:
+        if isinstance(error, Py4JJavaError):
+            raise
+        raise SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun") from error
     finally:
         release_lock(jvm_lock_path(root))
 
@@ -132,17 +139,18 @@ class Updater:
         """Return the plan that an update would record first (none: nothing to do), writing nothing; it needs no lock."""
         target = self._target(options)
         last = newest_epoch(self.root)
-        unfinished = self._unfinished(last)
-        if unfinished is not None:
-            return unfinished, ()
+        with suppress(RecordDamagedError):  # an update will say so, or make it anew
+            unfinished = self._recorded_plan(last)
+            if unfinished is not None:
+                return unfinished, ()
         self._check_drift(last)
         excluded: Excluded = {}
-        slots = self._slots(options, target, last, excluded)
+        slots = self._slots(options, target, last, excluded, self.spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         slots = slots or self._still(last, inputs)
         if not slots:
             return None, landing
-        self._refuse_empty(options, inputs, last, slots[0], excluded)
+        self._refuse_empty(options, inputs, last, slots[0], excluded, self.spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock()), landing
 
@@ -213,11 +221,11 @@ class Updater:
         if last is not None and options.start is not None:
             raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
         excluded: Excluded = {}
-        slots = self._slots(options, target, last, excluded)
+        slots = self._slots(options, target, last, excluded, self._guarded_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         slots = slots or self._still(last, inputs)
         if slots:
-            self._refuse_empty(options, inputs, last, slots[0], excluded)
+            self._refuse_empty(options, inputs, last, slots[0], excluded, self._guarded_spark)
         made: list[Epoch] = []
         for moment in slots:
             last = self._one(moment, last, excluded)
@@ -272,17 +280,17 @@ class Updater:
         return epoch, (epoch,)
 
     def _unfinished(self, last: Epoch | None) -> Plan | None:
-        number = 0 if last is None else last.number + 1
-        if number not in numbers(self.root, "plan"):
-            return None
-        path = plan_path(self.root, number)
         try:
-            return read_record(path, Plan)
+            return self._recorded_plan(last)
         except RecordDamagedError:
             if any(self._moved(last)):
                 raise
-            path.unlink()
+            plan_path(self.root, 0 if last is None else last.number + 1).unlink()
             return None
+
+    def _recorded_plan(self, last: Epoch | None) -> Plan | None:
+        number = 0 if last is None else last.number + 1
+        return read_record(plan_path(self.root, number), Plan) if number in numbers(self.root, "plan") else None
 
     def _moved(self, last: Epoch | None) -> Iterator[bool]:
         """Whether some table is above the last epoch: then a damaged plan cannot be made anew."""
@@ -303,7 +311,9 @@ class Updater:
             raise ChangedDeclarationError(drift.problems)
         return (*self.catalog.warnings, *drift.notices, *drift.warnings)
 
-    def _slots(self, options: UpdateOptions, target: int, last: Epoch | None, excluded: Excluded) -> list[int]:
+    def _slots(
+        self, options: UpdateOptions, target: int, last: Epoch | None, excluded: Excluded, spark: Callable[[], SparkSession]
+    ) -> list[int]:
         if last is not None and target <= last.slot:
             return []
         if not options.each:
@@ -313,21 +323,29 @@ class Updater:
         start = options.start
         if not isinstance(start, int):
             inputs, _ = stream_inputs(self.catalog, None, excluded, self.clock())
-            start = self._earliest(inputs, target, excluded)
+            start = self._earliest(inputs, target, excluded, spark)
         first = target if start is None else slot(start, self.catalog.anchor, self.catalog.update_interval)
         return list(range(min(max(0, first), target), target + 1))
 
-    def _earliest(self, inputs: Sequence[StreamInput], target: int, excluded: Excluded) -> int | None:
+    def _earliest(
+        self, inputs: Sequence[StreamInput], target: int, excluded: Excluded, spark: Callable[[], SparkSession]
+    ) -> int | None:
         from warehouse.updates.first_run import earliest_arrival  # noqa: PLC0415 - only a first run needs Spark to plan
 
         if not any(group.files for given in inputs for group in given.groups):
             return None
         return earliest_arrival(
-            self._guarded_spark(), self.catalog, inputs, slot=target, clock=self.clock(), excluded=excluded
+            spark(), self.catalog, inputs, slot=target, clock=self.clock(), excluded=excluded
         )
 
     def _refuse_empty(
-        self, options: UpdateOptions, inputs: Sequence[StreamInput], last: Epoch | None, moment: int, excluded: Excluded
+        self,
+        options: UpdateOptions,
+        inputs: Sequence[StreamInput],
+        last: Epoch | None,
+        moment: int,
+        excluded: Excluded,
+        spark: Callable[[], SparkSession],
     ) -> None:
         created = [given for given in inputs if last is None or last.table(given.stream.name) is None]
         if options.allow_dead or not any(group.files for given in created for group in given.groups):
@@ -335,7 +353,7 @@ class Updater:
         from warehouse.updates.first_run import refuse_empty  # noqa: PLC0415 - only a first run needs Spark to plan
 
         refuse_empty(
-            self._guarded_spark(),
+            spark(),
             self.catalog,
             created,
             slot=moment,
