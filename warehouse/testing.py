@@ -183,10 +183,7 @@ class Model:
         if self.begun is not None:
             self.finish()
         last = self.rules.last_slot(at)
-        if self.states:
-            first = self.states[-1].slot + 1
-        else:
-            first = self.first_slot(last, start=start, clock=clock)
+        first = self.states[-1].slot + 1 if self.states else self.first_slot(last, start=start, clock=clock)
         return [self.update(self.rules.time(slot), clock=clock) for slot in range(first, last + 1)]
 
     def first_slot(self, last: int, *, start: int | None = None, clock: int | None = None) -> int:

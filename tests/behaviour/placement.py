@@ -6,13 +6,13 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from warehouse.layout import exp_block, sub_index
-from warehouse.testing import Stored
 from warehouse.time import NEVER, slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from warehouse.layout import Layout
+    from warehouse.testing import Stored
     from warehouse.updates.records import Epoch
 
     from .project import StoredFile

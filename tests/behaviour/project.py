@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 
 from warehouse import Warehouse
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.testing import Row, Rules
 from warehouse.time import NEVER, format_duration, format_instant
 from warehouse.updates.journal import read_epoch
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.testing import Row, Rules
     from warehouse.updates.records import Counts, Epoch
     from warehouse.updates.update import UpdateReport
 

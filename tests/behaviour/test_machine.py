@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
-
 from layout.strategies import layouts
+
 from warehouse.errors import EmptyFirstRunError
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant
@@ -47,6 +47,7 @@ class Watcher:
     moments: list[Moment] = field(default_factory=list)
 
     def __call__(self, moment: Moment) -> None:
+        """See a moment."""
         self.moments.append(moment)
         if self.point is not None and self.count(self.point) == self.nth:
             raise Crash(moment.text)
@@ -59,7 +60,7 @@ class Watcher:
 @st.composite
 def declared(draw: st.DrawFn) -> tuple[Rules, Layout]:
     """Draw a layout, and rules whose p it is for; S need be no multiple of the interval."""
-    layout: Layout = draw(layouts().filter(lambda layout: layout.periods <= 9))  # noqa: PLR2004 - small windows turn over
+    layout: Layout = draw(layouts().filter(lambda layout: layout.periods <= 9))
     interval = draw(st.sampled_from([SECOND, 7 * MINUTE, HOUR]))
     short = draw(st.sampled_from([0, 1])) if layout.periods > 1 else 0
     rules = Rules(

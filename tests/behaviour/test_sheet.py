@@ -8,11 +8,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-
 from layout.vectors import ANSWERS, DELTA, GRIDS, MAX_LIFETIME, ROWS, STATES, UPDATES, Grid
+
 from warehouse.layout import planned_cells
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.testing import Model, Row, Rules, bag
@@ -151,7 +152,7 @@ def test_rebuilding_costs_what_the_sheet_says(sheet: Sheet, stream: str, grid: G
 @pytest.mark.parametrize("stream", REBUILT)
 def test_cells_that_are_not_planned_keep_their_files(sheet: Sheet, stream: str) -> None:
     """An update leaves the files of cells that it does not plan as they are."""
-    for before, tick in zip(UPDATES, UPDATES[1:], strict=False):
+    for before, tick in pairwise(UPDATES):
         old, new = sheet.epochs[before].table(stream), sheet.epochs[tick].table(stream)
         assert old is not None
         assert new is not None
