@@ -170,11 +170,12 @@ class Warehouse:
         return self._updater(nobody, None).landing()
 
     def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
+        from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
         from warehouse.updates.update import Updater  # noqa: PLC0415 - same
 
         catalog = self.catalog
-        return Updater(catalog, lambda: spark or spark_session(catalog.spark), _clock, observer)
+        return Updater(catalog, lambda work: spark or spark_session(catalog.spark, small=work < SMALL_WORK), _clock, observer)
 
     # --- reading ---
 

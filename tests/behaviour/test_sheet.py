@@ -1,9 +1,4 @@
-"""The data set of the doubly-partitioned-index sheet (9.2 to 9.4) through the real warehouse, a tick as a minute.
-
-    tick     0        16  18  20  22  24  26  28  30
-    slot     0         8   9  10  11  12  13  14  15
-    update           build *   *   *   *   *       *     (28 is skipped)
-"""
+"""The data set of the doubly-partitioned-index sheet (9.2 to 9.4) through the real warehouse, a tick as a minute."""
 
 from __future__ import annotations
 
@@ -29,6 +24,9 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import Epoch
 
+# tick     0  2 .. 16  18  20  22  24  26  28  30
+# slot     0  1     8   9  10  11  12  13  14  15
+# update        build   *   *   *   *   *       *     (28 is skipped)
 ANCHOR = parse_instant("2013-06-01T00:00:00Z")
 RULES = Rules(anchor=ANCHOR, interval=DELTA * MINUTE, max_lifetime=MAX_LIFETIME * MINUTE)
 _NAMES = {grid.name: grid.name.replace(" ", "_").replace("-", "_") for grid in GRIDS}

@@ -148,7 +148,7 @@ class Project:
     def updater(self, observer: Observer = nobody) -> Updater:
         """Return what updates this project; without a session, needing one is a failure."""
 
-        def session() -> SparkSession:
+        def session(_: int) -> SparkSession:
             assert self.spark is not None, "this update was to do without Spark"
             return self.spark
 

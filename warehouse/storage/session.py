@@ -20,6 +20,7 @@ from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
 from warehouse.storage.jars import jar_paths
+from warehouse.storage.jvm import ClassArchive, class_archive, java_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +46,7 @@ _OWNED = {
     # Whole records are typed here, so a line of the wrong shape must not be hidden by reading fewer columns.
     "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
+_DUMP_SECONDS = 120.0
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -62,8 +64,8 @@ def owned_settings() -> frozenset[str]:
     return frozenset(_OWNED) | frozenset(_OWNED_AT_START)
 
 
-def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
-    """Return the active Spark session, or start one with Delta and ``settings``.
+def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = False) -> SparkSession:
+    """Return the active Spark session, or start one with Delta and ``settings``; ``small`` for little data.
 
     Raises
     ------
@@ -79,15 +81,11 @@ def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
         return active
     given = {**_DEFAULTS, **dict(settings), **_OWNED_AT_START, **_OWNED}
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    archive = None
     if under_submit:
         given.pop("spark.master", None)
     else:
-        jars = [str(path) for path in jar_paths()]
-        given["spark.jars"] = ",".join([*jars, *filter(None, [given.get("spark.jars")])])
-    logging_options = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
-    given["spark.driver.extraJavaOptions"] = " ".join(
-        filter(None, [logging_options, given.get("spark.driver.extraJavaOptions")]),
-    )
+        archive = _with_delta(given, small=small)
     builder = SparkSession.builder
     for key, value in given.items():
         builder = builder.config(key, value)
@@ -99,8 +97,26 @@ def spark_session(settings: Iterable[tuple[str, str]] = ()) -> SparkSession:
             session = builder.getOrCreate()
     except Exception as error:
         raise PlatformError(f"Spark does not start ({_first_line(error)}); run `stream-wh doctor`") from error
-    atexit.register(_stop, session)
+    atexit.register(_stop, session, archive)
     return session
+
+
+def _with_delta(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
+    """Put Delta's jars and the JVM's options into the settings of a session that this process starts."""
+    jars = [str(path) for path in jar_paths()]
+    options = [f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"]
+    archive = None
+    if settings["spark.master"].startswith("local"):
+        # On the class path rather than among the session's jars, so that the class-data archive covers them.
+        class_path = os.pathsep.join([*jars, *filter(None, [settings.get("spark.driver.extraClassPath")])])
+        settings["spark.driver.extraClassPath"] = class_path
+        archive = class_archive(class_path)
+        options += [java_options(small=small), archive.options if archive else ""]
+    else:
+        settings["spark.jars"] = ",".join([*jars, *filter(None, [settings.get("spark.jars")])])
+    options.append(settings.get("spark.driver.extraJavaOptions", ""))
+    settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
+    return archive
 
 
 def _launch(settings: Mapping[str, str]) -> None:
@@ -140,9 +156,15 @@ def _own_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _stop(session: SparkSession) -> None:
+def _stop(session: SparkSession, archive: ClassArchive | None) -> None:
     with suppress(Exception):  # the JVM may have ended before
+        useful = _worked.is_set()
+        gateway: Any = session.sparkContext._gateway  # noqa: SLF001 - the only handle on the JVM
         session.stop()
+        if archive is not None and archive.written is not None:
+            gateway.proc.stdin.close()
+            gateway.proc.wait(timeout=_DUMP_SECONDS)
+            archive.keep(useful=useful)
 
 
 def _require_delta(session: SparkSession) -> None:
@@ -157,6 +179,7 @@ def _require_delta(session: SparkSession) -> None:
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a new session for one table, with the settings the warehouse owns and those given."""
     own = session.newSession()
+    _worked.set()
     sized = {
         # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
         "spark.sql.adaptive.enabled": "false",
@@ -174,6 +197,7 @@ def forget_tables(session: SparkSession) -> None:
     jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
+_worked = threading.Event()
 _held: dict[str, Any] = {}
 
 

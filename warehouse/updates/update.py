@@ -100,7 +100,7 @@ class Updater:
     catalog
         The declarations in force.
     spark
-        Gives the Spark session; called only when there is work for it.
+        Gives the Spark session for about so many bytes of work; called only when there is some.
     clock
         Gives the wall-clock instant in microseconds.
     observer
@@ -109,7 +109,7 @@ class Updater:
     """
 
     catalog: Catalog
-    spark: Callable[[], SparkSession]
+    spark: Callable[[int], SparkSession]
     clock: Callable[[], int]
     observer: Observer = nobody
 
@@ -145,12 +145,12 @@ class Updater:
                 return unfinished, ()
         self._check_drift(last)
         excluded: Excluded = {}
-        slots = self._slots(options, target, last, excluded, self.spark)
+        slots = self._slots(options, target, last, excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         slots = slots or self._still(last, inputs)
         if not slots:
             return None, landing
-        self._refuse_empty(options, inputs, last, slots[0], excluded, self.spark)
+        self._refuse_empty(options, inputs, last, slots[0], excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock()), landing
 
@@ -263,10 +263,18 @@ class Updater:
 
         return execute(plan, self.root, last, spark=self._guarded_spark, clock=self.clock, observer=self.observer)
 
+    def _some_spark(self) -> SparkSession:
+        """Return Spark for what waits in the landing directories and what one update may read of the tables."""
+        last = newest_epoch(self.root)
+        inputs, _ = stream_inputs(self.catalog, last, {}, self.clock())
+        waiting = sum(file.size for given in inputs for group in given.groups for file in group.files)
+        stored = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
+        return self.spark(waiting + stored // 4)
+
     def _guarded_spark(self) -> SparkSession:
         from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
 
-        session = self.spark()
+        session = self._some_spark()
         hold_lock(session, jvm_lock_path(self.root))
         return session
 

@@ -1,0 +1,1 @@
+"""What the speed claims rest on: ratios measured in one run, with the data and the machine recorded."""
