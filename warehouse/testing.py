@@ -315,7 +315,7 @@ class Model:
         counts = Counted(rows=len(batch), taken=len(taken), **tally)
         return State(k, now, tuple(live), tuple(waiting), tuple(rejected), tuple(expired), counts)
 
-    def _fault(self, row: Row, clock: int | None) -> str | None:  # noqa: PLR0911 - one reason each
+    def _fault(self, row: Row, clock: int | None) -> str | None:
         rules = self.rules
         if row.ts is None:
             return "null_arrival"

@@ -208,7 +208,7 @@ def _checked(value: object, column: KeyColumn) -> Any:  # noqa: ANN401 - any com
     return comparable
 
 
-def _comparable(value: object, kind: str) -> Any:  # noqa: ANN401, PLR0911 - one case per type
+def _comparable(value: object, kind: str) -> Any:  # noqa: ANN401 - one case per type
     match value:
         case bool():
             return value if kind == "BOOLEAN" else None

@@ -25,6 +25,7 @@ __all__ = [
     "commits_after",
     "create_table",
     "make_durable",
+    "set_properties",
     "undo_commits",
     "whole",
 ]
@@ -152,6 +153,34 @@ def create_table(
     )  # fmt: skip
     content = "".join(json.dumps(action) + "\n" for action in actions)
     write_exclusive(commit_path(table, 0), content.encode())
+
+
+def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int) -> None:
+    """Commit changed properties of a table, exclusively; ``at`` is in microseconds."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - this rare step alone needs the current metadata
+
+    current = DeltaTable(str(table))
+    facts = current.metadata()
+    actions = (
+        {"commitInfo": {
+            "timestamp": at // 1000,
+            "operation": "SET TBLPROPERTIES",
+            "operationParameters": {"properties": json.dumps(properties)},
+            "isBlindAppend": True,
+            "userMetadata": json.dumps(metadata),
+            "engineInfo": "stream-wh",
+        }},
+        {"metaData": {
+            "id": str(facts.id),
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": current.schema().to_json(),
+            "partitionColumns": facts.partition_columns,
+            "configuration": {**facts.configuration, **properties},
+            "createdTime": facts.created_time,
+        }},
+    )  # fmt: skip
+    content = "".join(json.dumps(action) + "\n" for action in actions)
+    write_exclusive(commit_path(table, current.version() + 1), content.encode())
 
 
 def whole(table: Path, commit: Commit) -> bool:

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["CommitFacts", "key_settings", "read_version", "table_properties", "write_rows", "write_runs"]
+__all__ = ["CommitFacts", "key_settings", "read_version", "retention_properties", "table_properties", "write_rows", "write_runs"]
 
 ROW_GROUP_ROWS = 20_000
+_DAY = 86_400
 FILE_ROWS = 4_000_000
 """A larger run is written as several files of disjoint key ranges."""
 _BLOOM_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "timestamp")
@@ -39,13 +40,19 @@ class CommitFacts:
 
 def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
     """Return the properties of a new table; ``retain`` is in microseconds."""
-    seconds = -(-retain // 1_000_000)
-    two_days = 2 * 86_400
     return {
         "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
         "delta.checkpointInterval": "10",
-        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * 86_400)} seconds",
-        "delta.logRetentionDuration": f"interval {max(seconds + two_days, 30 * 86_400)} seconds",
+        **retention_properties(retain),
+    }
+
+
+def retention_properties(retain: int) -> dict[str, str]:
+    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins."""
+    seconds = -(-retain // 1_000_000)
+    return {
+        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * _DAY)} seconds",
+        "delta.logRetentionDuration": f"interval {max(seconds + 2 * _DAY, 30 * _DAY)} seconds",
     }
 
 

@@ -20,7 +20,7 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
-from warehouse.storage.deltalog import create_table, make_durable
+from warehouse.storage.deltalog import create_table, make_durable, set_properties
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.session import forget_tables, table_session
 from warehouse.storage.tables import (
@@ -32,14 +32,22 @@ from warehouse.storage.tables import (
     statistics_columns,
     write_schema_file,
 )
-from warehouse.storage.writer import CommitFacts, key_settings, read_version, table_properties, write_rows, write_runs
+from warehouse.storage.writer import (
+    CommitFacts,
+    key_settings,
+    read_version,
+    retention_properties,
+    table_properties,
+    write_rows,
+    write_runs,
+)
 from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, progress
 from warehouse.updates.records import Epoch, Partition, StepSeconds
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, Step, StoreRejected
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, SetProperties, Step, StoreRejected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -164,6 +172,10 @@ class _Work:
                 return self._move_deferred(number, step, observer)
             case StoreRejected():
                 return self._store_rejected(number, step, observer)
+            case SetProperties():
+                properties = retention_properties(self.plan.retain)
+                set_properties(self.root / step.path, properties, self._facts(number, {}).metadata, self.plan.clock)
+                return True
             case _:
                 assert_never(step)
 
@@ -285,9 +297,7 @@ class _Work:
             return False
         columns = self._columns(inputs.stream)
         rows = batch.live().select(*columns)
-        sealed = [
-            f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()
-        ]
+        sealed = [f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()]
         rewritten = 0
         if sealed:
             rows = rows.unionByName(self._live_at_base(step, " OR ".join(sealed), inputs.session).select(*columns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, SetProperties, StoreRejected
 
 if TYPE_CHECKING:
     from warehouse.updates.steps import Plan, Step, StreamPlan
@@ -40,6 +40,8 @@ def describe(step: Step) -> str:
             return f"move waiting rows of {step.stream}"
         case StoreRejected():
             return f"keep rejected rows of {step.stream}"
+        case SetProperties():
+            return f"keep the log of {step.path} longer"
         case _:
             assert_never(step)
 
@@ -73,5 +75,7 @@ def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
             return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
         case StoreRejected():
             return StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any")
+        case SetProperties():
+            return StepExplanation(number, step.path, "set properties", "keep its log longer, since retain was raised")
         case _:
             assert_never(step)

@@ -73,6 +73,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         seconds=seconds,
         removed=tuple(Removed(path, files) for path, files in removed.items() if files),
         warnings=plan.warnings,
+        log_retain=plan.retain,
     )
 
 

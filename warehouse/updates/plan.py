@@ -20,6 +20,7 @@ from warehouse.updates.steps import (
     Plan,
     RewriteCells,
     Role,
+    SetProperties,
     Step,
     StoreRejected,
     StreamPlan,
@@ -74,6 +75,8 @@ def make_plan(
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
         steps.extend(_steps(planned, state, slot, _Ids(epoch, clock)))
+        if state is not None and last is not None and catalog.retain > last.log_retain:
+            steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     return Plan(
         epoch=epoch,
         window_time=at_slot(slot, catalog.anchor, catalog.update_interval),
@@ -81,12 +84,19 @@ def make_plan(
         previous_slot=last.slot if last else slot - 1,
         anchor=catalog.anchor,
         update_interval=catalog.update_interval,
-        retain=catalog.retain,
+        retain=max(catalog.retain, last.log_retain if last else 0),
         clock=clock,
         catalog_digest=catalog.digest,
         streams=tuple(streams),
         steps=tuple(steps),
     )
+
+
+def _tables_of(state: TableState) -> Iterator[tuple[str, int]]:
+    yield state.path, state.version
+    for side in (state.deferred, state.rejected):
+        if side is not None:
+            yield side.path, side.version
 
 
 def _stream_plan(

@@ -162,7 +162,8 @@ class Epoch:
     """A committed, consistent set of table versions at one window time.
 
     ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the
-    SHA-256 of the ``warehouse.toml`` that was in force.
+    SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
+    were set for.
     """
 
     number: int
@@ -179,6 +180,7 @@ class Epoch:
     seconds: tuple[StepSeconds, ...] = ()
     removed: tuple[Removed, ...] = ()
     warnings: tuple[str, ...] = ()
+    log_retain: int = 0
 
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""

@@ -21,6 +21,7 @@ __all__ = [
     "Plan",
     "RewriteCells",
     "Role",
+    "SetProperties",
     "Step",
     "StoreRejected",
     "StreamPlan",
@@ -84,7 +85,15 @@ class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
     base_version: int
 
 
-Step = CreateTable | MoveWindow | RewriteCells | MoveDeferred | StoreRejected
+class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
+    """Let a table's log be kept longer, after ``retain`` was raised: else versions that epochs pin could not be opened."""
+
+    stream: str
+    path: str
+    base_version: int
+
+
+Step = SetProperties | CreateTable | MoveWindow | RewriteCells | MoveDeferred | StoreRejected
 
 
 class InputFiles(msgspec.Struct, frozen=True):

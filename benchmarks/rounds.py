@@ -1,0 +1,95 @@
+"""One p of updates, each beside plain writes of the same rows, in turn: what the update and bytes lines are made of."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchmarks.plain import measured
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from benchmarks.plain import Cost, PlainWrites
+    from benchmarks.project import Project
+    from warehouse.updates.records import Epoch
+
+__all__ = ["Round", "play"]
+
+
+@dataclass(frozen=True)
+class Round:
+    """An update and the plain writes of its rows.
+
+    ``sealed`` are merged (sub-index, expiry block) pairs; ``inserted`` and ``rewritten`` rows; ``written`` the bytes of
+    added data files, ``records`` those of the commit, the plan and the epoch; ``with_system`` and ``user_only`` the
+    bytes of the plain writes; ``phases`` seconds up to each point of the update.
+    """
+
+    slot: int
+    timed: bool
+    sealed: int
+    inserted: int
+    rewritten: int
+    files: int
+    written: int
+    records: int
+    with_system: int
+    user_only: int
+    update: Cost
+    plain: Cost | None
+    tuned: Cost | None
+    cached: Cost | None
+    phases: dict[str, float]
+
+
+def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside: bool) -> list[Round]:
+    """Update a project once for each slot of a p; ``beside`` makes the plain writes too."""
+    rounds = []
+    for number in range(project.settings.updates):
+        slot = project.slot + 1
+        place = project.land(slot)
+        written_first = beside and number % 2 == 1  # neither side always finds the files in a warmer cache
+        costs = _plain_costs(plain, place) if written_first else None
+        done: list[tuple[Epoch, dict[str, float]]] = []
+        update = measured(session, lambda: done.append(project.update(session)))  # noqa: B023 - called at once
+        if beside and costs is None:
+            costs = _plain_costs(plain, place)
+        epoch, phases = done[0]
+        counts = epoch.counts[0]
+        rounds.append(
+            Round(
+                slot=slot,
+                timed=number >= project.settings.warm_up,
+                sealed=counts.sealed,
+                inserted=counts.inserted,
+                rewritten=counts.rewritten,
+                files=counts.files_added,
+                written=counts.bytes_written,
+                records=_record_bytes(project.root, epoch),
+                with_system=plain.bytes_of(place, slot, system_columns=True) if beside else 0,
+                user_only=plain.bytes_of(place, slot, system_columns=False) if beside else 0,
+                update=update,
+                plain=costs[0] if costs else None,
+                tuned=costs[1] if costs else None,
+                cached=costs[2] if costs else None,
+                phases=phases,
+            ),
+        )
+        shutil.rmtree(place)
+    return rounds
+
+
+def _plain_costs(plain: PlainWrites, place: Path) -> tuple[Cost, Cost, Cost]:
+    return plain.write(place), plain.write_tuned(place), plain.write_cached(place)
+
+
+def _record_bytes(root: Path, epoch: Epoch) -> int:
+    """Return the bytes of what an update writes beside data files, a checkpoint included when it made one."""
+    records = list((root / "epochs").glob(f"{epoch.number:020d}.*"))
+    for table in epoch.tables:
+        records += (root / table.path / "_delta_log").glob(f"{table.version:020d}.*")
+    return sum(file.stat().st_size for file in records)
