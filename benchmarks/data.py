@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "MANY", "Shape", "absent_key", "arriving", "key", "living", "write"]
+__all__ = ["COLUMNS", "SELECTED", "MANY", "Shape", "absent_key", "arriving", "key", "living", "write"]
 
 MANY = 100
 """How many keys have many rows."""
 
 COLUMNS = {"k": "string", "at": "timestamp", "until": "timestamp", "a": "bigint", "b": "double", "v": "string"}
+SELECTED = ", ".join(f'"{name}"' for name in COLUMNS)
+"""The columns in DuckDB SQL."""
+
 _KEY_BYTES = 12
 _FIXED_BYTES = _KEY_BYTES + 4 * 8
 _WORD_BYTES = 8

@@ -21,7 +21,7 @@ from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -72,9 +72,9 @@ COLUMNS = list(SCHEMA.names)
 
 
 def row(number: int, **values: object) -> dict[str, Any]:
-    """Return a row that is null but for what is given; it lives for 2 h and a bit from shortly before hour ``number``."""
+    """Return a row that is null but for what is given; it lives for 3 h and a bit from shortly before hour ``number``."""
     begins = START + number * HOUR - timedelta(microseconds=1)
-    return {**dict.fromkeys(COLUMNS), "begins": begins, "ends": begins + 2 * HOUR + timedelta(microseconds=7), **values}
+    return {**dict.fromkeys(COLUMNS), "begins": begins, "ends": begins + 3 * HOUR + timedelta(microseconds=7), **values}
 
 
 ORDINARY = {
@@ -137,8 +137,8 @@ GREATEST = {
 }
 OLD = {"name": "old", "day": date(1582, 10, 10), "at": datetime(1883, 11, 18, 12, 3, 57, 999999, UTC)}
 
-FIRST = [row(1, **ORDINARY), row(1, **LEAST), row(1, name="gone", ends=START + 2 * HOUR)]
-SECOND = [row(2, **ORDINARY), row(2, **GREATEST), row(2, **OLD), row(2), row(2)]
+FIRST = [row(3, **ORDINARY), row(3, **LEAST), row(3, name="gone", ends=START + 4 * HOUR)]
+SECOND = [row(4, **ORDINARY), row(4, **GREATEST), row(4, **OLD), row(4), row(4)]
 LIVE = [*FIRST[:2], *SECOND]
 
 TOML = """
@@ -167,8 +167,8 @@ arrival = "begins"
 expires = "ends"
 max_lifetime = "4h"
 [streams.lines.layout]
-grid = [1, 1]
-expiry_block = 4
+grid = [2, 1]
+expiry_block = 2
 [streams.lines.columns]
 COLUMNS
 """
@@ -194,7 +194,7 @@ def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Loa
     for stream in ("files", "lines"):
         (directory / "landing" / stream).mkdir(parents=True)
     warehouse = Warehouse.open(directory)
-    for number, rows in enumerate((FIRST, SECOND), 1):
+    for number, rows in enumerate((FIRST, SECOND), 3):
         pq.write_table(pa.Table.from_pylist(rows, SCHEMA), directory / "landing" / "files" / f"{number}.parquet")
         lines = "".join(json.dumps(as_json(each)) + "\n" for each in rows)
         (directory / "landing" / "lines" / f"{number}.json").write_text(lines)
@@ -223,14 +223,10 @@ def as_json(value: object) -> Any:  # noqa: ANN401 - any JSON value
             return value
 
 
-def comparable(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """Return rows as sorted text, in which NaN equals NaN and -0.0 is not 0.0."""
-    return sorted(repr({name: each[name] for name in COLUMNS}) for each in rows)
-
-
-def utc(table: pa.Table) -> list[dict[str, Any]]:
-    """Return a table's rows with the types of :data:`SCHEMA`: engines differ in the spelling of UTC and of lists."""
-    return [each for each in pa.Table.from_pylist(table.select(COLUMNS).to_pylist(), SCHEMA).to_pylist()]
+def comparable(table: pa.Table) -> list[str]:
+    """Return rows as sorted text, in which NaN equals NaN and -0.0 is not 0.0; engines spell UTC in different ways."""
+    plain = pa.Table.from_pylist(table.select(COLUMNS).to_pylist(), SCHEMA)
+    return sorted(repr(each) for each in plain.to_pylist())
 
 
 def by_spark(loaded: Loaded, stream: str) -> pa.Table:
@@ -253,7 +249,7 @@ def by_duckdb(loaded: Loaded, stream: str) -> pa.Table:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         query = "SELECT * FROM read_parquet(?) WHERE epoch_us(_exp) > ?"
-        return connection.execute(query, [paths, loaded.epoch.window_time]).to_arrow_table()
+        return connection.sql(query, params=[paths, loaded.epoch.window_time]).to_arrow_table()
 
 
 def by_reader(loaded: Loaded, stream: str) -> pa.Table:
@@ -267,7 +263,7 @@ def test_every_engine_reads_what_landed(
     loaded: Loaded, stream: str, engine: Callable[[Loaded, str], pa.Table]
 ) -> None:
     """Values of every type, the least and the greatest, come back as they landed, through Parquet and through JSON."""
-    assert comparable(utc(engine(loaded, stream))) == comparable(LIVE)
+    assert comparable(engine(loaded, stream)) == comparable(pa.Table.from_pylist(LIVE, SCHEMA))
 
 
 @pytest.mark.parametrize("stream", ["files", "lines"])
@@ -284,9 +280,9 @@ def test_every_engine_reads_the_same_system_columns(loaded: Loaded, stream: str)
     assert len(system(answer)) == len(LIVE)
 
 
-@pytest.mark.parametrize("stream", ["files", "lines"])
-def test_the_second_update_wrote_the_first_rows_again(loaded: Loaded, stream: str) -> None:
-    """What is read has been written twice: rebuilt, or merged by a seal."""
+@pytest.mark.parametrize(("stream", "rows"), [("files", len(FIRST)), ("lines", len(FIRST) - 1)])
+def test_the_second_update_wrote_the_first_rows_again(loaded: Loaded, stream: str, rows: int) -> None:
+    """What is read has been written twice: rebuilt, or merged by a seal, where the row that died lay in no such block."""
     counts = next(counts for counts in loaded.epoch.counts if counts.stream == stream)
-    assert counts.rewritten == len(FIRST)
+    assert counts.rewritten == rows
     assert counts.rejected == 0

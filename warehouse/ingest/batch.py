@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
     from warehouse.layout import Layout
+
+SPARK_FAILURES = (PySparkException, Py4JJavaError)
+"""What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
 
 __all__ = ["Batch", "FirstLook", "first_look", "prepare"]
 
@@ -82,7 +86,7 @@ def prepare(
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         counts = _count(rows)
-    except PySparkException as error:
+    except SPARK_FAILURES as error:
         _refuse(stream, list(_culprits(session, stream, groups)) or unchanged(stream.landing, files))
         raise error from None
     _refuse(stream, unchanged(stream.landing, files))
@@ -197,8 +201,8 @@ def _failure(
         read_files(session, stream, [(header, [file]) for header, file in suspects]).write.format("noop").mode(
             "overwrite"
         ).save()
-    except PySparkException as error:
-        return str(error).strip().splitlines()[0]
+    except SPARK_FAILURES as error:
+        return next(line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line).strip(": ")
     return None
 
 

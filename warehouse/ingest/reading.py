@@ -188,17 +188,20 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         F.from_json("value", f"{schema}, {_SHAPE} string", options).alias("_parsed"),
         F.json_object_keys("value").alias("_keys"),
     )
-    known = F.array(*[F.lit(name.lower()) for name in declared])
-    unknown = F.array_except(F.transform("_keys", F.lower), known)
+    # Spark takes a field of a JSON object by its exact name, so one that differs in case only is another field.
+    unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in declared]))
     shape = F.col("_parsed").getField(_SHAPE)
     no_object = F.col("_keys").isNull()
-    mistyped = reduce(
-        lambda names, column: F.when(
-            F.get_json_object("value", f"$['{column}']").isNotNull() & F.col("_parsed").getField(column).isNull(),
-            F.concat(names, F.lit(f' "{column}"')),
-        ).otherwise(names),
-        declared,
-        F.lit(""),
+    # Joined, not nested: an expression that holds the one before it twice doubles with every column.
+    mistyped = F.concat_ws(
+        "",
+        *[
+            F.when(
+                F.get_json_object("value", f"$['{column}']").isNotNull() & F.col("_parsed").getField(column).isNull(),
+                F.lit(f' "{column}"'),
+            )
+            for column in declared
+        ],
     )
     fault = F.when(no_object, F.lit("malformed")).when(shape.isNotNull(), F.lit("mistyped"))
     message = F.when(no_object, F.lit("the line is not one whole JSON object")).when(
@@ -262,6 +265,13 @@ def _parquet_group(
     )
     kinds = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in rows.schema.fields}
     values, faults = [], []
+    nested = [
+        f"{column.name} is {kinds[column.name.lower()][1]}, declared {column.type}"
+        for column in stream.columns
+        if column.name.lower() in kinds and _other_shape(kinds[column.name.lower()][1], column.type)
+    ]
+    if nested:
+        raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(nested)) for file in files])
     for column in stream.columns:
         found = kinds.get(column.name.lower())
         if found is None:
@@ -290,6 +300,12 @@ def _parquet_group(
         message.alias("_fault_message"),
         F.expr("CAST(row_index < 0 AS int)").alias("_zero"),
     )
+
+
+def _other_shape(kind: str, declared: str) -> bool:
+    """Whether one type is nested and the other is not, or nested otherwise: no value of it can be meant."""
+    shapes = [text.split("<", 1)[0] if "<" in text else "" for text in (kind, declared)]
+    return shapes[0] != shapes[1]
 
 
 def relative_path(uri: str, landing: Path) -> str:

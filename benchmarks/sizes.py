@@ -1,0 +1,79 @@
+"""Bytes: what updates write beside plain writes of the same rows, and what Bloom filters take of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from benchmarks.ratio import Ratio, Sample, ratio, value
+from benchmarks.settings import PERIODS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.bench import Bench
+    from benchmarks.rounds import Round
+
+__all__ = ["measure"]
+
+_NAME = "bytes"
+TARGET = 1.05
+TARGET_SEALED = 2.0
+TARGET_FILTERS = 0.05
+
+
+def measure(bench: Bench) -> list[Ratio]:
+    """Return the ratios of bytes."""
+    rounds = bench.rounds
+    plainly = [each for each in rounds if not each.sealed]
+    lines = []
+    if plainly:
+        system, user = _plain(plainly)
+        data = Sample("data files of an update", "bytes", tuple(each.written for each in plainly))
+        everything = Sample("all files", "bytes", tuple(each.written + each.records for each in plainly))
+        lines += [
+            ratio(_NAME, "update / plain write of the same columns", data, system, target=TARGET),
+            ratio(_NAME, "update with its log, plan and epoch / plain write of the same columns", everything, system),
+            ratio(_NAME, "update / plain write of the user's columns", data, user),
+        ]
+    lines += _over_all(rounds)
+    lines.append(_filters(bench.project.files()))
+    return lines
+
+
+def _plain(rounds: Sequence[Round]) -> tuple[Sample, Sample]:
+    return (
+        Sample("plain write, system columns too", "bytes", tuple(each.with_system for each in rounds)),
+        Sample("plain write of the user's columns", "bytes", tuple(each.user_only for each in rounds)),
+    )
+
+
+def _over_all(rounds: Sequence[Round]) -> list[Ratio]:
+    written = sum(each.written for each in rounds)
+    inserted = sum(each.inserted for each in rounds)
+    span = "p updates" if len(rounds) == PERIODS else f"{len(rounds)} updates (p = {PERIODS})"
+    data = Sample(f"data files of {len(rounds)} updates", "bytes", (written,))
+    system, user = (
+        Sample(sample.what, sample.unit, (sum(sample.values),)) for sample in _plain(rounds)
+    )
+    rows = (inserted + sum(each.rewritten for each in rounds)) / inserted
+    return [
+        ratio(_NAME, f"{span} with sealing / plain writes of the same columns", data, system, target=TARGET_SEALED),
+        ratio(_NAME, f"{span} with sealing / plain writes of the user's columns", data, user),
+        value(_NAME, f"times that a row is written, {span}", [rows]),
+    ]
+
+
+def _filters(files: list[str]) -> Ratio:
+    query = "SELECT coalesce(sum(bloom_filter_length), 0) FROM parquet_metadata(?) WHERE path_in_schema = 'k'"
+    with duckdb.connect() as connection:
+        (filters,) = connection.execute(query, [files]).fetchall()[0]
+        (whole,) = connection.execute("SELECT sum(size) FROM read_blob(?)", [files]).fetchall()[0]
+    return ratio(
+        _NAME,
+        "Bloom filters / data files",
+        Sample("Bloom filters", "bytes", (float(filters),)),
+        Sample("live data files", "bytes", (float(whole),)),
+        target=TARGET_FILTERS,
+    )
