@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "SELECTED", "MANY", "Shape", "absent_key", "arriving", "key", "living", "write"]
+__all__ = ["COLUMNS", "MANY", "SELECTED", "Shape", "absent_key", "arriving", "key", "living", "write"]
 
 MANY = 100
 """How many keys have many rows."""

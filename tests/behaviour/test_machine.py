@@ -13,8 +13,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
-from layout.strategies import appended, rebuilt
 
+from tests.layout.strategies import appended, rebuilt
 from warehouse.errors import EmptyFirstRunError
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from layout.vectors import ANSWERS, DELTA, GRIDS, MAX_LIFETIME, ROWS, STATES, UPDATES, Grid
 
+from tests.layout.vectors import ANSWERS, DELTA, GRIDS, MAX_LIFETIME, ROWS, STATES, UPDATES, Grid
 from warehouse.layout import planned_cells
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.testing import Model, Row, Rules, bag

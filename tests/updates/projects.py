@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
@@ -23,6 +22,7 @@ from warehouse.updates.update import UpdateOptions, Updater, UpdateReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
 """What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
 
-__all__ = ["Batch", "FirstLook", "first_look", "prepare"]
+__all__ = ["SPARK_FAILURES", "Batch", "FirstLook", "first_look", "prepare", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def prepare(
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         counts = _count(rows)
     except SPARK_FAILURES as error:
-        _refuse(stream, list(_culprits(session, stream, groups)) or unchanged(stream.landing, files))
+        _refuse(stream, unreadable(session, stream, groups))
         raise error from None
     _refuse(stream, unchanged(stream.landing, files))
     strange = rows.where("_fate = 'unknown_columns'") if stream.format == "json" and counts.rejected else None
@@ -165,10 +165,17 @@ def _count(rows: DataFrame) -> BatchCounts:
     )
 
 
+def unreadable(
+    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> list[FileProblem]:
+    """Return the files that make a read fail: by their bytes, else by reading halves of the list until one is left."""
+    files = [file for _, members in groups for file in members]
+    return unchanged(stream.landing, files) or list(_culprits(session, stream, groups))
+
+
 def _culprits(
     session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> Iterator[FileProblem]:
-    """Find the files that make a read fail: by their bytes, else by reading halves of the list until one is left."""
     suspects = []
     for header, files in groups:
         for file in files:

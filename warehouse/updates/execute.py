@@ -8,21 +8,18 @@ of the last epoch. Only then is the epoch written.
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
-from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.batch import Batch, prepare
-from warehouse.ingest.classify import WindowMove
-from warehouse.ingest.files import LeftOut
+from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.deltalog import create_table, make_durable, set_properties
 from warehouse.storage.durable import sync_directory
-from warehouse.storage.session import forget_tables, table_session
+from warehouse.storage.session import forget_tables
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
     SYSTEM_COLUMNS,
@@ -34,7 +31,6 @@ from warehouse.storage.tables import (
 )
 from warehouse.storage.writer import (
     CommitFacts,
-    key_settings,
     read_version,
     retention_properties,
     table_properties,
@@ -48,6 +44,7 @@ from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, progress
 from warehouse.updates.records import Epoch, Partition, StepSeconds
 from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, SetProperties, Step, StoreRejected
+from warehouse.updates.supply import Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,8 +53,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Stream
-    from warehouse.ingest.batch_counts import BatchCounts
-    from warehouse.updates.steps import Plan, StreamPlan
+    from warehouse.updates.steps import Plan
 
 __all__ = ["execute"]
 
@@ -97,7 +93,8 @@ def execute(
     done, undone = progress(root, plan)
     if undone:
         forget_tables(spark())
-    work = _Work(plan, root, last, spark, done)
+    supply = Supply(plan, root, spark)
+    work = _Work(plan, root, last, done, supply)
     seconds = []
     try:
         for number, step in enumerate(plan.steps):
@@ -109,7 +106,7 @@ def execute(
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, describe(step)))
             seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
     finally:
-        work.release()
+        supply.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
     done, _ = progress(root, plan)
     for table in done.values():
@@ -119,21 +116,10 @@ def execute(
         if (root / directory).is_dir():
             sync_directory(root / directory)
     observer(Moment(Point.DURABLE, plan.epoch))
-    epoch = epoch_of(Outcome(plan, last, done, work.counted, work.failed()), tuple(seconds), clock())
+    epoch = epoch_of(Outcome(plan, last, done, supply.counted, supply.failed()), tuple(seconds), clock())
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     return epoch
-
-
-@dataclass
-class _Inputs:
-    """One stream's batch while its steps run: read when first needed, without the files that cannot be read."""
-
-    stream: Stream
-    planned: StreamPlan
-    session: SparkSession
-    batch: Batch | None = None
-    left_out: dict[str, LeftOut] = field(default_factory=dict)
 
 
 @dataclass
@@ -141,27 +127,27 @@ class _Work:
     plan: Plan
     root: Path
     last: Epoch | None
-    spark: Callable[[], SparkSession]
     done: dict[str, TableProgress]
-    inputs: dict[str, _Inputs] = field(default_factory=dict)
-    counted: dict[str, BatchCounts] = field(default_factory=dict)
-
-    def release(self) -> None:
-        for entry in self.inputs.values():
-            if entry.batch is not None:
-                entry.batch.release()
-
-    def failed(self) -> dict[str, tuple[LeftOut, ...]]:
-        """Return the files that each stream's batch was read without."""
-        return {name: tuple(entry.left_out.values()) for name, entry in self.inputs.items()}
+    supply: Supply
 
     def run(self, number: int, step: Step, observer: Observer) -> bool:
-        """Execute one step and return whether it committed; a step that changes no row does not."""
+        """Execute one step and return whether it committed; a step that changes no row does not.
+
+        A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
+        """
+        while True:
+            try:
+                return self._run(number, step, observer)
+            except SPARK_FAILURES:
+                if not self.supply.leave_out_unreadable(step.stream):
+                    raise
+
+    def _run(self, number: int, step: Step, observer: Observer) -> bool:
         match step:
             case CreateTable(role="rows"):
                 return self._create(number, step)
             case CreateTable():
-                batch = self._batch(step.stream)
+                batch = self.supply.batch(step.stream)
                 wanted = batch.counts.deferred if step.role == "deferred" else batch.counts.rejected
                 return bool(wanted) and self._create(number, step)
             case MoveWindow():
@@ -178,66 +164,6 @@ class _Work:
                 return True
             case _:
                 assert_never(step)
-
-    # --- what steps read ---
-
-    def _inputs(self, name: str) -> _Inputs:
-        if name not in self.inputs:
-            planned = self.plan.stream(name)
-            stream = stream_of(planned.declaration, name, self.root)
-            types = {column.name: column.type for column in stream.columns}
-            session = table_session(
-                self.spark(),
-                {
-                    "spark.sql.session.timeZone": stream.timezone,
-                    **key_settings([(column, types[column]) for column in stream.search_key]),
-                },
-            )
-            self.inputs[name] = _Inputs(stream, planned, session)
-        return self.inputs[name]
-
-    def _move(self, planned: StreamPlan) -> WindowMove:
-        return WindowMove(
-            k0=planned.k0,
-            k=self.plan.slot,
-            first=planned.first,
-            anchor=self.plan.anchor,
-            interval=self.plan.update_interval,
-            clock=self.plan.clock,
-        )
-
-    def _batch(self, name: str) -> Batch:
-        """Return a stream's batch; files that cannot be read are left out, and the epoch will say so."""
-        inputs = self._inputs(name)
-        while inputs.batch is None:
-            groups = [
-                (group.header, [file for file in group.files if file.path not in inputs.left_out])
-                for group in inputs.planned.inputs
-            ]
-            try:
-                inputs.batch = prepare(
-                    inputs.session,
-                    inputs.stream,
-                    inputs.planned.layout,
-                    self._move(inputs.planned),
-                    groups,
-                    self._taken(name, inputs.session),
-                )
-            except UnreadableFilesError as error:
-                planned = {file.path: file for group in inputs.planned.inputs for file in group.files}
-                for problem in error.files:
-                    inputs.left_out[problem.path] = LeftOut(planned[problem.path], problem.reason, problem.message)
-        self.counted.setdefault(name, inputs.batch.counts)
-        return inputs.batch
-
-    def _taken(self, name: str, session: SparkSession) -> DataFrame | None:
-        step = next((s for s in self.plan.steps if isinstance(s, MoveDeferred) and s.stream == name), None)
-        if step is None or not step.taken:
-            return None
-        rows = read_version(session, self.root / step.path, step.base_version)
-        return rows.where(F.col("_slot") <= max(step.taken))
-
-    # --- what steps commit ---
 
     def _facts(self, number: int, more: Mapping[str, Any], *, batch_of: str | None = None) -> CommitFacts:
         metadata = {"epoch": self.plan.epoch, "step": number, "window_time": self.plan.window_time, **more}
@@ -268,7 +194,7 @@ class _Work:
         gained: dict[int, int] = {}
         for (cell, _), rows in batch.counts.cells.items():
             gained[cell] = gained.get(cell, 0) + rows
-        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self._inputs(name).left_out.values()]
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.of(name).left_out.values()]
         reported = {"counts": batch.counts.reported(), "gained": list(gained.items()), "left_out": left_out, **more}
         return self._facts(number, reported, batch_of=table_id)
 
@@ -284,8 +210,8 @@ class _Work:
         return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
 
     def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
-        batch = self._batch(step.stream)
-        inputs = self._inputs(step.stream)
+        batch = self.supply.batch(step.stream)
+        inputs = self.supply.of(step.stream)
         layout = inputs.planned.layout
         sizes = dict(batch.counts.cells)
         merged = {
@@ -325,8 +251,8 @@ class _Work:
         return True
 
     def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
-        batch = self._batch(step.stream)
-        inputs = self._inputs(step.stream)
+        batch = self.supply.batch(step.stream)
+        inputs = self.supply.of(step.stream)
         if not batch.counts.cells and not step.rows:
             return False
         columns = self._columns(inputs.stream)
@@ -358,10 +284,10 @@ class _Work:
         return state.partitions if state else ()
 
     def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:
-        batch = self._batch(step.stream)
+        batch = self.supply.batch(step.stream)
         if not batch.counts.deferred and not step.taken:
             return False
-        inputs = self._inputs(step.stream)
+        inputs = self.supply.of(step.stream)
         waiting = with_records(batch.rows, batch.deferred(), inputs.stream.landing).select(
             *[quoted(column.name) for column in inputs.stream.columns],
             F.col("file").alias("_file"),
@@ -378,10 +304,10 @@ class _Work:
         return True
 
     def _store_rejected(self, number: int, step: StoreRejected, observer: Observer) -> bool:
-        batch = self._batch(step.stream)
+        batch = self.supply.batch(step.stream)
         if not batch.counts.rejected:
             return False
-        inputs = self._inputs(step.stream)
+        inputs = self.supply.of(step.stream)
         kept = (
             with_records(batch.rows, batch.rejected(), inputs.stream.landing)
             .withColumns(

@@ -1,0 +1,90 @@
+"""The benchmarks run from one end to the other; what they find is not looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import data
+from benchmarks.__main__ import main
+from benchmarks.ratio import Sample, ratio
+from benchmarks.report import table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+SIZE = ["--quick", "--rows", "2000", "--batch", "200", "--updates", "2", "--repeat", "1", "--keys", "2", "--files", "1"]
+MEASURED = ("update", "bytes", "probe", "scan", "cold-probe")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_tiny_run_fills_table_and_files(tmp_path: Path) -> None:
+    """Every measurement that starts no second JVM gives lines, with their target where it has one."""
+    chosen = [word for name in MEASURED for word in ("--only", name)]
+    result = CliRunner().invoke(main, [*SIZE, *chosen, "--results", str(tmp_path)], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    (saved,) = tmp_path.glob("*.json")
+    found = json.loads(saved.read_text())
+    assert {line["measurement"] for line in found["ratios"]} == set(MEASURED)
+    assert {line["measurement"] for line in found["ratios"] if line["holds"] is not None} == set(MEASURED)
+    assert len(found["details"]["rounds"]) == 2
+    assert found["settings"]["seed"]
+    assert found["machine"]["cores"]
+    (rendered,) = tmp_path.glob("*.md")
+    assert rendered.read_text().endswith(table_of(result.output))
+
+
+@pytest.mark.usefixtures("spark")
+def test_growth_is_measured_in_turn(tmp_path: Path) -> None:
+    """The large warehouse has as many times the rows as the line says."""
+    options = [*SIZE, "--rows", "1000", "--only", "growth", "--results", str(tmp_path)]
+    result = CliRunner().invoke(main, options, catch_exceptions=False)
+    assert "with 10 times the live rows" in result.output
+
+
+def table_of(output: str) -> str:
+    """Return the Markdown table of what was printed, progress left out."""
+    return "".join(line + "\n" for line in output.splitlines() if line.startswith("|"))
+
+
+def test_the_same_seed_gives_the_same_rows() -> None:
+    """Rows are a function of the shape and the part, have the bytes asked for, and live as long as asked."""
+    shape = data.Shape(row_bytes=130, keys=2000, seed=1)
+    rows = data.arriving(shape, 100, part=(3,), after=10, until=20, lifetime=5)
+    assert rows.equals(data.arriving(shape, 100, part=(3,), after=10, until=20, lifetime=5))
+    assert not rows.equals(data.arriving(shape, 100, part=(4,), after=10, until=20, lifetime=5))
+    for row in rows.cast(rows.schema.set(1, rows.schema.field(1).with_type("int64")).set(2, rows.schema.field(2).with_type("int64"))).to_pylist():
+        assert 10 < row["at"] <= 20
+        assert 1 <= row["until"] - row["at"] <= 5
+        assert len(row["k"]) + len(row["v"]) + 4 * 8 == 130
+
+
+def test_living_rows_are_live() -> None:
+    """Rows of a first build have arrived and not expired, and none is older than the longest lifetime."""
+    rows = data.living(data.Shape(130, 2000, 1), 1000, part=(0,), at=0, lifetime=1000)
+    ages = [-at.value // 1000 for at in rows["at"].to_pandas()]
+    rests = [until.value // 1000 for until in rows["until"].to_pandas()]
+    assert all(0 <= age < 1000 for age in ages)
+    assert all(0 < rest <= 1000 - age for age, rest in zip(ages, rests, strict=True))
+
+
+def test_an_absent_key_lies_between_two_keys() -> None:
+    """Bounds alone cannot tell that an absent key is absent."""
+    assert data.key(7) < data.absent_key(7) < data.key(8)
+
+
+def test_a_table_says_whether_a_target_holds() -> None:
+    """An upper and a lower bound are told apart, and a line without a target says nothing."""
+    two, one = Sample("two", "s", (2.0,)), Sample("one", "s", (1.0,))
+    lines = [
+        ratio("m", "upper", two, one, target=1.5),
+        ratio("m", "lower", two, one, target=1.5, at_least=True),
+        ratio("m", "none", two, one),
+    ]
+    rendered = table(lines).splitlines()[2:]
+    assert ["does not hold" in line for line in rendered] == [True, False, False]
+    assert [" holds " in line for line in rendered] == [False, True, False]
