@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -107,7 +106,7 @@ def test_unreadable_csv_files_are_left_out_and_block_nothing(tmp_path: Path, spa
     project.land("blank.csv", "\n\nk,b,e\n\n" + row("blank", 0.9, 3) + "\n")
     for name in (".hidden.csv", "_started.csv", "writing.tmp", "_dir/x.csv"):
         project.land(name, csv(row(name, 0.9, 3)))
-    os.symlink("/etc/passwd", project.directory / "landing/a/link.csv")
+    (project.directory / "landing/a/link.csv").symlink_to("/etc/passwd")
     report = project.update(1)
     assert left_out(report) == {
         "cut.csv.gz": "unreadable",

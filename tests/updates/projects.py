@@ -154,7 +154,7 @@ class Project:
 
         return Updater(load_catalog(self.directory), session, lambda: self.clock, observer)
 
-    def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:
+    def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:  # noqa: ANN401 - those of UpdateOptions
         """Move the windows to the slot of that many hours."""
         if isinstance(options.get("start"), float | int):
             options["start"] = at(options["start"])

@@ -1,0 +1,158 @@
+"""Updates as processes: killed at a point, meeting each other, interrupted.
+
+One layout, and one killed process for each durable write; every other point is tested by raising
+(:mod:`tests.updates.test_crash_points`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.errors import LockHeldError
+from warehouse.updates.points import Point
+
+from .projects import Project, at, csv, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent.parent
+KILLED = -signal.SIGKILL
+SCRIPT = """
+import os, signal, sys
+from pathlib import Path
+from tests.updates.projects import LATER, at
+from warehouse.catalog.load import load_catalog
+from warehouse.storage.session import spark_session
+from warehouse.updates.points import Point
+from warehouse.updates.update import Updater, UpdateOptions
+
+directory, hours, point, step, act = sys.argv[1], float(sys.argv[2]), Point(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+
+def observe(moment):
+    if moment.point == point and moment.step == step:
+        if act == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        print("held", flush=True)
+        sys.stdin.readline()
+
+catalog = load_catalog(Path(directory))
+Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LATER, observe).update(UpdateOptions(at=at(hours)))
+print("done", flush=True)
+"""
+POINTS = [
+    (Point.PLANNED, -1),
+    (Point.PLAN_WRITTEN, -1),
+    (Point.STEP_READY, 0),
+    (Point.STEP_COMMITTED, 0),
+    (Point.STEP_COMMITTED, 2),
+    (Point.STEPS_DONE, -1),
+    (Point.DURABLE, -1),
+    (Point.EPOCH_WRITTEN, -1),
+]
+
+
+def _start(project: Project, hours: float, point: Point, step: int, act: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step), act],
+        cwd=ROOT,
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_updates_killed_one_after_the_other_lose_and_double_nothing(project: Project, tmp_path: Path) -> None:
+    """Each update is killed at another durable write, the next one finishes it; in the end all is as if undisturbed.
+
+    ::
+
+        update 1 killed at POINTS[0], update 2 finishes 1 and is killed at POINTS[1], ...
+    """
+    calm = Project(tmp_path / "calm", project.spark)
+    for hour, (point, step) in enumerate(POINTS, 1):
+        lines = (row(f"k{hour}", hour - 0.5, hour + 3), row(f"w{hour}", hour + 0.5, hour + 4), f"short{hour}")
+        project.land(f"{hour}.csv", csv(*lines))
+        calm.land(f"{hour}.csv", csv(*lines))
+        killed = _start(project, hour, point, step, "kill")
+        _, errors = killed.communicate(timeout=300)
+        assert killed.returncode == KILLED, errors
+    final = len(POINTS) + 1
+    project.update(final)
+    for hour in range(1, final + 1):
+        calm.update(hour)
+    assert project.keys() == calm.keys()
+    assert sorted(kept["raw"] for kept in project.rejected()) == sorted(kept["raw"] for kept in calm.rejected())
+    assert [entry["k"] for entry in project.deferred()] == [entry["k"] for entry in calm.deferred()]
+
+
+@pytest.fixture
+def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
+    """Another process in the middle of an update, holding the lock until it reads a line."""
+    project.land("1.csv", csv(row("a", 0.5, 4)))
+    process = _start(project, 1, Point.PLAN_WRITTEN, -1, "hold")
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "held"
+    yield process
+    process.kill()
+    process.wait(timeout=60)
+
+
+def test_a_second_update_is_told_who_holds_the_lock(project: Project, holder: subprocess.Popen[str]) -> None:
+    """It fails at once, worth retrying, naming process, host and since when; nothing is changed."""
+    with pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
+        project.update(1)
+    assert LockHeldError.exit_code == 3
+    output, errors = holder.communicate("go\n", timeout=300)
+    assert "done" in output, errors
+    assert project.keys() == "a"
+    assert project.update(1).epochs == ()
+
+
+def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[str]) -> None:
+    """The lock dies with its process, and the plan it left is finished."""
+    holder.kill()
+    holder.wait(timeout=60)
+    report = project.update(1)
+    assert [len(report.finished), len(report.epochs)] == [1, 0]
+    assert project.keys() == "a"
+
+
+def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    """The command line exits 130 with a line that says so, and no traceback."""
+    project = Project(tmp_path / "project", spark, clock=at(2))
+    project.land("1.csv", csv(row("a", 0.5, 4)))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
+        cwd=ROOT,
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    plan = project.root / "epochs" / f"{0:020d}.plan.json"
+    while process.poll() is None and not plan.exists():
+        time.sleep(0.02)  # polling a file of another process; nothing depends on how long
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130, errors
+    assert "Traceback" not in errors
+    assert "completes what was begun" in errors
+    project.update(1)
+    assert project.keys() == "a"
+    assert json.loads(plan.read_text())["format"] == 1
