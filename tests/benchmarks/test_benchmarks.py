@@ -57,7 +57,8 @@ def test_the_same_seed_gives_the_same_rows() -> None:
     rows = data.arriving(shape, 100, part=(3,), after=10, until=20, lifetime=5)
     assert rows.equals(data.arriving(shape, 100, part=(3,), after=10, until=20, lifetime=5))
     assert not rows.equals(data.arriving(shape, 100, part=(4,), after=10, until=20, lifetime=5))
-    for row in rows.cast(rows.schema.set(1, rows.schema.field(1).with_type("int64")).set(2, rows.schema.field(2).with_type("int64"))).to_pylist():
+    whole = rows.schema.set(1, rows.schema.field(1).with_type("int64")).set(2, rows.schema.field(2).with_type("int64"))
+    for row in rows.cast(whole).to_pylist():
         assert 10 < row["at"] <= 20
         assert 1 <= row["until"] - row["at"] <= 5
         assert len(row["k"]) + len(row["v"]) + 4 * 8 == 130
