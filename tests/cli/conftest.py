@@ -13,13 +13,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
+from cli.main import run
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 SOURCE = Path(__file__).parents[2]
-sys.path.insert(0, str(SOURCE))  # this folder has the name of the package and may come first
-
-from cli.main import run  # noqa: E402 - see above
 
 
 @dataclass(frozen=True)

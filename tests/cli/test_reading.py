@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 from pyarrow import ipc, parquet
-from serving.house import House, build
 
+from tests.serving.house import House, build
 from warehouse.errors import EpochVacuumedError
 from warehouse.time import format_instant
 

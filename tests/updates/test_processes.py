@@ -1,7 +1,6 @@
 """Updates as processes: killed at a point, meeting each other, interrupted.
 
-One layout, and one killed process for each durable write; every other point is tested by raising
-(:mod:`tests.updates.test_crash_points`).
+One layout; the same points are tested on others by raising (:mod:`tests.updates.test_crash_points`).
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from warehouse.errors import LockHeldError
 from warehouse.updates.points import Point
 
 from .projects import Project, at, csv, row
+from .test_crash_points import MOMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,17 +51,6 @@ catalog = load_catalog(Path(directory))
 Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LATER, observe).update(UpdateOptions(at=at(hours)))
 print("done", flush=True)
 """
-POINTS = [
-    (Point.PLANNED, -1),
-    (Point.PLAN_WRITTEN, -1),
-    (Point.STEP_READY, 0),
-    (Point.STEP_COMMITTED, 0),
-    (Point.STEP_COMMITTED, 2),
-    (Point.STEPS_DONE, -1),
-    (Point.DURABLE, -1),
-    (Point.EPOCH_WRITTEN, -1),
-]
-
 
 def _start(project: Project, hours: float, point: Point, step: int, act: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
@@ -80,17 +69,17 @@ def test_updates_killed_one_after_the_other_lose_and_double_nothing(project: Pro
 
     ::
 
-        update 1 killed at POINTS[0], update 2 finishes 1 and is killed at POINTS[1], ...
+        update 1 killed at MOMENTS[0], update 2 finishes what 1 began and is killed at MOMENTS[1], ...
     """
     calm = Project(tmp_path / "calm", project.spark)
-    for hour, (point, step) in enumerate(POINTS, 1):
+    for hour, (point, step) in enumerate(MOMENTS, 1):
         lines = (row(f"k{hour}", hour - 0.5, hour + 3), row(f"w{hour}", hour + 0.5, hour + 4), f"short{hour}")
         project.land(f"{hour}.csv", csv(*lines))
         calm.land(f"{hour}.csv", csv(*lines))
         killed = _start(project, hour, point, step, "kill")
         _, errors = killed.communicate(timeout=300)
         assert killed.returncode == KILLED, errors
-    final = len(POINTS) + 1
+    final = len(MOMENTS) + 1
     project.update(final)
     for hour in range(1, final + 1):
         calm.update(hour)
