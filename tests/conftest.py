@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import pytest
+
+# A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

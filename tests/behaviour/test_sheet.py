@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 ANCHOR = parse_instant("2013-06-01T00:00:00Z")
 RULES = Rules(anchor=ANCHOR, interval=DELTA * MINUTE, max_lifetime=MAX_LIFETIME * MINUTE)
 _NAMES = {grid.name: grid.name.replace(" ", "_").replace("-", "_") for grid in GRIDS}
-REBUILT = {f"rebuild_{_NAMES[grid.name]}": grid for grid in GRIDS}
-APPENDED = {f"append_{_NAMES[grid.name]}": grid for grid in GRIDS if grid.name in ("rr 2x2", "wave-ins 4", "wave-exp 4")}
-"""Rebuild and REINDEX on all grids of the sheet, NoRebuild and DEL on a square one and on both wave indices."""
+REBUILT = {f"rebuild_{_NAMES[grid.name]}": grid for grid in GRIDS if grid.name in STATES}
+APPENDED = {f"append_{_NAMES[grid.name]}": grid for grid in GRIDS if grid.name not in ("rr 2x2", "chr 2x2", "rr 3x2")}
+"""Rebuild and REINDEX on the five grids of 9.3; DEL on both wave indices, NoRebuild on the sixth grid of 9.2."""
 
 
 @dataclass(frozen=True)

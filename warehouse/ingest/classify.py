@@ -13,8 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from pyspark.errors import AnalysisException
+
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.reading import SOURCE_COLUMNS, quoted
+from warehouse.ingest.reading import SOURCE_COLUMNS, empty, quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import NEVER, at_slot
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.layout import Layout
 
-__all__ = ["ACCEPTED_FATES", "WindowMove", "classify"]
+__all__ = ["ACCEPTED_FATES", "WindowMove", "check_times", "classify", "plain_times"]
 
 ACCEPTED_FATES = ("live", "deferred", "dead")
 _TIMED = "_fate IN ('live', 'deferred', 'dead')"
@@ -76,6 +78,40 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
     timed = _with_times(rows, stream, kept)
     judged = timed.selectExpr(*kept, "_ts", f"{_clamped(stream)} AS _exp", "_over", f"{_fate(stream, move)} AS _fate")
     return _placed(judged, stream, layout, move, kept)
+
+
+def plain_times(stream: Stream) -> bool:
+    """Whether ``arrival`` and ``expires`` are columns, whose types the catalog has checked."""
+    timestamps = {column.name.lower() for column in stream.columns if column.type == "timestamp"}
+    return all(sql is None or sql.lower() in timestamps for sql in (stream.arrival, stream.expires))
+
+
+def check_times(session: SparkSession, stream: Stream) -> None:
+    """Check ``arrival`` and ``expires`` without a row to evaluate them on.
+
+    Raises
+    ------
+    ConfigurationError
+        When one of them gives no timestamp, or cannot be evaluated at all.
+
+    """
+    checked = (stream.name, stream.columns, stream.arrival, stream.expires)
+    if checked in _checked:
+        return
+    taken = ["false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"]
+    kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
+    try:
+        _with_times(empty(session, stream).selectExpr("*", *taken), stream, kept)
+    except AnalysisException as error:
+        found = f'"{stream.arrival}" and "{stream.expires}", which Spark refuses: {str(error).strip().splitlines()[0]}'
+        allowed = "expressions that give a timestamp"
+        raise ConfigurationError(
+            [Problem("warehouse.toml", f"streams.{stream.name}: arrival, expires", found, allowed)]
+        ) from None
+    _checked.add(checked)
+
+
+_checked: set[tuple[object, ...]] = set()
 
 
 def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:

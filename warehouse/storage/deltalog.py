@@ -25,6 +25,7 @@ __all__ = [
     "commits_after",
     "create_table",
     "make_durable",
+    "missing_files",
     "set_properties",
     "undo_commits",
     "whole",
@@ -46,7 +47,10 @@ class AddedFile:
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours."""
+    """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours.
+
+    One that is not ``readable`` was cut short by a power loss: nobody can read the table with it.
+    """
 
     version: int
     metadata: Mapping[str, Any]
@@ -56,6 +60,7 @@ class Commit:
     table_id: str | None = None
     operation: str = ""
     transactions: Mapping[str, int] = field(default_factory=dict)
+    readable: bool = True
 
 
 def commit_path(table: Path, version: int) -> Path:
@@ -67,7 +72,10 @@ def commits_after(table: Path, version: int) -> Iterator[Commit]:
     """Yield the commits above ``version`` (-1: all), in order."""
     number = version + 1
     while commit_path(table, number).exists():
-        yield _read_commit(table, number)
+        try:
+            yield _read_commit(table, number)
+        except (ValueError, TypeError, KeyError):
+            yield Commit(number, {}, (), (), frozenset(), readable=False)
         number += 1
 
 
@@ -78,6 +86,7 @@ def _read_commit(table: Path, version: int) -> Commit:
     metadata: Mapping[str, Any] = {}
     table_id, operation = None, ""
     transactions: dict[str, int] = {}
+    some = False
     with commit_path(table, version).open(encoding="utf-8") as lines:
         for line in lines:
             action = json.loads(line)
@@ -93,6 +102,9 @@ def _read_commit(table: Path, version: int) -> Commit:
                 table_id = action["metaData"]["id"]
             elif "txn" in action:
                 transactions[action["txn"]["appId"]] = action["txn"]["version"]
+            some = True
+    if not some:
+        raise ValueError("an empty commit")
     return Commit(
         version, metadata, tuple(added), tuple(removed), frozenset(partitions), table_id, operation, transactions
     )
@@ -184,8 +196,11 @@ def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping
 
 
 def whole(table: Path, commit: Commit) -> bool:
-    """Whether each file a commit adds is there with its size and a Parquet footer (after a power loss it may not be)."""
-    return all(_whole_file(table / file.path, file.size) for file in commit.added)
+    """Whether a commit can be read, and each file it adds is there with its size and a Parquet footer.
+
+    After a power loss that may not be so.
+    """
+    return commit.readable and all(_whole_file(table / file.path, file.size) for file in commit.added)
 
 
 def _whole_file(path: Path, size: int) -> bool:
@@ -197,6 +212,15 @@ def _whole_file(path: Path, size: int) -> bool:
             return stream.read() == _PARQUET_MAGIC
     except OSError:
         return False
+
+
+def missing_files(table: Path, version: int) -> list[str]:
+    """Return the data files of a table at a version that are not there, relative to it."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - only when a read has failed
+
+    actions = DeltaTable(str(table), version=version).get_add_actions()
+    names = [unquote(str(path)) for path in actions.column("path").to_pylist()]
+    return [name for name in names if not (table / name).exists()]
 
 
 def undo_commits(table: Path, from_version: int) -> None:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
+from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
-from warehouse.storage.deltalog import create_table, make_durable, set_properties
+from warehouse.storage.deltalog import create_table, make_durable, missing_files, set_properties
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.session import forget_tables
 from warehouse.storage.tables import (
@@ -93,9 +94,10 @@ def execute(
     done, undone = progress(root, plan)
     if undone:
         forget_tables(spark())
-    supply = Supply(plan, root, spark)
+    supply = Supply(plan, root, spark, done)
     work = _Work(plan, root, last, done, supply)
-    seconds = []
+    seconds: list[StepSeconds] = []
+    ran: list[int] = []
     try:
         for number, step in enumerate(plan.steps):
             started = time.monotonic()
@@ -103,12 +105,14 @@ def execute(
                 observer(Moment(Point.STEP_STARTED, plan.epoch, number, describe(step)))
                 committed = work.run(number, step, observer)
                 if committed:
+                    ran.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, describe(step)))
             seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
     finally:
         supply.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
     done, _ = progress(root, plan)
+    _require_commits(root, plan, done, ran)
     for table in done.values():
         if table.commits:
             make_durable(root / table.path, list(table.commits.values()))
@@ -120,6 +124,17 @@ def execute(
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     return epoch
+
+
+def _require_commits(root: Path, plan: Plan, done: Mapping[str, TableProgress], ran: Sequence[int]) -> None:
+    """Never write an epoch that lacks what this update has committed."""
+    for number in ran:
+        path = plan.steps[number].path
+        if number not in done[path].commits:
+            raise MissingPartError(
+                f"{root / path}: the commit of step {number} of epoch {plan.epoch} is not in the table's log, though it was "
+                f"just made; the epoch was not written. Look for what else changes this directory, then update again"
+            )
 
 
 @dataclass
@@ -140,7 +155,19 @@ class _Work:
                 return self._run(number, step, observer)
             except SPARK_FAILURES:
                 if not self.supply.leave_out_unreadable(step.stream):
+                    self._require_files(step)
                     raise
+
+    def _require_files(self, step: Step) -> None:
+        """After a step failed: say so when it was for want of the table's own files."""
+        if isinstance(step, CreateTable):
+            return
+        missing = missing_files(self.root / step.path, step.base_version)
+        if missing:
+            raise MissingPartError(
+                f"{self.root / step.path}: {len(missing)} file(s) that the last epoch names are not there "
+                f"({', '.join(missing[:3])}); restore them from a copy, then update again"
+            )
 
     def _run(self, number: int, step: Step, observer: Observer) -> bool:
         match step:
@@ -194,9 +221,11 @@ class _Work:
         gained: dict[int, int] = {}
         for (cell, _), rows in batch.counts.cells.items():
             gained[cell] = gained.get(cell, 0) + rows
+        return self._batch_facts(number, name, table_id, batch, gained=list(gained.items()), **more)
+
+    def _batch_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.of(name).left_out.values()]
-        reported = {"counts": batch.counts.reported(), "gained": list(gained.items()), "left_out": left_out, **more}
-        return self._facts(number, reported, batch_of=table_id)
+        return self._facts(number, {"counts": batch.counts.reported(), "left_out": left_out, **more}, batch_of=table_id)
 
     def _columns(self, stream: Stream) -> list[str]:
         return [*(quoted(column.name) for column in stream.columns), *(name for name, _ in SYSTEM_COLUMNS)]
@@ -299,7 +328,7 @@ class _Work:
             waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
             self.root / step.path,
             removed=f"_slot <= {max(step.taken)}" if step.taken else None,
-            facts=self._facts(number, {"rows": batch.counts.deferred}),
+            facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.deferred),
         )
         return True
 
@@ -325,6 +354,6 @@ class _Work:
             kept.coalesce(1).sortWithinPartitions("file", "record"),
             self.root / step.path,
             removed=None,
-            facts=self._facts(number, {"rows": batch.counts.rejected}),
+            facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
         )
         return True

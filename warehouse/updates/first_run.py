@@ -11,9 +11,10 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LeftOut
 from warehouse.storage.session import table_session
 from warehouse.time import at_slot, format_instant
+from warehouse.updates.inputs import all_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch import FirstLook
     from warehouse.updates.inputs import Excluded
     from warehouse.updates.plan import StreamInput
+    from warehouse.updates.records import Epoch
 
 __all__ = ["earliest_arrival", "refuse_empty"]
 
@@ -33,6 +35,11 @@ class _Look:
     catalog: Catalog
     clock: int
     excluded: Excluded
+    last: Epoch | None = None
+
+    def parts(self, given: StreamInput) -> Iterator[StreamInput]:
+        """Yield all that waits for a stream of which ``given`` is the first part."""
+        return all_parts(self.catalog, given, self.last, self.excluded.setdefault(given.stream.name, {}), self.clock)
 
     def at(self, given: StreamInput, slot: int) -> FirstLook:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
@@ -67,7 +74,7 @@ def earliest_arrival(
 ) -> int | None:
     """Return the earliest ``ts`` (microseconds) of a valid waiting row; none when no row waits."""
     look = _Look(session, catalog, clock, excluded)
-    found = [look.at(given, slot).earliest for given in inputs if _has_files(given)]
+    found = [look.at(part, slot).earliest for given in inputs if _has_files(given) for part in look.parts(given)]
     return min((instant for instant in found if instant is not None), default=None)
 
 
@@ -80,7 +87,7 @@ def refuse_empty(
     clock: int,
     excluded: Excluded,
     replays: bool,
-    first_epoch: bool,
+    last: Epoch | None,
 ) -> None:
     """Refuse a first build in which rows wait and none would be live.
 
@@ -93,16 +100,21 @@ def refuse_empty(
         Naming the streams; nothing has been written.
 
     """
-    look = _Look(session, catalog, clock, excluded)
+    look = _Look(session, catalog, clock, excluded, last)
     refused = {}
     for given in filter(_has_files, created):
-        counts = look.at(given, slot).counts
-        empty = counts.live == 0 and (counts.dead if replays else counts.dead + counts.deferred) > 0
-        if empty and not (replays and counts.deferred):
-            refused[given.stream.name] = f"{counts.dead} dead by then, {counts.deferred} not yet arrived"
+        dead = deferred = 0
+        for part in look.parts(given):
+            counts = look.at(part, slot).counts
+            dead, deferred = dead + counts.dead, deferred + counts.deferred
+            if counts.live or (replays and deferred):
+                break
+        else:
+            if dead + deferred:
+                refused[given.stream.name] = f"{dead} dead by then, {deferred} not yet arrived"
     if refused:
         moment = format_instant(at_slot(slot, catalog.anchor, catalog.update_interval))
-        raise EmptyFirstRunError(refused, moment, replay=first_epoch)
+        raise EmptyFirstRunError(refused, moment, replay=last is None)
 
 
 def _has_files(given: StreamInput) -> bool:

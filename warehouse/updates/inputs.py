@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.drift import effective_layout
@@ -14,7 +14,7 @@ from warehouse.updates.plan import FILES_PER_PLAN, StreamInput
 from warehouse.updates.steps import InputFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from warehouse.catalog.model import Catalog, Stream
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.landing import Known
     from warehouse.updates.records import Epoch
 
-__all__ = ["Excluded", "LandingFacts", "landing_facts", "stream_inputs"]
+__all__ = ["Excluded", "LandingFacts", "all_parts", "landing_facts", "stream_inputs"]
 
 Excluded = dict[str, dict[str, LeftOut]]
 """Files that could not be read while this update was being prepared, by stream and path."""
@@ -65,6 +65,19 @@ def stream_inputs(
     return inputs, tuple(facts)
 
 
+def all_parts(
+    catalog: Catalog, given: StreamInput, last: Epoch | None, excluded: Mapping[str, LeftOut], clock: int
+) -> Iterator[StreamInput]:
+    """Yield all that waits for a stream, in inputs of bounded size; ``given`` is the first."""
+    if not given.more:
+        yield given
+        return
+    found = _arrived(given.stream, known_of(known_files(catalog.root, last), given.stream.name), clock)
+    for begin in range(0, len(found.new), FILES_PER_PLAN):
+        part = replace(found, new=found.new[begin : begin + FILES_PER_PLAN])
+        yield _input(given.stream, last, catalog.update_interval, part, excluded)
+
+
 def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
     return arrived(list(list_landing(stream.landing, stream.files)), known, settle=stream.landing_settle, clock=clock)
 
@@ -85,7 +98,7 @@ def _input(
         stream=stream,
         layout=effective_layout(stream, state.layout if state else None, interval),
         groups=groups,
-        left_out=(*problems, *excluded.values()),
+        left_out=(*problems, *(excluded[file.path] for file in found.new if file.path in excluded)),
         gone=found.gone,
         more=len(new) - len(chosen),
         continues=(left.k0, left.first) if left else None,

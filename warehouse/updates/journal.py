@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
-from warehouse.errors import MissingPartError, NoEpochError, RecordDamagedError
+from warehouse.errors import LockHeldError, MissingPartError, NoEpochError, RecordDamagedError
 from warehouse.storage.durable import write_exclusive
 from warehouse.time import format_instant
 from warehouse.updates.records import Epoch
@@ -131,11 +131,14 @@ def write_record(path: Path, body: object) -> None:
 
     Raises
     ------
-    FileExistsError
-        When a record of that name exists.
+    LockHeldError
+        When a record of that name exists: another process that the lock did not keep out wrote it.
 
     """
-    write_exclusive(path, encode_record(body))
+    try:
+        write_exclusive(path, encode_record(body))
+    except FileExistsError:
+        raise LockHeldError(f"another process, which wrote {path} first") from None
 
 
 def read_epoch(root: Path, number: int) -> Epoch:

@@ -23,10 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["jvm_lock_path", "writer_lock"]
+__all__ = ["jvm_lock_path", "keep_jvm_lock", "writer_lock"]
 
 _ORPHAN_SECONDS = 60.0
 _PAUSE_SECONDS = 0.1
+
+
+_kept: set[Path] = set()
+
+
+def keep_jvm_lock(root: Path) -> None:
+    """Remember that this process's own JVM goes on holding its lock: it is no orphan, and Delta orders its commits."""
+    _kept.add(root.resolve())
 
 
 def jvm_lock_path(root: Path) -> Path:
@@ -52,7 +60,9 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
     except Timeout:
         raise LockHeldError(_described(holder)) from None
     try:
-        _await_orphan(root, holder)
+        if root.resolve() not in _kept:
+            _await_orphan(root, holder)
+        _kept.discard(root.resolve())
         record = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now)}
         holder.write_text(json.dumps(record))
         yield

@@ -6,7 +6,7 @@ finished by another process records the same as one that ran through; only count
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.batch_counts import BatchCounts
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.updates.records import Partition, SideTable
     from warehouse.updates.steps import Plan, StreamPlan
 
-__all__ = ["Outcome", "epoch_of"]
+__all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,10 @@ class Outcome:
                 return self.done[step.path].commits.get(number)
         return None
 
+    def first_commit(self, name: str) -> Commit | None:
+        """Return the first commit that took rows of a stream's batch: it says what the batch held."""
+        return first_batch_commit(self.plan, self.done, name)
+
     def before(self, name: str) -> TableState | None:
         """Return a table's state at the last epoch."""
         return self.last.table(name) if self.last else None
@@ -53,6 +57,9 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     """Return the epoch that an executed plan makes; ``now`` is the instant of commit in microseconds."""
     plan, last = outcome.plan, outcome.last
     states = {state.name: state for state in (last.tables if last else ())}
+    if last is not None and plan.slot > last.slot:
+        # A plan that moves the window has every declared stream.
+        states = {name: replace(state, declared=False) for name, state in states.items()}
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     removed = {
         path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
@@ -110,12 +117,25 @@ def _side(
     return before if step is None else moved_side(before, outcome.done[step.path], step.table_id)
 
 
-def _left_out(outcome: Outcome, planned: StreamPlan) -> tuple[LeftOut, ...]:
-    main = outcome.main_commit(planned.name)
-    if main is None:
-        return outcome.left_out.get(planned.name, ())
+def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
+    """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
+    for number, step in enumerate(plan.steps):
+        if step.stream == name and isinstance(step, MoveWindow | RewriteCells | MoveDeferred | StoreRejected):
+            commit = done[step.path].commits.get(number)
+            if commit is not None:
+                return commit
+    return None
+
+
+def left_out_of(commit: Commit, planned: StreamPlan) -> tuple[LeftOut, ...]:
+    """Return the files that a commit's batch was read without."""
     files = {file.path: file for group in planned.inputs for file in group.files}
-    return tuple(LeftOut(files[path], reason, message) for path, reason, message in main.metadata.get("left_out", ()))
+    return tuple(LeftOut(files[path], reason, message) for path, reason, message in commit.metadata.get("left_out", ()))
+
+
+def _left_out(outcome: Outcome, planned: StreamPlan) -> tuple[LeftOut, ...]:
+    first = outcome.first_commit(planned.name)
+    return outcome.left_out.get(planned.name, ()) if first is None else left_out_of(first, planned)
 
 
 def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
@@ -134,9 +154,10 @@ def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
 
 def _counts(outcome: Outcome, planned: StreamPlan) -> Counts:
     name = planned.name
-    main = outcome.main_commit(name)
+    main, first = outcome.main_commit(name), outcome.first_commit(name)
     metadata: Mapping[str, Any] = main.metadata if main else {}
-    rows: dict[str, int] = dict(metadata.get("counts") or outcome.counted.get(name, BatchCounts()).reported())
+    counted = first.metadata.get("counts") if first else None
+    rows: dict[str, int] = dict(counted or outcome.counted.get(name, BatchCounts()).reported())
     before, table = outcome.before(name), outcome.done.get(f"tables/{name}")
     old = before.partitions if before else ()
     new = moved_partitions(old, table.commits.values()) if table else old

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.errors import ForeignChangeError
-from warehouse.storage.deltalog import commits_after, undo_commits, whole
+from warehouse.errors import ForeignChangeError, MissingPartError
+from warehouse.storage.deltalog import commit_path, commits_after, undo_commits, whole
 from warehouse.updates.records import Partition, SideTable, WaitingSlot
 from warehouse.updates.steps import CreateTable
 
@@ -47,6 +47,8 @@ def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
     ------
     ForeignChangeError
         When a table has a commit that is not of this plan.
+    MissingPartError
+        When a table is not there at the version that the plan starts from.
 
     """
     created = {step.path for step in plan.steps if isinstance(step, CreateTable)}
@@ -54,9 +56,14 @@ def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
     undone = False
     for path, numbers in _steps_by_table(plan).items():
         base = -1 if path in created else max(_base(plan, number) for number in numbers)
+        if base >= 0 and not commit_path(root / path, base).exists():
+            raise MissingPartError(
+                f"{root / path}: version {base} of the table is not there, though the last epoch names it; nothing was "
+                f"written. Restore the directory from a copy, then update again"
+            )
         done: dict[int, Commit] = {}
         for commit in commits_after(root / path, base):
-            step = _own_step(commit, plan, numbers, done, path)
+            step = _own_step(commit, plan, numbers, done, path) if commit.readable else -1
             if not whole(root / path, commit):
                 undo_commits(root / path, commit.version)
                 undone = True

@@ -15,16 +15,18 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings, read_version
+from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MoveDeferred
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.batch_counts import BatchCounts
+    from warehouse.updates.progress import TableProgress
     from warehouse.updates.steps import Plan, StreamPlan
 
 __all__ = ["StreamSupply", "Supply"]
@@ -56,11 +58,12 @@ class StreamSupply:
 
 @dataclass
 class Supply:
-    """The batches of a plan; ``counted`` is what each was found to hold."""
+    """The batches of a plan; ``done`` is what its tables showed at the start, ``counted`` what each batch held."""
 
     plan: Plan
     root: Path
     spark: Callable[[], SparkSession]
+    done: Mapping[str, TableProgress] = field(default_factory=dict)
     streams: dict[str, StreamSupply] = field(default_factory=dict)
     counted: dict[str, BatchCounts] = field(default_factory=dict)
 
@@ -77,8 +80,13 @@ class Supply:
                     **key_settings([(column, types[column]) for column in stream.search_key]),
                 },
             )
-            self.streams[name] = StreamSupply(stream, planned, session)
+            self.streams[name] = StreamSupply(stream, planned, session, left_out=self._left_out_before(planned))
         return self.streams[name]
+
+    def _left_out_before(self, planned: StreamPlan) -> dict[str, LeftOut]:
+        """Return the files that the steps done before a crash were executed without: they stay out of all."""
+        first = first_batch_commit(self.plan, self.done, planned.name)
+        return {entry.file.path: entry for entry in left_out_of(first, planned)} if first else {}
 
     def batch(self, name: str) -> Batch:
         """Return a stream's batch; files that cannot be read are left out."""

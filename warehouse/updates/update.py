@@ -30,11 +30,11 @@ from warehouse.updates.journal import (
     write_record,
 )
 from warehouse.updates.known import known_files, known_of
-from warehouse.updates.lock import jvm_lock_path, writer_lock
+from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock, writer_lock
 from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
-from warehouse.updates.steps import Plan
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, Plan, RewriteCells
 from warehouse.updates.vacuum import VacuumReport, retire, sweep
 
 if TYPE_CHECKING:
@@ -50,16 +50,29 @@ if TYPE_CHECKING:
 __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
 
 
+_at_work: set[Path] = set()
+"""Roots whose lock the JVM of this process holds."""
+
+
 @contextmanager
 def _released(root: Path) -> Iterator[None]:
+    """Give back the lock of the JVM, unless Ctrl-C came: then it may be at work still, and keeps the lock until it ends."""
+    interrupted = False
     try:
         yield
     except Py4JError as error:
         if isinstance(error, Py4JJavaError):
             raise
         raise SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun") from error
+    except (KeyboardInterrupt, SystemExit):
+        interrupted = True
+        raise
     finally:
-        release_lock(jvm_lock_path(root))
+        if not interrupted:
+            release_lock(jvm_lock_path(root))
+            _at_work.discard(root)
+        elif root in _at_work:
+            keep_jvm_lock(root)
 
 
 @dataclass(frozen=True)
@@ -164,7 +177,7 @@ class Updater:
             known = known_of(known_files(self.root, last), stream.name)
             if relative not in known.loaded and relative not in known.left_out:
                 raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
-            return self._record(last, files=(Loaded(stream.name, reload=(relative,)),))
+            return self._record(last, (Loaded(stream.name, reload=(relative,)),))
 
     def drop(self, table: str) -> Epoch:
         """Forget a table that is no longer declared; its files go when no readable epoch names them."""
@@ -179,6 +192,7 @@ class Updater:
             paths = [state.path, *(side.path for side in (state.deferred, state.rejected) if side)]
             return self._record(
                 last,
+                (),
                 tables=tuple(entry for entry in last.tables if entry.name != table),
                 removed=tuple(Removed(path, (), whole=True) for path in paths),
             )
@@ -235,7 +249,13 @@ class Updater:
                 made.append(last)
         freed = VacuumReport()
         if self.catalog.vacuum == "auto" and last is not None:
-            freed = retire(self.root, retain=self.catalog.retain, now=self.clock())
+            newest = last.number
+            freed = retire(
+                self.root,
+                retain=self.catalog.retain,
+                now=self.clock(),
+                retired=lambda: self.observer(Moment(Point.RETIRED, newest)),
+            )
             self.observer(Moment(Point.VACUUMED, last.number))
         epochs = (*finished, *made)
         left_out = tuple(
@@ -253,10 +273,26 @@ class Updater:
     def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch:
         inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
         plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock())
+        self._check_plan(plan)
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
         self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
         return self._execute(plan, last)
+
+    def _check_plan(self, plan: Plan) -> None:
+        """Find before anything is written what would stop the plan for good, since a recorded plan is always finished."""
+        for step in plan.steps:
+            if isinstance(step, CreateTable) and (self.root / step.path / "_delta_log").exists():
+                raise UsageError(
+                    f'a table "{step.stream}" was dropped, and epochs that are still readable have its files in '
+                    f"{self.root / step.path}; lower `retain` and run `stream-wh vacuum`, or choose another name"
+                )
+        from warehouse.ingest.classify import check_times, plain_times  # noqa: PLC0415 - planning alone needs no Spark
+
+        reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveDeferred)}
+        for stream in self.catalog.streams:
+            if stream.name in reads and not plain_times(stream):
+                check_times(self._guarded_spark(), stream)
 
     def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
         from warehouse.updates.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
@@ -276,6 +312,7 @@ class Updater:
 
         session = self._some_spark()
         hold_lock(session, jvm_lock_path(self.root))
+        _at_work.add(self.root)
         return session
 
     def _finish(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
@@ -368,7 +405,7 @@ class Updater:
             clock=self.clock(),
             excluded=excluded,
             replays=options.each,
-            first_epoch=last is None,
+            last=last,
         )
 
     def _landing_path(self, path: str) -> tuple[Stream, str]:
@@ -381,8 +418,11 @@ class Updater:
                     return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()
         raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
 
-    def _record(self, last: Epoch, **changes: object) -> Epoch:
-        blank = {"files": (), "counts": (), "seconds": (), "removed": (), "warnings": ()}
-        epoch = replace(last, **{**blank, "number": last.number + 1, "committed_at": self.clock(), **changes})  # type: ignore[arg-type]
+    def _record(self, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
+        """Write an epoch at the same window time; files that the last one left for another stay left."""
+        left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
+        blank = {"counts": (), "seconds": (), "removed": (), "warnings": ()}
+        numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
+        epoch = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)
         return epoch

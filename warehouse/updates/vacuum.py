@@ -19,7 +19,7 @@ from warehouse.updates.known import write_ledger
 from warehouse.updates.records import Epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["GRACE", "VacuumReport", "retire", "sweep"]
@@ -42,10 +42,13 @@ class VacuumReport:
         return VacuumReport(self.files + other.files, self.bytes + other.bytes, self.epochs + other.epochs)
 
 
-def retire(root: Path, *, retain: int, now: int, dry_run: bool = False) -> VacuumReport:
+def retire(
+    root: Path, *, retain: int, now: int, dry_run: bool = False, retired: Callable[[], None] = lambda: None
+) -> VacuumReport:
     """Retire the epochs whose successor was committed ``retain`` or longer ago; all in microseconds.
 
-    The caller holds the writer lock and has finished any open plan.
+    The caller holds the writer lock and has finished any open plan. ``retired`` is called when no reader can pin them any
+    more and before their files go.
     """
     recorded = epoch_numbers(root)
     out: list[int] = []
@@ -64,6 +67,7 @@ def retire(root: Path, *, retain: int, now: int, dry_run: bool = False) -> Vacuu
         record_path(root, number, "epoch").rename(record_path(root, number, "past"))
         record_path(root, number, "plan").unlink(missing_ok=True)
     sync_directory(root / "epochs")
+    retired()
     for path in doomed:
         _delete(path)
     past = numbers(root, "past")
@@ -99,7 +103,7 @@ def _delete(path: Path) -> None:
     path.unlink(missing_ok=True)
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
     for parent in (path.parent, path.parent.parent):
-        if "=" not in parent.name or any(parent.iterdir()):
+        if "=" not in parent.name or not parent.is_dir() or any(parent.iterdir()):
             return
         parent.rmdir()
 
