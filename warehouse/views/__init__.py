@@ -1,0 +1,1 @@
+"""Views: SQL -> plan -> update patterns -> maintenance."""
