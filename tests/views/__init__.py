@@ -1,0 +1,1 @@
+"""Views: what their parts compute, without Spark first."""
