@@ -1,0 +1,137 @@
+"""Which results periodic evaluation never shows, and how large a share of a join they are predicted to be.
+
+A result that lives in ``[gen, exp)`` is seen by the evaluations at ``anchor + kΔ``, and without restore it is lost iff none
+of them falls into its life. A lifetime below Δ is necessary for that, not sufficient: a result of lifetime L is lost with
+probability ``max(0, 1 - L/Δ)``; window-joins sheet, section 7, and update-patterns sheet, section 4.4.
+
+The shares are those of an equi-join of windows of T_1..T_n whose rows arrive at constant rates and independently of each
+other. Rates and keys then cancel out. Lifetimes, Δ and the tick are in one unit; shares are exact fractions of 0 to 1.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from math import inf, prod
+from typing import TYPE_CHECKING, TypeAlias
+
+from warehouse.time import at_slot, slot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["is_lost", "lagged_share", "lost_share", "rule_share", "short_share"]
+
+Number: TypeAlias = float | Fraction
+
+
+def is_lost(gen: int, exp: int, anchor: int, interval: int) -> bool:
+    """Whether no evaluation sees a result that lives in [gen, exp): the first one at or after gen is at exp or later.
+
+    All in microseconds, of any sign; `interval` is positive. An empty life is seen by none.
+
+    Examples
+    --------
+    >>> is_lost(7, 10, 0, 5), is_lost(7, 11, 0, 5), is_lost(10, 11, 0, 5)
+    (True, False, False)
+    """
+    return at_slot(slot(gen, anchor, interval), anchor, interval) >= exp
+
+
+def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 0) -> Fraction:
+    """The share of a join's results that evaluation every `interval` loses, section 7.
+
+    1 - (ΠT - Π(T-d)) / (Δ·ΣΠT'), the sum over the inputs of the product of the other lifetimes, d = min(Δ, min T). The
+    sheet has Δ <= T, hence d = Δ; beyond that no result outlives the shortest window. A single input loses nothing
+    while Δ <= T. Inputs that never expire (``math.inf``) do not change the share.
+
+    Parameters
+    ----------
+    lifetimes
+        T of each input, positive.
+    interval
+        Δ, positive.
+    tick
+        The unit in which arrivals are stamped, of which lifetimes and Δ are multiples; 0: a continuous clock. A coarse
+        clock has several rows at one instant, and loses less. ΣΠT' is then (ΠT - Π(T-tick)) / tick.
+
+    Raises
+    ------
+    ValueError
+        When a lifetime or the interval is not positive.
+
+    Examples
+    --------
+    >>> [round(float(lost_share(windows, 10)), 4) for windows in ((60, 60), (60, 30), (60, 60, 60))]
+    [0.0833, 0.1111, 0.1574]
+    """
+    finite = _finite(lifetimes, interval)
+    if not finite:
+        return Fraction(0)
+    within = min(Fraction(interval), *finite)
+    seen = prod(finite) - prod(each - within for each in finite)
+    return 1 - seen / (Fraction(interval) * _started(finite, Fraction(tick)))
+
+
+def short_share(lifetimes: Sequence[Number], interval: Number) -> Fraction:
+    """The share of a join's results with a lifetime below `interval`: all that may be lost, section 7, last column.
+
+    Parameters and errors as for :func:`lost_share`; the clock is continuous.
+    """
+    finite = _finite(lifetimes, interval)
+    if not finite:
+        return Fraction(0)
+    if Fraction(interval) > min(finite):
+        return Fraction(1)
+    return 1 - _started([each - Fraction(interval) for each in finite]) / _started(finite)
+
+
+def rule_share(lifetimes: Sequence[Number], interval: Number, rates: Sequence[Number] | None = None) -> Fraction:
+    """The source's estimate, Δ/T: kept to compare with, since it is the share of *short-lived* results of two inputs.
+
+    Parameters
+    ----------
+    lifetimes, interval
+        As for :func:`lost_share`.
+    rates
+        Where lifetimes differ, the weights of the mean of the single Δ/T (the source says "weighted by stream rates" and
+        no more); without rates, and when all are 0, each input counts the same.
+
+    Raises
+    ------
+    ValueError
+        When a lifetime or the interval is not positive, or there are not as many rates as lifetimes.
+    """
+    _finite(lifetimes, interval)
+    weights = [Fraction(rate) for rate in rates or ()]
+    if not any(weights):
+        weights = [Fraction(1)] * len(lifetimes)
+    single = (min(Fraction(1), Fraction(interval) / Fraction(each)) if each < inf else Fraction(0) for each in lifetimes)
+    return sum((weight * share for weight, share in zip(weights, single, strict=True)), start=Fraction(0)) / sum(weights)
+
+
+def lagged_share(lifetime: Number, lag: Number, interval: Number) -> Fraction:
+    """The share lost when new rows meet only rows of age `lag`, since one stream trails the other, section 7.
+
+    Results then live for about T - lag. With a lag of T and more there are none, and the share is 1.
+
+    Examples
+    --------
+    >>> [float(lagged_share(60, lag, 10)) for lag in (50, 52, 55, 58, 60)]
+    [0.0, 0.2, 0.5, 0.8, 1.0]
+    """
+    lived = Fraction(lifetime) - Fraction(lag)
+    return min(Fraction(1), max(Fraction(0), 1 - lived / Fraction(interval)))
+
+
+def _finite(lifetimes: Sequence[Number], interval: Number) -> list[Fraction]:
+    if not (lifetimes and all(each > 0 for each in lifetimes) and interval > 0):
+        raise ValueError(f"lifetimes {[*lifetimes]} and interval {interval}: give lifetimes and an interval above 0")
+    return [Fraction(each) for each in lifetimes if each < inf]
+
+
+def _started(lifetimes: list[Fraction], tick: Fraction = Fraction(0)) -> Fraction:
+    """How many results start per unit of time, up to a factor: the derivative of ΠT by a change of all T."""
+    if tick:
+        return (prod(lifetimes, start=Fraction(1)) - prod(each - tick for each in lifetimes)) / tick
+    others = (lifetimes[:place] + lifetimes[place + 1 :] for place in range(len(lifetimes)))
+    return sum((prod(each, start=Fraction(1)) for each in others), start=Fraction(0))
