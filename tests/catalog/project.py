@@ -48,7 +48,7 @@ def project(directory: Path, changes: dict[str, Any] | None = None) -> Path:
         if value is None:
             table.pop(last)
         else:
-            table[last] = value
+            table[last] = copy.deepcopy(value)
     lines = [f"{json.dumps(key)} = {_toml(value)}" for key, value in content.items()]
     (directory / "warehouse.toml").write_text("\n".join(lines))
     return directory

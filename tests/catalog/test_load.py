@@ -136,10 +136,15 @@ def test_syntax_errors_name_the_line(tmp_path: Path, content: bytes, key: str, f
 STREAM = "streams.flights"
 BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     # changes, key, found, part of allowed, nearest
-    ({"extra": 1}, "extra", 'the unknown key "extra"', "[warehouse], [spark], [streams.NAME]", None),
+    (
+        {"extra": 1},
+        "extra",
+        'the unknown key "extra"',
+        "[warehouse], [spark], [streams.NAME], [relations.NAME], [views.NAME]",
+        None,
+    ),
     ({"stream": {}}, "stream", 'the unknown key "stream"', "[streams.NAME]", "streams"),
-    ({"views": {"v": {}}}, "views", "[views]", "views are not supported by this version", None),
-    ({"relations": {}}, "relations", "[relations]", "relations are not supported by this version", None),
+    ({"view": {}}, "view", 'the unknown key "view"', "[views.NAME]", "views"),
     ({"warehouse": 1}, "warehouse", "1", "a table, [warehouse]", None),
     ({"streams": [1]}, "streams", "[1]", "a table, [streams]", None),
     ({"streams.flights": "x"}, STREAM, '"x"', "a table, [streams.flights]", None),

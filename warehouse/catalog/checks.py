@@ -1,9 +1,10 @@
-"""What must be there and what must fit together within one stream: each rule one function, all of them run."""
+"""What must be there and what must fit together within one declaration: each rule one function, all of them run."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
@@ -16,26 +17,37 @@ from warehouse.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from warehouse.catalog.config import LayoutSection, StreamSection
+    from warehouse.catalog.config import LayoutSection, RelationSection, StreamSection, ViewSection
 
-__all__ = ["RULES", "Draft", "layout_spec", "layout_warnings"]
+__all__ = ["RELATION_RULES", "RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
 
 _RESERVED = frozenset({"sub_index", "exp_block"})
+_STRING = re.compile(r"'([^'\\]*)'")
+_OPERATIONS = ("upsert", "delete")
 _LAYOUT_KEYS = {"periods": "max_lifetime"}
 
 
 @dataclass(frozen=True)
-class Draft:
-    """A stream being checked: its sound keys, the dotted keys at fault, and what it is checked against.
+class FilesDraft:
+    """A stream or relation being checked: its sound keys, the dotted keys at fault, and all its columns.
 
-    ``names`` are all columns as declared, also those whose type is at fault; ``interval`` is the update interval in
-    microseconds, or ``None`` when that is itself at fault.
+    ``names`` are the columns as declared, also those whose type is at fault.
     """
 
-    section: StreamSection
+    section: StreamSection | RelationSection
     faulty: frozenset[str]
     names: tuple[str, ...]
-    interval: int | None
+
+    @property
+    def clock(self) -> Literal["arrival", "changed_at"]:
+        """The key that gives ``ts``."""
+        return "changed_at" if "changed_at" in type(self.section).model_fields else "arrival"
+
+    @property
+    def arrival(self) -> str | None:
+        """What that key says."""
+        given: str | None = getattr(self.section, self.clock)
+        return given
 
     def sound(self, *keys: str) -> bool:
         """Whether none of these keys is at fault."""
@@ -47,13 +59,28 @@ class Draft:
         return {name: parse_type(given[name]) if name in given else None for name in self.names}
 
 
+@dataclass(frozen=True)
+class Draft(FilesDraft):
+    """A stream being checked; ``interval`` is the update interval in microseconds, ``None`` when itself at fault."""
+
+    section: StreamSection
+    interval: int | None
+
+
+@dataclass(frozen=True)
+class RelationDraft(FilesDraft):
+    """A relation being checked."""
+
+    section: RelationSection
+
+
 def layout_spec(section: LayoutSection) -> LayoutSpec:
     """Return the layout keys that a declaration gives."""
     return LayoutSpec(**section.model_dump())
 
 
-def _required(draft: Draft) -> Iterator[tuple[str, FaultError]]:
-    for key in ("landing", "format", "search_key", "arrival"):
+def _required(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    for key in ("landing", "format", "search_key", draft.clock):
         if getattr(draft.section, key) is None and draft.sound(key):
             allowed = type(draft.section).model_fields[key].description or ""
             yield key, FaultError("nothing", f"{allowed} (required)")
@@ -61,7 +88,7 @@ def _required(draft: Draft) -> Iterator[tuple[str, FaultError]]:
         yield "columns", FaultError("nothing", 'at least one column: name = "Spark SQL type" (required)')
 
 
-def _column_names(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     lower = [name.lower() for name in draft.names]
     for index, name in enumerate(draft.names):
         key = f"columns.{name}"
@@ -72,12 +99,13 @@ def _column_names(draft: Draft) -> Iterator[tuple[str, FaultError]]:
         elif lower.index(name.lower()) != index:
             other = draft.names[lower.index(name.lower())]
             yield key, FaultError(f'"{name}" beside "{other}"', "names that are unique ignoring case")
-        if name.lower() == "ts" and draft.sound("arrival") and draft.section.arrival != "ts":
-            found = f'the column "{name}" while arrival = "{draft.section.arrival}"'
-            yield key, FaultError(found, 'a column named ts only with arrival = "ts"; ts is the arrival time')
+        if name.lower() == "ts" and draft.sound(draft.clock) and draft.arrival != "ts":
+            found = f'the column "{name}" while {draft.clock} = "{draft.arrival}"'
+            allowed = f'a column named ts only with {draft.clock} = "ts"; ts is the arrival time'
+            yield key, FaultError(found, allowed)
 
 
-def _csv_types(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     if draft.section.format != "csv":
         return
     for name, kind in draft.types().items():
@@ -86,7 +114,7 @@ def _csv_types(draft: Draft) -> Iterator[tuple[str, FaultError]]:
             yield f"columns.{name}", FaultError(f"{canonical(kind)} with format csv", allowed)
 
 
-def _search_key(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     key = draft.section.search_key or ()
     types = draft.types()
     for index, name in enumerate(key):
@@ -113,6 +141,32 @@ def _expressions(draft: Draft) -> Iterator[tuple[str, FaultError]]:
                 yield key, fault
 
 
+def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
+    if not draft.sound("columns"):
+        return
+    if draft.section.changed_at is not None:
+        for fault in expression_faults(draft.section.changed_at, draft.types(), ts=False):
+            yield "changed_at", fault
+    literal = _STRING.fullmatch(draft.section.op.strip())
+    if literal and literal[1] not in _OPERATIONS:
+        found = f"the constant {draft.section.op.strip()}"
+        yield "op", FaultError(found, "'upsert' or 'delete'", nearest(literal[1], _OPERATIONS))
+        return
+    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives="string"):
+        yield "op", fault
+
+
+def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[str, FaultError]]:
+    """Yield what is missing or named twice in ``[views.NAME]``; its SQL is judged by :mod:`warehouse.views`."""
+    for key in ("sql", "search_key"):
+        if getattr(section, key) is None and key not in faulty:
+            yield key, FaultError("nothing", f"{type(section).model_fields[key].description} (required)")
+    key_columns = [name.lower() for name in section.search_key or ()]
+    for index, name in enumerate(section.search_key or ()):
+        if name.lower() in key_columns[:index]:
+            yield "search_key", FaultError(f'"{name}" twice', "each column once")
+
+
 def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
     lifetime = draft.section.max_lifetime
     if lifetime is None:
@@ -127,7 +181,7 @@ def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
         yield "max_lifetime", FaultError(found, f"{shortest} or longer, else rows die between two updates")
 
 
-def _options(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     for name, _ in draft.section.options:
         if fault := option_fault(name, draft.section.format):
             yield f"options.{name}", fault
@@ -175,3 +229,13 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _layout,
 )
 """Each yields (key within the stream, fault)."""
+
+RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]], ...] = (
+    _required,
+    _column_names,
+    _csv_types,
+    _search_key,
+    _changes,
+    _options,
+)
+"""Each yields (key within the relation, fault)."""

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
+from warehouse.catalog.model import Format, NullExpiry, OverLifetime, ShortLived, UnknownColumns
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them when the classes are made
     Duration,
     Grid,
     Instant,
     Options,
+    OutputWindow,
     SearchKey,
+    SqlText,
     TimeZone,
     TypeText,
 )
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["LayoutSection", "StreamSection", "WarehouseSection", "read_section"]
+__all__ = ["LayoutSection", "RelationSection", "StreamSection", "ViewSection", "WarehouseSection", "read_section"]
 
 _Section = TypeVar("_Section", bound=BaseModel)
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -52,7 +54,7 @@ class WarehouseSection(BaseModel):
 
 
 class LayoutSection(BaseModel):
-    """``[streams.NAME.layout]``."""
+    """``[streams.NAME.layout]`` and ``[views.NAME.layout]``."""
 
     model_config = _STRICT
 
@@ -88,11 +90,60 @@ class StreamSection(BaseModel):
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 
+class RelationSection(BaseModel):
+    """``[relations.NAME]``: as a stream, with ``changed_at`` and ``op`` in place of arrival and expiry.
+
+    Versions are looked up by key and end when the next change comes. So there is no lifetime to bound, and no grid of
+    lifetimes to cut the table on: the keys for these, ``layout`` among them, do not exist here.
+    """
+
+    model_config = _STRICT
+
+    landing: str | None = Field(default=None, description='a directory such as "landing/planes"')
+    files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
+    format: Format | None = Field(default=None, description=_words(Format))
+    options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
+    timezone: TimeZone = Field(default="UTC", description='a time zone such as "UTC"')
+    search_key: SearchKey | None = Field(default=None, description="the column, or the columns, that identify a row")
+    changed_at: str | None = Field(default=None, description="a Spark SQL expression that gives the time of the change")
+    op: str = Field(default="'upsert'", description="a Spark SQL expression that gives 'upsert' or 'delete'")
+    retroactive: bool = Field(default=False, description="true | false")
+    max_ahead: Duration | None = Field(default=None, description='a duration such as "1d"')
+    unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
+    landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
+    columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+
+
+class ViewSection(BaseModel):
+    """``[views.NAME]``."""
+
+    model_config = _STRICT
+
+    sql: SqlText | None = Field(default=None, description="a query in Spark SQL")
+    search_key: SearchKey | None = Field(default=None, description="an output column, or a list of them")
+    short_lived: ShortLived = Field(default="drop", description=_words(ShortLived))
+    output_window: OutputWindow | None = Field(
+        default=None, description='a duration such as "1h", or a whole number of rows from 1'
+    )
+    layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
+
+
+_ENDS = "nothing: a version of a relation ends when its key changes next"
+_VERSIONS_NEED_NO = {
+    "arrival": "changed_at, the time of the change",
+    "expires": _ENDS,
+    "max_lifetime": _ENDS,
+    "over_lifetime": _ENDS,
+    "null_expiry": _ENDS,
+    "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
+}
 _NESTED = {"layout": LayoutSection}
 _HOMES: dict[str, type[BaseModel]] = {
     "[warehouse]": WarehouseSection,
     "[streams.NAME]": StreamSection,
     "[streams.NAME.layout]": LayoutSection,
+    "[relations.NAME]": RelationSection,
+    "[views.NAME]": ViewSection,
 }
 
 
@@ -135,6 +186,8 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
         return path, cause
     fields = owner.model_fields
     if detail["type"] == "extra_forbidden":
+        if owner is RelationSection and name in _VERSIONS_NEED_NO:
+            return path, FaultError(f'the key "{name}"', _VERSIONS_NEED_NO[name])
         return path, FaultError(f'the unknown key "{name}"', _home(name, fields), nearest(name, fields))
     allowed = fields[name].description or ""
     found = detail["input"]

@@ -15,7 +15,7 @@ from warehouse.catalog.model import Column, LayoutSpec, Stream
 if TYPE_CHECKING:
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
 
-__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of"]
+__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of", "table_declaration"]
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,29 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         null_expiry=stream.null_expiry,
         unknown_columns=stream.unknown_columns,
         label=stream.label,
+    )
+
+
+def table_declaration(
+    columns: tuple[ColumnRecord, ...], search_key: tuple[str, ...], *, label: str, max_lifetime: int | None
+) -> Declaration:
+    """Return what is recorded of a table that no file is loaded into: a view's, or an operator's state."""
+    return Declaration(
+        landing="",
+        files="",
+        format="",
+        options=(),
+        timezone="UTC",
+        columns=columns,
+        search_key=search_key,
+        arrival="",
+        expires=None,
+        max_lifetime=max_lifetime,
+        over_lifetime="accept",
+        max_ahead=None,
+        null_expiry="never",
+        unknown_columns="reject",
+        label=label,
     )
 
 

@@ -7,7 +7,7 @@ Spark can tell (that the result is a timestamp) is told when an update is planne
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.functions import AGGREGATES, GENERATORS, IMPURE, ROW_WISE, WINDOWS, WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import FaultError, nearest
@@ -33,7 +33,13 @@ _CLOCK_LITERALS = frozenset({"now", "today", "tomorrow", "yesterday"})
 _WORD = re.compile(r"[^\W\d]\w*")
 
 
-def expression_faults(text: str, columns: Mapping[str, SqlType | None], *, ts: bool) -> Iterator[FaultError]:
+def expression_faults(
+    text: str,
+    columns: Mapping[str, SqlType | None],
+    *,
+    ts: bool,
+    gives: Literal["timestamp", "string"] = "timestamp",
+) -> Iterator[FaultError]:
     """Yield everything that is wrong with an expression.
 
     Parameters
@@ -44,6 +50,8 @@ def expression_faults(text: str, columns: Mapping[str, SqlType | None], *, ts: b
         The declared columns; a type that is itself at fault is ``None``.
     ts
         Whether ``ts``, the arrival time, may be named although it is no column.
+    gives
+        The type that the result must have; only of a bare column is it known here.
 
     """
     import sqlglot  # noqa: PLC0415 - it takes time to import, and reading commands look at no expression
@@ -69,7 +77,7 @@ def expression_faults(text: str, columns: Mapping[str, SqlType | None], *, ts: b
     if not named:
         yield from _structure_faults(whole)
     yield from _column_faults(whole, scope, ts=ts)
-    yield from _result_faults(whole, scope)
+    yield from _result_faults(whole, scope, gives)
 
 
 def _first_line(message: str) -> str:
@@ -181,16 +189,19 @@ def _field_faults(names: tuple[str, ...], kind: SqlType | None) -> Iterator[Faul
         kind = fields[found]
 
 
-def _result_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None]) -> Iterator[FaultError]:
+def _result_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: str) -> Iterator[FaultError]:
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     if not isinstance(whole, exp.Column) or len(whole.parts) > 1:
         return
     name = whole.name
     kind = next((kind for each, kind in scope.items() if each.lower() == name.lower()), None)
-    if kind is None or kind == Atomic("timestamp"):
+    if kind is None or kind == Atomic(gives):
         return
     found = canonical(kind)
+    if gives != "timestamp":
+        yield FaultError(f'the column "{name}" of type {found}', f"an expression that gives a {gives}")
+        return
     remedy = {
         "date": f"CAST({name} AS TIMESTAMP)",
         "string": f'to_timestamp({name}), or {name} = "timestamp" under columns',

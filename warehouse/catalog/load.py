@@ -7,27 +7,37 @@ import os
 import re
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar
 
-from warehouse.catalog.checks import RULES, Draft, layout_spec, layout_warnings
-from warehouse.catalog.config import StreamSection, WarehouseSection, read_section
-from warehouse.catalog.model import Catalog, Column, Stream
+from warehouse.catalog.checks import (
+    RELATION_RULES,
+    RULES,
+    Draft,
+    RelationDraft,
+    layout_warnings,
+    view_faults,
+)
+from warehouse.catalog.config import RelationSection, StreamSection, ViewSection, WarehouseSection, read_section
+from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
+from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.places import landing_faults, local_path
 from warehouse.catalog.report import Report
 from warehouse.catalog.spelling import FaultError, as_written, nearest
-from warehouse.catalog.types import canonical, parse_type
 from warehouse.catalog.values import name_fault, settings
 from warehouse.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
-    from warehouse.catalog.model import Format
+    from collections.abc import Iterator
+
+    from pydantic import BaseModel
 
 __all__ = ["FILE_NAME", "load_catalog"]
 
 FILE_NAME = "warehouse.toml"
-_SECTIONS = ("warehouse", "spark", "streams")
-_LATER = ("views", "relations")
+_TABLES = ("streams", "relations", "views")
+_SECTIONS = ("warehouse", "spark", *_TABLES)
+_Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
@@ -51,18 +61,25 @@ def load_catalog(directory: Path) -> Catalog:
     _top_level(raw, report)
     base = Path(os.path.abspath(directory))  # noqa: PTH100 - symbolic links are the user's names for places
     warehouse, root = _warehouse(raw.get("warehouse", {}), base, report)
-    drafts = _drafts(raw.get("streams", {}), warehouse.update_interval, report)
+    _namespace(raw, report)
+    drafts = {
+        name: Draft(section, faulty, names, warehouse.update_interval)
+        for name, section, faulty, names in _sections("streams", StreamSection, raw, report)
+    }
+    relations = {
+        name: RelationDraft(section, faulty, names)
+        for name, section, faulty, names in _sections("relations", RelationSection, raw, report)
+    }
+    views = {name: (section, faulty) for name, section, faulty, _ in _sections("views", ViewSection, raw, report)}
     for name, draft in drafts.items():
         for rule in RULES:
-            for key, fault in rule(draft):
-                report.add(f"streams.{name}.{key}", fault)
-    landings = {
-        name: local_path(draft.section.landing, base, f"streams.{name}.landing", report)
-        for name, draft in drafts.items()
-        if draft.section.landing is not None
-    }
-    for name, fault in landing_faults({name: path for name, path in landings.items() if path}, root):
-        report.add(f"streams.{name}.landing", fault)
+            report.add_each(f"streams.{name}", rule(draft))
+    for name, changes in relations.items():
+        for check in RELATION_RULES:
+            report.add_each(f"relations.{name}", check(changes))
+    for name, (section, faulty) in views.items():
+        report.add_each(f"views.{name}", view_faults(section, faulty))
+    landings = _landings(drafts, relations, base, root, report)
     spark = _spark(raw.get("spark", {}), report)
     if report.problems or root is None or warehouse.anchor is None or warehouse.update_interval is None:
         raise ConfigurationError(report.problems)
@@ -74,7 +91,11 @@ def load_catalog(directory: Path) -> Catalog:
         retain=warehouse.retain,
         vacuum=warehouse.vacuum,
         spark=spark,
-        streams=tuple(_stream(name, draft.section, cast("Path", landings[name])) for name, draft in drafts.items()),
+        streams=tuple(declared_stream(name, draft.section, landings[f"streams.{name}"]) for name, draft in drafts.items()),
+        relations=tuple(
+            declared_relation(name, changes.section, landings[f"relations.{name}"]) for name, changes in relations.items()
+        ),
+        views=tuple(declared_view(name, section) for name, (section, _) in views.items()),
         digest=hashlib.sha256(content).hexdigest(),
         warnings=_warnings(drafts),
     )
@@ -103,11 +124,20 @@ def _read(file: Path) -> tuple[bytes, dict[str, object]]:
 
 def _top_level(raw: dict[str, object], report: Report) -> None:
     for key in raw:
-        if key in _LATER:
-            report.add(key, FaultError(f"[{key}]", f"nothing; {key} are not supported by this version"))
-        elif key not in _SECTIONS:
-            allowed = ", ".join(f"[{section}]" for section in ("warehouse", "spark", "streams.NAME"))
+        if key not in _SECTIONS:
+            allowed = ", ".join(f"[{section}.NAME]" if section in _TABLES else f"[{section}]" for section in _SECTIONS)
             report.add(key, FaultError(f'the unknown key "{key}"', allowed, nearest(key, _SECTIONS)))
+
+
+def _namespace(raw: dict[str, object], report: Report) -> None:
+    owners: dict[str, str] = {}
+    for kind in _TABLES:
+        section = raw.get(kind)
+        for name in section if isinstance(section, dict) else ():
+            owner = owners.setdefault(name, kind)
+            if owner != kind:
+                found = f'the name "{name}", which a {owner.removesuffix("s")} has'
+                report.add(f"{kind}.{name}", FaultError(found, "one namespace for streams, relations and views"))
 
 
 def _table(value: object, key: str, report: Report) -> dict[str, object]:
@@ -131,20 +161,36 @@ def _warehouse(value: object, base: Path, report: Report) -> tuple[WarehouseSect
     return section, root
 
 
-def _drafts(value: object, interval: int | None, report: Report) -> dict[str, Draft]:
-    drafts = {}
-    for name, raw in _table(value, "streams", report).items():
+def _sections(
+    kind: str, model: type[_Section], raw: dict[str, object], report: Report
+) -> Iterator[tuple[str, _Section, frozenset[str], tuple[str, ...]]]:
+    """Yield (name, sound keys, keys at fault, all columns) of each ``[kind.NAME]``."""
+    for name, given in _table(raw.get(kind, {}), kind, report).items():
         if fault := name_fault(name):
-            report.add(f"streams.{name}", fault)
-        table = _table(raw, f"streams.{name}", report)
-        if not isinstance(raw, dict):
+            report.add(f"{kind}.{name}", fault)
+        table = _table(given, f"{kind}.{name}", report)
+        if not isinstance(given, dict):
             continue
-        section, faults = read_section(StreamSection, table)
-        report.add_section(f"streams.{name}", faults)
+        section, faults = read_section(model, table)
+        report.add_section(f"{kind}.{name}", faults)
         columns = table.get("columns")
-        names = tuple(columns) if isinstance(columns, dict) else ()
-        drafts[name] = Draft(section, frozenset(faults), names, interval)
-    return drafts
+        yield name, section, frozenset(faults), tuple(columns) if isinstance(columns, dict) else ()
+
+
+def _landings(
+    drafts: dict[str, Draft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: Report
+) -> dict[str, Path]:
+    declared = [(f"streams.{name}", draft.section.landing) for name, draft in drafts.items()]
+    declared += [(f"relations.{name}", draft.section.landing) for name, draft in relations.items()]
+    found = {
+        section: local_path(landing, base, f"{section}.landing", report)
+        for section, landing in declared
+        if landing is not None
+    }
+    landings = {section: path for section, path in found.items() if path}
+    for section, fault in landing_faults(landings, root):
+        report.add(f"{section}.landing", fault)
+    return landings
 
 
 def _spark(value: object, report: Report) -> tuple[tuple[str, str], ...]:
@@ -157,28 +203,6 @@ def _spark(value: object, report: Report) -> tuple[tuple[str, str], ...]:
         if found := spark_fault(key):
             report.add(f"spark.{key}" if not key.startswith("spark.") else key, found)
     return given
-
-
-def _stream(name: str, section: StreamSection, landing: Path) -> Stream:
-    return Stream(
-        name=name,
-        landing=landing,
-        files=section.files,
-        format=cast("Format", section.format),
-        options=section.options,
-        timezone=section.timezone,
-        columns=tuple(Column(column, canonical(parse_type(text))) for column, text in section.columns.items()),
-        search_key=section.search_key or (),
-        arrival=cast("str", section.arrival).strip(),
-        expires=section.expires.strip() if section.expires is not None else None,
-        max_lifetime=section.max_lifetime,
-        over_lifetime=section.over_lifetime,
-        max_ahead=section.max_lifetime if section.max_ahead is None else section.max_ahead,
-        null_expiry=section.null_expiry,
-        unknown_columns=section.unknown_columns,
-        landing_settle=section.landing_settle,
-        layout=layout_spec(section.layout),
-    )
 
 
 def _warnings(drafts: dict[str, Draft]) -> tuple[str, ...]:

@@ -19,8 +19,11 @@ __all__ = [
     "LayoutSpec",
     "NullExpiry",
     "OverLifetime",
+    "Relation",
+    "ShortLived",
     "Stream",
     "UnknownColumns",
+    "View",
     "label_of",
 ]
 
@@ -28,6 +31,7 @@ Format = Literal["csv", "json", "parquet"]
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore"]
+ShortLived = Literal["drop", "report"]
 Label = Literal["WK", "WKS", "MON", "STR"]
 
 _CONSTANT_LIFETIME = re.compile(r"ts\s*\+\s*interval\s+(?:'[^']*'|\d+)(?:\s+[a-z]+)?", re.IGNORECASE)
@@ -94,6 +98,68 @@ class Stream:
 
 
 @dataclass(frozen=True)
+class Relation:
+    """A declared, slowly changing table: files of changes, stored as versions.
+
+    A version is valid from its change (``changed_at``) to the next change of its ``search_key``; ``op`` is the Spark
+    SQL expression that says ``'upsert'`` or ``'delete'``. ``max_ahead`` and ``landing_settle`` are microseconds.
+    """
+
+    name: str
+    landing: Path
+    files: str
+    format: Format
+    options: tuple[tuple[str, str], ...]
+    timezone: str
+    columns: tuple[Column, ...]
+    search_key: tuple[str, ...]
+    changed_at: str
+    op: str
+    retroactive: bool
+    max_ahead: int | None
+    unknown_columns: UnknownColumns
+    landing_settle: int
+
+    def as_stream(self) -> Stream:
+        """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
+        return Stream(
+            name=self.name,
+            landing=self.landing,
+            files=self.files,
+            format=self.format,
+            options=self.options,
+            timezone=self.timezone,
+            columns=self.columns,
+            search_key=self.search_key,
+            arrival=self.changed_at,
+            expires=None,
+            max_lifetime=None,
+            over_lifetime="accept",
+            max_ahead=self.max_ahead,
+            null_expiry="never",
+            unknown_columns=self.unknown_columns,
+            landing_settle=self.landing_settle,
+        )
+
+
+@dataclass(frozen=True)
+class View:
+    """A declared query that is kept as a table.
+
+    ``sql`` is as written; :mod:`warehouse.views` judges it. An output window is a length in microseconds or a number
+    of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates.
+    """
+
+    name: str
+    sql: str
+    search_key: tuple[str, ...]
+    short_lived: ShortLived = "drop"
+    output_length: int | None = None
+    output_rows: int | None = None
+    layout: LayoutSpec = field(default_factory=LayoutSpec)
+
+
+@dataclass(frozen=True)
 class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
@@ -110,10 +176,20 @@ class Catalog:
     streams: tuple[Stream, ...]
     digest: str
     warnings: tuple[str, ...] = ()
+    relations: tuple[Relation, ...] = ()
+    views: tuple[View, ...] = ()
 
     def stream(self, name: str) -> Stream | None:
         """Return the declared stream of that name."""
         return next((stream for stream in self.streams if stream.name == name), None)
+
+    def relation(self, name: str) -> Relation | None:
+        """Return the declared relation of that name."""
+        return next((relation for relation in self.relations if relation.name == name), None)
+
+    def view(self, name: str) -> View | None:
+        """Return the declared view of that name."""
+        return next((view for view in self.views if view.name == name), None)
 
 
 def label_of(expires: str | None) -> Label:

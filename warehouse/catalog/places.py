@@ -33,21 +33,35 @@ def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
 
 
 def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
-    """Yield (stream, fault) for every landing that shares files with the root or with another stream's landing.
+    """Yield (section, fault) for every landing that shares files with the root or with another landing.
 
-    Symbolic links are followed: two names of one place are one place.
+    Parameters
+    ----------
+    landings
+        Absolute paths by the section that declares them, ``streams.NAME`` or ``relations.NAME``. Symbolic links are
+        followed: two names of one place are one place.
+    root
+        Where the tables are.
+
     """
-    real = {name: Path(os.path.realpath(path)) for name, path in landings.items()}
+    real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
     home = Path(os.path.realpath(root)) if root else None
-    for name, place in real.items():
+    for section, place in real.items():
         if home and place.is_relative_to(home):
-            yield name, FaultError("a directory inside root", "a directory apart from root, where the tables are")
+            yield section, FaultError("a directory inside root", "a directory apart from root, where the tables are")
         elif home and home.is_relative_to(place):
-            yield name, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
+            yield section, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
     for (one, first), (other, second) in combinations(real.items(), 2):
         if first == second:
-            yield other, FaultError(f'the landing of the stream "{one}"', "a directory of its own for each stream")
+            yield other, FaultError(f"the landing of {_named(one)}", _OWN)
         elif first.is_relative_to(second) or second.is_relative_to(first):
             inner, outer = (one, other) if first.is_relative_to(second) else (other, one)
-            found = f'a directory inside the landing of the stream "{outer}", which is searched recursively'
-            yield inner, FaultError(found, "a directory of its own for each stream")
+            yield inner, FaultError(f"a directory inside the landing of {_named(outer)}, which is searched recursively", _OWN)
+
+
+_OWN = "a directory of its own for each stream and relation"
+
+
+def _named(section: str) -> str:
+    kind, name = section.split(".", 1)
+    return f'the {kind.removesuffix("s")} "{name}"'

@@ -25,10 +25,10 @@ class Report:
         """Add the fault of a dotted key."""
         self.problems.append(Problem(self.file, key, fault.found, fault.allowed, fault.suggestion))
 
-    def add_each(self, key: str, faults: Iterable[FaultError]) -> None:
-        """Add several faults of one key."""
-        for fault in faults:
-            self.add(key, fault)
+    def add_each(self, prefix: str, faults: Iterable[tuple[str, FaultError]]) -> None:
+        """Add the faults of keys within a section."""
+        for key, fault in faults:
+            self.add(f"{prefix}.{key}", fault)
 
     def add_section(self, prefix: str, faults: Mapping[str, FaultError]) -> None:
         """Add the faults of a section's keys."""

@@ -14,7 +14,19 @@ from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.types import parse_type
 from warehouse.time import parse_duration, parse_instant, to_micros
 
-__all__ = ["Duration", "Grid", "Instant", "Options", "SearchKey", "TimeZone", "TypeText", "name_fault", "settings"]
+__all__ = [
+    "Duration",
+    "Grid",
+    "Instant",
+    "Options",
+    "OutputWindow",
+    "SearchKey",
+    "SqlText",
+    "TimeZone",
+    "TypeText",
+    "name_fault",
+    "settings",
+]
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FINER = re.compile(r"\.\d{7,}")
@@ -90,6 +102,22 @@ def _grid(value: object) -> tuple[int, int]:
     return value[0], value[1]
 
 
+def _sql_text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise FaultError(as_written(value), "a query in Spark SQL")
+    return value
+
+
+def _output_window(value: object) -> tuple[int | None, int | None]:
+    allowed = f"{_DURATION} longer than zero, or a whole number of rows from 1"
+    if type(value) is int and value >= 1:
+        return None, value
+    length = _duration(value) if isinstance(value, str) else 0
+    if not length:
+        raise FaultError(as_written(value), allowed)
+    return length, None
+
+
 def _text_of(value: object, what: str) -> str:
     if isinstance(value, bool):
         return str(value).lower()
@@ -133,6 +161,9 @@ TimeZone: TypeAlias = Annotated[str, BeforeValidator(_zone)]
 TypeText: TypeAlias = Annotated[str, BeforeValidator(_type_text)]
 """A Spark SQL type, known to parse."""
 SearchKey: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_search_key)]
+SqlText: TypeAlias = Annotated[str, BeforeValidator(_sql_text)]
+OutputWindow: TypeAlias = Annotated[tuple[int | None, int | None], BeforeValidator(_output_window)]
+"""(length in microseconds, rows): one of them."""
 Grid: TypeAlias = Annotated[tuple[int, int], BeforeValidator(_grid)]
 Options: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_options)]
 

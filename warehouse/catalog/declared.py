@@ -1,0 +1,78 @@
+"""Checked sections to the frozen values of the catalog: what a key leaves out is filled in, types become canonical."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from warehouse.catalog.checks import layout_spec
+from warehouse.catalog.model import Column, Relation, Stream, View
+from warehouse.catalog.types import canonical, parse_type
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.config import RelationSection, StreamSection, ViewSection
+    from warehouse.catalog.model import Format
+
+__all__ = ["declared_relation", "declared_stream", "declared_view"]
+
+
+def declared_stream(name: str, section: StreamSection, landing: Path) -> Stream:
+    """Return the stream of a sound ``[streams.NAME]``; ``landing`` is absolute."""
+    return Stream(
+        name=name,
+        landing=landing,
+        files=section.files,
+        format=cast("Format", section.format),
+        options=section.options,
+        timezone=section.timezone,
+        columns=_columns(section.columns),
+        search_key=section.search_key or (),
+        arrival=cast("str", section.arrival).strip(),
+        expires=section.expires.strip() if section.expires is not None else None,
+        max_lifetime=section.max_lifetime,
+        over_lifetime=section.over_lifetime,
+        max_ahead=section.max_lifetime if section.max_ahead is None else section.max_ahead,
+        null_expiry=section.null_expiry,
+        unknown_columns=section.unknown_columns,
+        landing_settle=section.landing_settle,
+        layout=layout_spec(section.layout),
+    )
+
+
+def declared_relation(name: str, section: RelationSection, landing: Path) -> Relation:
+    """Return the relation of a sound ``[relations.NAME]``; ``landing`` is absolute."""
+    return Relation(
+        name=name,
+        landing=landing,
+        files=section.files,
+        format=cast("Format", section.format),
+        options=section.options,
+        timezone=section.timezone,
+        columns=_columns(section.columns),
+        search_key=section.search_key or (),
+        changed_at=cast("str", section.changed_at).strip(),
+        op=section.op.strip(),
+        retroactive=section.retroactive,
+        max_ahead=section.max_ahead,
+        unknown_columns=section.unknown_columns,
+        landing_settle=section.landing_settle,
+    )
+
+
+def declared_view(name: str, section: ViewSection) -> View:
+    """Return the view of a sound ``[views.NAME]``."""
+    length, rows = section.output_window or (None, None)
+    return View(
+        name=name,
+        sql=cast("str", section.sql),
+        search_key=section.search_key or (),
+        short_lived=section.short_lived,
+        output_length=length,
+        output_rows=rows,
+        layout=layout_spec(section.layout),
+    )
+
+
+def _columns(given: dict[str, str]) -> tuple[Column, ...]:
+    return tuple(Column(name, canonical(parse_type(text))) for name, text in given.items())
