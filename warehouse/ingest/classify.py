@@ -32,6 +32,7 @@ __all__ = ["ACCEPTED_FATES", "WindowMove", "check_times", "classify", "plain_tim
 ACCEPTED_FATES = ("live", "deferred", "dead")
 _TIMED = "_fate IN ('live', 'deferred', 'dead')"
 _MAX_KEY_BYTES = 8 * 1024
+_MAX_RAW_BYTES = 64 * 1024
 _FIRST_INSTANT = -62_135_596_800_000_000
 _TAKEN = ("_taken", "_taken_file", "_taken_record")
 
@@ -162,7 +163,8 @@ def _require_timestamps(rows: DataFrame, stream: Stream) -> None:
 def _over(stream: Stream, exp: str) -> str:
     if stream.max_lifetime is None:
         return "false"
-    lifetime = f"unix_micros({exp}) - unix_micros(_ts)"
+    # No bigint holds the time between the ends of Spark's calendar: such a row is out of range, whatever it lives.
+    lifetime = f"try_subtract(unix_micros({exp}), unix_micros(_ts))"
     return f"coalesce({exp} != timestamp_micros({NEVER}) AND {lifetime} > {stream.max_lifetime}, false)"
 
 
@@ -230,9 +232,15 @@ def _placed(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove, k
         "_late",
         f"CASE WHEN _fate = 'live' THEN {sub_index} END AS sub_index",
         f"CASE WHEN _fate = 'live' THEN {exp_block} END AS exp_block",
-        f"CASE WHEN NOT {_TIMED} THEN coalesce(_raw, to_json(struct({row}))) END AS _raw",
+        f"CASE WHEN NOT {_TIMED} THEN {_cut(f'coalesce(_raw, to_json(struct({row})))')} END AS _raw",
         f"CASE WHEN NOT {_TIMED} THEN coalesce(_fault_message, {_explanations(stream)}) END AS _message",
     )
+
+
+def _cut(text: str) -> str:
+    """Return text of at most 64 KiB: of a character cut in two, one sign of three bytes takes the place."""
+    start = f"substring(CAST(make_valid_utf8({text}) AS binary), 1, {_MAX_RAW_BYTES - 2})"
+    return f"make_valid_utf8(CAST({start} AS string))"
 
 
 def _explanations(stream: Stream) -> str:

@@ -1,8 +1,9 @@
 """The landing directory: which files are there, and what their names and headers say.
 
 A file's identity is its relative path, size and modification time while it is there. Names that begin with ``.`` or
-``_`` or end in ``.tmp`` are being written by somebody and are left alone; ``k=v`` directories are just directories;
-links that lead out of the landing directory are not followed.
+``_`` or end in ``.tmp`` are being written by somebody and are left alone, and so are those that end in ``._COPYING_``,
+which Spark passes over in silence; ``k=v`` directories are just directories; links that lead out of the landing
+directory are not followed.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ __all__ = ["Arrived", "Known", "arrived", "csv_header", "file_problem", "headers
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
+_SEPARATOR = "\x1f"
+"""Stands for a delimiter of several characters, which Python's CSV reader does not know."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
     for entry in entries:
         name = entry.name
-        if name.startswith((".", "_")) or name.endswith(".tmp"):
+        if name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_")):
             continue
         relative = prefix + name
         try:
@@ -143,18 +146,20 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names in a CSV file's first record; ``options`` are those of Spark's reader."""
     chosen = {key.lower(): value for key, value in options.items()}
     opener: Any = gzip.open if path.name.endswith(".gz") else open
-    with opener(path, "rt", encoding=_encoding(chosen), newline="") as stream:
+    with opener(path, "rt", encoding=_encoding(chosen), errors="replace", newline="") as stream:
         text = stream.read(_MAX_HEADER)
     first = next((line for line in text.splitlines() if line.strip() and not _comment(line, chosen)), "")
     quote = chosen.get("quote", '"') or None
+    delimiter = _delimiter(chosen)
+    one = delimiter if len(delimiter) == 1 else _SEPARATOR
     reader = csv.reader(
-        [first],
-        delimiter=_delimiter(chosen),
+        [first.replace(delimiter, one)],
+        delimiter=one,
         quotechar=quote,
         quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
     )
     names = next(reader, [])
-    return tuple(name.strip().removeprefix("\ufeff") for name in names)
+    return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
 
 
 def _encoding(options: Mapping[str, str]) -> str:

@@ -39,7 +39,6 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
-_RAW_LIMIT = 64 * 1024
 _SHAPE = "_shape"
 
 
@@ -100,8 +99,12 @@ def _source() -> list[SparkColumn]:
 def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> DataFrame:
     declared = {column.name.lower(): column for column in stream.columns}
     physical = [f"_c{index}" for index in range(len(header))]
+    stamps = {key.lower(): value for key, value in stream.options}
+    quote = stamps.get("quote", '"')
     reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, _SHAPE])).options(
         **{
+            # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
+            "escape": quote,
             "emptyValue": "",
             # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
             "nullValue": "\u0000",
@@ -116,7 +119,6 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
     )
     rows = reader.csv(_paths(stream, files)).select("*", *_source())
     position = {name.lower(): index for index, name in enumerate(header)}
-    stamps = {key.lower(): value for key, value in stream.options}
     values, faults = [], []
     for key, column in declared.items():
         if key not in position:
@@ -127,8 +129,12 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
         values.append(value.alias(column.name))
         if failed is not None:
             faults.append((column, text, failed))
-    delimiter = stamps.get("delimiter", stamps.get("sep", ","))
-    rebuilt = F.to_csv(F.struct(*physical), {"sep": delimiter}) if physical else F.lit(None).cast("string")
+    written = {
+        "sep": stamps.get("delimiter", stamps.get("sep", ",")),
+        "quote": quote,
+        "escape": stamps.get("escape", quote),
+    }
+    rebuilt = F.to_csv(F.struct(*physical), written) if physical else F.lit(None).cast("string")
     misshapen = F.col(_SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
     message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
@@ -145,7 +151,7 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
         "_start",
         "_position",
         # A row can still be rejected by its times, so its text is kept whenever it is asked for, cheaply lazy.
-        F.substring(F.coalesce(raw, rebuilt), 1, _RAW_LIMIT).alias("_raw"),
+        F.coalesce(raw, rebuilt).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
         "_zero",
@@ -180,8 +186,9 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         session.read.option("recursiveFileLookup", "true")
         .option("__globPaths__", "false")
         .text(_paths(stream, files))
+        .select("value", "_metadata")
+        .where(F.trim("value") != "")  # before the rows are numbered: a blank line is no record
         .select("value", *_source())
-        .where(F.trim("value") != "")
     )
     rows = lines.select(
         "*",
@@ -217,7 +224,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         "_file",
         "_start",
         "_position",
-        F.substring("value", 1, _RAW_LIMIT).alias("_raw"),
+        F.col("value").alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
         "_zero",
@@ -295,7 +302,7 @@ def _parquet_group(
         F.col("file_path").alias("_file"),
         F.lit(0).cast("bigint").alias("_start"),
         F.col("row_index").alias("_position"),
-        F.substring(F.to_json(F.struct(*[F.col(quoted(name)) for name in names])), 1, _RAW_LIMIT).alias("_raw"),
+        F.to_json(F.struct(*[F.col(quoted(name)) for name in names])).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
         F.expr("CAST(row_index < 0 AS int)").alias("_zero"),
