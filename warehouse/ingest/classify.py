@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.layout import Layout
 
-__all__ = ["ACCEPTED_FATES", "WindowMove", "check_times", "classify", "plain_times"]
+__all__ = ["ACCEPTED_FATES", "FIRST_INSTANT", "WindowMove", "check_times", "classify", "plain_times"]
 
 ACCEPTED_FATES = ("live", "deferred", "dead")
 _TIMED = "_fate IN ('live', 'deferred', 'dead')"
 _MAX_KEY_BYTES = 8 * 1024
 _MAX_RAW_BYTES = 64 * 1024
-_FIRST_INSTANT = -62_135_596_800_000_000
+FIRST_INSTANT = -62_135_596_800_000_000
 _TAKEN = ("_taken", "_taken_file", "_taken_record")
 
 
@@ -190,7 +190,7 @@ def _rejections(stream: Stream, move: WindowMove) -> list[tuple[str, str]]:
         ("_expiry IS NULL", "expires_failed"),
         ("_exp IS NULL", "null_expiry"),
         (
-            f"unix_micros(_ts) < {_FIRST_INSTANT} OR unix_micros(_ts) >= {NEVER} OR unix_micros(_exp) > {NEVER}",
+            f"unix_micros(_ts) < {FIRST_INSTANT} OR unix_micros(_ts) >= {NEVER} OR unix_micros(_exp) > {NEVER}",
             "out_of_range",
         ),
         ("_exp < _ts", "expires_before_arrival"),

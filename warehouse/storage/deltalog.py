@@ -26,6 +26,7 @@ __all__ = [
     "create_table",
     "make_durable",
     "missing_files",
+    "replace_table",
     "set_properties",
     "undo_commits",
     "whole",
@@ -193,6 +194,63 @@ def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping
     )  # fmt: skip
     content = "".join(json.dumps(action) + "\n" for action in actions)
     write_exclusive(commit_path(table, current.version() + 1), content.encode())
+
+
+def replace_table(
+    table: Path,
+    version: int,
+    *,
+    table_id: str,
+    schema: Mapping[str, Any],
+    properties: Mapping[str, str],
+    metadata: Mapping[str, Any],
+    at: int,
+) -> None:
+    """Commit ``version + 1``, exclusively: no rows, other columns, the same identity and partition columns.
+
+    ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415 - this rare step alone needs the current files
+
+    actions = DeltaTable(str(table), version=version).get_add_actions()
+    milliseconds = at // 1000
+    kept = json.dumps(["sub_index", "exp_block"])
+    content = [
+        {"commitInfo": {
+            "timestamp": milliseconds,
+            "operation": "REPLACE TABLE",
+            "operationParameters": {"partitionBy": kept},
+            "isBlindAppend": False,
+            "userMetadata": json.dumps(metadata),
+            "engineInfo": "stream-wh",
+        }},
+        {"metaData": {
+            "id": table_id,
+            "format": {"provider": "parquet", "options": {}},
+            "schemaString": json.dumps(schema),
+            "partitionColumns": json.loads(kept),
+            "configuration": dict(properties),
+            "createdTime": milliseconds,
+        }},
+        *(
+            {"remove": {
+                "path": str(path),
+                "deletionTimestamp": milliseconds,
+                "dataChange": True,
+                "extendedFileMetadata": True,
+                "partitionValues": {"sub_index": str(values["sub_index"]), "exp_block": str(values["exp_block"])},
+                "size": size,
+            }}
+            for path, size, values in zip(
+                actions.column("path").to_pylist(),
+                actions.column("size_bytes").to_pylist(),
+                actions.column("partition").to_pylist(),
+                strict=True,
+            )
+        ),
+    ]  # fmt: skip
+    lines = "".join(json.dumps(action) + "\n" for action in content)
+    write_exclusive(commit_path(table, version + 1), lines.encode())
 
 
 def whole(table: Path, commit: Commit) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "SYSTEM_COLUMNS",
     "deferred_schema",
     "rejected_schema",
+    "restored_schema",
     "rows_schema",
     "schema_file",
     "statistics_columns",
@@ -34,6 +36,7 @@ SYSTEM_COLUMNS = (
     ("sub_index", "int"),
     ("exp_block", "bigint"),
 )
+_RESTORED_COLUMNS = (("_ts", "timestamp"), ("_exp", "timestamp"), ("_epoch", "bigint"))
 _DEFERRED_COLUMNS = (("_file", "string"), ("_record", "bigint"), ("_slot", "bigint"))
 REJECTED_COLUMNS = (
     ("file", "string"),
@@ -45,7 +48,7 @@ REJECTED_COLUMNS = (
 )
 
 
-def rows_schema(columns: Sequence[Column]) -> dict[str, Any]:
+def rows_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
     """Return the schema of a table of rows, as Delta and Spark write it in JSON."""
     return _struct([*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS])
 
@@ -53,6 +56,11 @@ def rows_schema(columns: Sequence[Column]) -> dict[str, Any]:
 def deferred_schema(columns: Sequence[Column]) -> dict[str, Any]:
     """Return the schema of a table of deferred rows: where each came from, and the slot it waits for."""
     return _struct([*((column.name, column.type) for column in columns), *_DEFERRED_COLUMNS])
+
+
+def restored_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
+    """Return the schema of a table of short-lived results: when they were in the answer, and the epoch that told of them."""
+    return _struct([*((column.name, column.type) for column in columns), *_RESTORED_COLUMNS])
 
 
 def rejected_schema() -> dict[str, Any]:
@@ -70,22 +78,21 @@ def statistics_columns(search_key: Sequence[str]) -> list[str]:
     return [*search_key, *(name for name, _ in SYSTEM_COLUMNS[:4])]
 
 
-def schema_file(path: str) -> str:
-    """Return the zero-row Parquet file of a table's columns, relative as ``path`` is."""
-    return f"{path}/_schema/columns.parquet"
+def schema_file(path: str, epoch: int | None = None) -> str:
+    """Return the zero-row Parquet file of a table's columns, relative as ``path`` is; a view has one for each build."""
+    return f"{path}/_schema/{'columns' if epoch is None else epoch}.parquet"
 
 
-def write_schema_file(table: Path, columns: Sequence[Column]) -> None:
+def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> None:
     """Write the zero-row Parquet file that every file list of a reader starts with."""
     import pyarrow as pa  # noqa: PLC0415 - only when a table is created
     import pyarrow.parquet as pq  # noqa: PLC0415 - same
     from deltalake import Schema  # noqa: PLC0415 - same
 
     schema = pa.schema(Schema.from_json(json.dumps(rows_schema(columns))).to_arrow())
-    target = table.parent / schema_file(table.name)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     pq.write_table(schema.empty_table(), temporary)
     sync_file(temporary)
-    temporary.replace(target)
-    sync_directory(target.parent)
+    temporary.replace(file)
+    sync_directory(file.parent)

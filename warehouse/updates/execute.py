@@ -18,7 +18,7 @@ from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
-from warehouse.storage.deltalog import create_table, make_durable, missing_files, set_properties
+from warehouse.storage.deltalog import create_table, make_durable, missing_files, replace_table, set_properties
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.session import forget_tables
 from warehouse.storage.tables import (
@@ -26,7 +26,9 @@ from warehouse.storage.tables import (
     SYSTEM_COLUMNS,
     deferred_schema,
     rejected_schema,
+    restored_schema,
     rows_schema,
+    schema_file,
     statistics_columns,
     write_schema_file,
 )
@@ -44,8 +46,19 @@ from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, progress
 from warehouse.updates.records import Epoch, Partition, StepSeconds
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, SetProperties, Step, StoreRejected
-from warehouse.updates.supply import Supply
+from warehouse.updates.steps import (
+    CreateTable,
+    MoveDeferred,
+    MoveWindow,
+    ReplaceTable,
+    RewriteBuckets,
+    RewriteCells,
+    SetProperties,
+    Step,
+    StoreRejected,
+    StoreRestored,
+)
+from warehouse.updates.supply import NodeSupply, StreamSupply, Supply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -53,7 +66,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.catalog.model import Stream
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column
     from warehouse.updates.steps import Plan
 
 __all__ = ["execute"]
@@ -94,7 +108,7 @@ def execute(
     done, undone = progress(root, plan)
     if undone:
         forget_tables(spark())
-    supply = Supply(plan, root, spark, done)
+    supply = Supply(plan, root, spark, done, last)
     work = _Work(plan, root, last, done, supply)
     seconds: list[StepSeconds] = []
     ran: list[int] = []
@@ -116,7 +130,7 @@ def execute(
     for table in done.values():
         if table.commits:
             make_durable(root / table.path, list(table.commits.values()))
-    for directory in ("tables", "deferred", "rejected"):
+    for directory in ("tables", "deferred", "rejected", "restored"):
         if (root / directory).is_dir():
             sync_directory(root / directory)
     observer(Moment(Point.DURABLE, plan.epoch))
@@ -174,9 +188,13 @@ class _Work:
             case CreateTable(role="rows"):
                 return self._create(number, step)
             case CreateTable():
-                batch = self.supply.batch(step.stream)
-                wanted = batch.counts.deferred if step.role == "deferred" else batch.counts.rejected
-                return bool(wanted) and self._create(number, step)
+                return bool(self._wanted(step)) and self._create(number, step)
+            case ReplaceTable():
+                return self._replace(number, step)
+            case RewriteBuckets():
+                return self._rewrite_buckets(number, step, observer)
+            case StoreRestored():
+                return self._store_restored(number, step, observer)
             case MoveWindow():
                 return self._move_window(number, step, observer)
             case RewriteCells():
@@ -196,16 +214,32 @@ class _Work:
         metadata = {"epoch": self.plan.epoch, "step": number, "window_time": self.plan.window_time, **more}
         return CommitFacts(metadata, f"{batch_of}/batch" if batch_of else None, self.plan.epoch)
 
+    def _wanted(self, step: CreateTable) -> int:
+        """How many rows a table beside a stream's or view's would get."""
+        if step.role == "restored":
+            return self.supply.node(step.stream).lost_rows()
+        counts = self.supply.batch(step.stream).counts
+        return counts.deferred if step.role == "deferred" else counts.rejected
+
+    def _shape(self, name: str) -> tuple[Sequence[Column | ColumnRecord], Sequence[str], str]:
+        """Return the columns of a table to create, its search key and its zero-row file."""
+        node = self.plan.node(name)
+        if node is not None:
+            return (*node.columns, *node.state), node.node.search_key, node.schema_file
+        stream = stream_of(self.plan.stream(name).declaration, name, self.root)
+        return stream.columns, stream.search_key, schema_file(f"tables/{name}")
+
     def _create(self, number: int, step: CreateTable) -> bool:
-        stream = stream_of(self.plan.stream(step.stream).declaration, step.stream, self.root)
+        columns, key, file = self._shape(step.stream)
         schema, partitions = {
-            "rows": (rows_schema(stream.columns), ["sub_index", "exp_block"]),
-            "deferred": (deferred_schema(stream.columns), ["_slot"]),
+            "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
+            "deferred": (deferred_schema(columns), ["_slot"]),
             "rejected": (rejected_schema(), []),
+            "restored": (restored_schema(columns), []),
         }[step.role]
-        statistics = statistics_columns(stream.search_key) if step.role == "rows" else []
+        statistics = statistics_columns(key) if step.role == "rows" else []
         if step.role == "rows":
-            write_schema_file(self.root / step.path, stream.columns)
+            write_schema_file(self.root / file, columns)
         create_table(
             self.root / step.path,
             table_id=step.table_id,
@@ -217,6 +251,63 @@ class _Work:
         )
         return True
 
+    def _replace(self, number: int, step: ReplaceTable) -> bool:
+        """Empty a view's table for its new declaration."""
+        columns, key, file = self._shape(step.stream)
+        write_schema_file(self.root / file, columns)
+        replace_table(
+            self.root / step.path,
+            step.base_version,
+            table_id=step.table_id,
+            schema=rows_schema(columns),
+            properties=table_properties(statistics_columns(key), self.plan.retain),
+            metadata=self._facts(number, {}).metadata,
+            at=self.plan.clock,
+        )
+        return True
+
+    def _rewrite_buckets(self, number: int, step: RewriteBuckets, observer: Observer) -> bool:
+        node = self.supply.node(step.stream)
+        result = node.replacement()
+        if result.rows is None:
+            return False
+        sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
+        for part in self._partitions(step.stream):
+            if part.sub_index in result.sizes:
+                sizes[part.sub_index, 0] = max(sizes[part.sub_index, 0], part.rows)
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        columns = [*(quoted(column.name) for column in node.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+        counts = {"inserted": sum(result.fresh.values()), "rows": sum(result.fresh.values()), "dead": node.lost_rows()}
+        write_runs(
+            result.rows.select(*columns),
+            self.root / step.path,
+            key=node.key,
+            sizes=sizes,
+            removed=f"sub_index IN ({', '.join(map(str, result.sizes))})",
+            facts=self._facts(
+                number,
+                {"counts": counts, "gained": list(result.fresh.items()), "left_out": [], "planned": len(result.sizes)},
+                batch_of=step.table_id,
+            ),
+        )
+        return True
+
+    def _store_restored(self, number: int, step: StoreRestored, observer: Observer) -> bool:
+        node = self.supply.node(step.stream)
+        lost = node.lost()
+        if lost is None or not node.lost_rows():
+            return False
+        own = [quoted(column.name) for column in node.planned.columns]
+        rows = lost.selectExpr(*own, "_ts", "_exp", f"CAST({self.plan.epoch} AS bigint) AS _epoch")
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            rows.coalesce(1),
+            self.root / step.path,
+            removed=None,
+            facts=self._facts(number, {"rows": node.lost_rows()}, batch_of=step.table_id),
+        )
+        return True
+
     def _main_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
         gained: dict[int, int] = {}
         for (cell, _), rows in batch.counts.cells.items():
@@ -224,15 +315,11 @@ class _Work:
         return self._batch_facts(number, name, table_id, batch, gained=list(gained.items()), **more)
 
     def _batch_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
-        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.of(name).left_out.values()]
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.left_out(name)]
         return self._facts(number, {"counts": batch.counts.reported(), "left_out": left_out, **more}, batch_of=table_id)
 
-    def _columns(self, stream: Stream) -> list[str]:
-        return [*(quoted(column.name) for column in stream.columns), *(name for name, _ in SYSTEM_COLUMNS)]
-
-    def _key(self, stream: Stream) -> list[tuple[str, str]]:
-        types = {column.name: column.type for column in stream.columns}
-        return [(name, types[name]) for name in stream.search_key]
+    def _columns(self, inputs: StreamSupply | NodeSupply) -> list[str]:
+        return [*(quoted(column.name) for column in inputs.columns), *(name for name, _ in SYSTEM_COLUMNS)]
 
     def _live_at_base(self, step: MoveWindow | RewriteCells, predicate: str, session: SparkSession) -> DataFrame:
         rows = read_version(session, self.root / step.path, step.base_version).where(predicate)
@@ -240,7 +327,7 @@ class _Work:
 
     def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
         batch = self.supply.batch(step.stream)
-        inputs = self.supply.of(step.stream)
+        inputs = self.supply.table(step.stream)
         layout = inputs.planned.layout
         sizes = dict(batch.counts.cells)
         merged = {
@@ -250,7 +337,7 @@ class _Work:
         merged = {cell: blocks for cell, blocks in merged.items() if blocks}
         if not (sizes or step.expired or step.dead or merged):
             return False
-        columns = self._columns(inputs.stream)
+        columns = self._columns(inputs)
         rows = batch.live().select(*columns)
         sealed = [f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()]
         rewritten = 0
@@ -269,7 +356,7 @@ class _Work:
         write_runs(
             rows,
             self.root / step.path,
-            key=self._key(inputs.stream),
+            key=inputs.key,
             sizes=sizes,
             removed=" OR ".join(removed) if removed else None,
             facts=self._main_facts(
@@ -281,10 +368,10 @@ class _Work:
 
     def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
         batch = self.supply.batch(step.stream)
-        inputs = self.supply.of(step.stream)
+        inputs = self.supply.table(step.stream)
         if not batch.counts.cells and not step.rows:
             return False
-        columns = self._columns(inputs.stream)
+        columns = self._columns(inputs)
         predicate = f"sub_index IN ({', '.join(map(str, step.cells))})"
         rows = batch.live().select(*columns)
         sizes = dict(batch.counts.cells)
@@ -298,7 +385,7 @@ class _Work:
         write_runs(
             rows,
             self.root / step.path,
-            key=self._key(inputs.stream),
+            key=inputs.key,
             sizes=sizes,
             removed=predicate,
             facts=self._main_facts(

@@ -5,10 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, SetProperties, StoreRejected
+from warehouse.updates.steps import (
+    CreateTable,
+    MoveDeferred,
+    MoveWindow,
+    ReplaceTable,
+    RewriteBuckets,
+    RewriteCells,
+    SetProperties,
+    StoreRejected,
+    StoreRestored,
+)
 
 if TYPE_CHECKING:
-    from warehouse.updates.steps import Plan, Step, StreamPlan
+    from collections.abc import Sequence
+
+    from warehouse.updates.records import LandingFile
+    from warehouse.updates.steps import Plan, Step
 
 __all__ = ["StepExplanation", "describe", "explain"]
 
@@ -40,6 +53,12 @@ def describe(step: Step) -> str:
             return f"move waiting rows of {step.stream}"
         case StoreRejected():
             return f"keep rejected rows of {step.stream}"
+        case ReplaceTable():
+            return f"empty {step.path} for its new declaration"
+        case RewriteBuckets():
+            return f"replace what changed of {step.path}"
+        case StoreRestored():
+            return f"keep short-lived results of {step.stream}"
         case SetProperties():
             return f"keep the log of {step.path} longer"
         case _:
@@ -48,11 +67,13 @@ def describe(step: Step) -> str:
 
 def explain(plan: Plan) -> tuple[StepExplanation, ...]:
     """Return what each step of a plan would do."""
-    return tuple(_explained(number, step, plan.stream(step.stream)) for number, step in enumerate(plan.steps))
+    files = {stream.name: [file for group in stream.inputs for file in group.files] for stream in plan.streams}
+    return tuple(_explained(number, step, files.get(step.stream)) for number, step in enumerate(plan.steps))
 
 
-def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
-    files = [file for group in stream.inputs for file in group.files]
+def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) -> StepExplanation:
+    """Return a step in numbers; ``loaded`` are the files of its stream, none for a view."""
+    files = loaded or ()
     size = sum(file.size for file in files)
     match step:
         case CreateTable(role="rows"):
@@ -62,19 +83,27 @@ def _explained(number: int, step: Step, stream: StreamPlan) -> StepExplanation:
         case MoveWindow():
             merged = sum(len(seal.blocks) for seal in step.seals)
             gone = len(step.expired) + len(step.dead)
+            what = "the results that come" if loaded is None else f"{len(files)} files"
             detail = (
-                f"append {len(files)} files as runs; remove {gone} expired partitions; "
+                f"append {what} as runs; remove {gone} expired partitions; "
                 f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
             )
             return StepExplanation(number, step.path, "append", detail, len(files), size, gone, merged)
         case RewriteCells():
-            detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {len(files)} files"
+            what = "the results that come" if loaded is None else f"{len(files)} files"
+            detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {what}"
             return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))
         case MoveDeferred():
             taken = f"take the rows of {len(step.taken)} slots that have come; " if step.taken else ""
             return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
         case StoreRejected():
             return StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any")
+        case ReplaceTable():
+            return StepExplanation(number, step.path, "empty", "the view's declaration changed, so it is built anew")
+        case RewriteBuckets():
+            return StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed")
+        case StoreRestored():
+            return StepExplanation(number, step.path, "append", "results that began and ended since the last update, if any")
         case SetProperties():
             return StepExplanation(number, step.path, "set properties", "keep its log longer, since retain was raised")
         case _:

@@ -9,12 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.declaration import table_declaration
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
 from warehouse.storage.tables import schema_file
 from warehouse.updates.progress import moved_partitions, moved_side
-from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, RewriteCells, StoreRejected
+from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState, ViewRecord
+from warehouse.updates.steps import (
+    CreateTable,
+    MoveDeferred,
+    MoveWindow,
+    NodePlan,
+    RewriteBuckets,
+    RewriteCells,
+    StoreRejected,
+    StoreRestored,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +50,7 @@ class Outcome:
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
         for number, step in enumerate(self.plan.steps):
-            if isinstance(step, MoveWindow | RewriteCells) and step.stream == name:
+            if isinstance(step, MoveWindow | RewriteCells | RewriteBuckets) and step.stream == name:
                 return self.done[step.path].commits.get(number)
         return None
 
@@ -61,6 +71,8 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         # A plan that moves the window has every declared stream.
         states = {name: replace(state, declared=False) for name, state in states.items()}
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
+    states.update({planned.name: _node_state(outcome, planned) for planned in plan.nodes})
+    forgotten = _forgotten(plan, states)
     removed = {
         path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
         for path, table in outcome.done.items()
@@ -74,11 +86,14 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         update_interval=plan.update_interval,
         committed_at=now,
         catalog_digest=plan.catalog_digest,
-        tables=tuple(states.values()),
+        tables=tuple(state for state in states.values() if state not in forgotten),
         files=tuple(_loaded(outcome, planned) for planned in plan.streams),
-        counts=tuple(_counts(outcome, planned) for planned in plan.streams),
+        counts=tuple(_counts(outcome, planned) for planned in (*plan.streams, *plan.nodes)),
         seconds=seconds,
-        removed=tuple(Removed(path, files) for path, files in removed.items() if files),
+        removed=(
+            *(Removed(path, files) for path, files in removed.items() if files),
+            *(Removed(path, (), whole=True) for state in forgotten for path in (state.path, *(side.path for side in state.sides))),
+        ),
         warnings=plan.warnings,
         log_retain=plan.retain,
     )
@@ -110,8 +125,52 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     )
 
 
+def _forgotten(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
+    """Return the state of operators that a changed view does not have any more."""
+    planned = {node.name for node in plan.nodes}
+    views = {node.view for node in plan.nodes if node.first}
+    return [
+        state
+        for state in states.values()
+        if state.kind == "state" and state.view is not None and state.view.view in views and state.name not in planned
+    ]
+
+
+def _node_state(outcome: Outcome, planned: NodePlan) -> TableState:
+    path = f"tables/{planned.name}"
+    before, table = outcome.before(planned.name), outcome.done.get(path)
+    created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)
+    partitions = before.partitions if before else ()
+    version = before.version if before else -1
+    if table is not None:
+        version = table.version
+        partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    return TableState(
+        name=planned.name,
+        kind="state" if planned.node.hidden else "view",
+        path=path,
+        table_id=before.table_id if before else (created.table_id if created else ""),
+        version=version,
+        layout=planned.layout,
+        declaration=table_declaration(
+            planned.columns, planned.node.search_key, label=planned.node.label, max_lifetime=planned.max_lifetime
+        ),
+        schema_file=planned.schema_file,
+        partitions=partitions,
+        view=ViewRecord(
+            view=planned.view,
+            sql=planned.sql,
+            node=planned.node,
+            short_lived=planned.short_lived,
+            state=planned.state,
+            spare_of=planned.spare_of,
+        ),
+        restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
+    )
+
+
 def _side(
-    outcome: Outcome, kind: type[MoveDeferred | StoreRejected], name: str, before: SideTable | None
+    outcome: Outcome, kind: type[MoveDeferred | StoreRejected | StoreRestored], name: str, before: SideTable | None
 ) -> SideTable | None:
     step = next((s for s in outcome.plan.steps if isinstance(s, kind) and s.stream == name), None)
     return before if step is None else moved_side(before, outcome.done[step.path], step.table_id)
@@ -120,7 +179,9 @@ def _side(
 def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
     """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
     for number, step in enumerate(plan.steps):
-        if step.stream == name and isinstance(step, MoveWindow | RewriteCells | MoveDeferred | StoreRejected):
+        if step.stream == name and isinstance(
+            step, MoveWindow | RewriteCells | RewriteBuckets | MoveDeferred | StoreRejected
+        ):
             commit = done[step.path].commits.get(number)
             if commit is not None:
                 return commit
@@ -152,7 +213,7 @@ def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
     )
 
 
-def _counts(outcome: Outcome, planned: StreamPlan) -> Counts:
+def _counts(outcome: Outcome, planned: StreamPlan | NodePlan) -> Counts:
     name = planned.name
     main, first = outcome.main_commit(name), outcome.first_commit(name)
     metadata: Mapping[str, Any] = main.metadata if main else {}
@@ -169,8 +230,8 @@ def _counts(outcome: Outcome, planned: StreamPlan) -> Counts:
         lost[cell] = lost.get(cell, 0) - count
     return Counts(
         stream=name,
-        files=len(_loaded(outcome, planned).loaded),
-        lost=_never_stored(outcome, name, rows),
+        files=0 if isinstance(planned, NodePlan) else len(_loaded(outcome, planned).loaded),
+        lost=0 if isinstance(planned, NodePlan) else _never_stored(outcome, name, rows),
         expired=sum(lost.values()),
         rewritten=int(metadata.get("rewritten", 0)),
         planned=int(metadata.get("planned", 0)),

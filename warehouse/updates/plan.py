@@ -6,23 +6,28 @@ No clock, no file and no Spark in here: the same values give the same plan, whoe
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
+from warehouse.updates.node_plans import NodeInput, plan_nodes
 from warehouse.updates.steps import (
     CreateTable,
     InputFiles,
     MoveDeferred,
     MoveWindow,
+    NodePlan,
     Plan,
+    ReplaceTable,
+    RewriteBuckets,
     RewriteCells,
     Role,
     SetProperties,
     Step,
     StoreRejected,
+    StoreRestored,
     StreamPlan,
 )
 
@@ -57,9 +62,17 @@ class StreamInput:
 
 
 def make_plan(
-    catalog: Catalog, last: Epoch | None, inputs: Sequence[StreamInput], *, slot: int, clock: int
+    catalog: Catalog,
+    last: Epoch | None,
+    inputs: Sequence[StreamInput],
+    *,
+    slot: int,
+    clock: int,
+    nodes: Sequence[NodeInput] = (),
 ) -> Plan:
-    """Return the plan that moves every stream of ``inputs`` to ``slot``; ``clock`` is in microseconds.
+    """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
+
+    ``clock`` is in microseconds; ``nodes`` come after those that they read.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -77,6 +90,12 @@ def make_plan(
         steps.extend(_steps(planned, state, slot, _Ids(epoch, clock)))
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+    planned_nodes = plan_nodes(nodes, last, [stream.name for stream in streams if stream.first], slot=slot, moves=moves, epoch=epoch)
+    for node in planned_nodes:
+        state = last.table(node.name) if last else None
+        steps.extend(_node_steps(node, state, slot, _Ids(epoch, clock)))
+        if state is not None and not node.first and last is not None and catalog.retain > last.log_retain:
+            steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     return Plan(
         epoch=epoch,
         window_time=at_slot(slot, catalog.anchor, catalog.update_interval),
@@ -89,14 +108,14 @@ def make_plan(
         catalog_digest=catalog.digest,
         streams=tuple(streams),
         steps=tuple(steps),
+        nodes=tuple(planned_nodes),
     )
 
 
 def _tables_of(state: TableState) -> Iterator[tuple[str, int]]:
     yield state.path, state.version
-    for side in (state.deferred, state.rejected):
-        if side is not None:
-            yield side.path, side.version
+    for side in state.sides:
+        yield side.path, side.version
 
 
 def _stream_plan(
@@ -148,8 +167,29 @@ def _steps(planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids) 
         yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
 
 
+def _node_steps(planned: NodePlan, state: TableState | None, slot: int, ids: _Ids) -> Iterator[Step]:
+    name = planned.name
+    path = table_path(name, "rows")
+    if state is None:
+        yield CreateTable(name, "rows", path, ids.of(name, "rows"))
+    elif planned.first:
+        yield ReplaceTable(name, path, state.table_id, state.version)
+        state = replace(state, partitions=())
+    if planned.node.label == "STR":
+        yield RewriteBuckets(name, path, state.table_id if state else ids.of(name, "rows"), state.version if state else 0)
+    else:
+        yield from _main_step(planned, state, slot, ids, batch=True)
+    if planned.short_lived == "report":
+        side = state.restored if state else None
+        side_path = side.path if side else table_path(name, "restored")
+        table_id = side.table_id if side else ids.of(name, "restored")
+        if side is None:
+            yield CreateTable(name, "restored", side_path, table_id)
+        yield StoreRestored(name, side_path, table_id, side.version if side else 0)
+
+
 def _main_step(
-    planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids, *, batch: bool
+    planned: StreamPlan | NodePlan, state: TableState | None, slot: int, ids: _Ids, *, batch: bool
 ) -> Iterator[Step]:
     layout, name = planned.layout, planned.name
     path = table_path(name, "rows")

@@ -14,6 +14,7 @@ from typing import Literal
 from warehouse.catalog.declaration import ColumnRecord, Declaration
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
+from warehouse.views.algebra import Node
 
 __all__ = [
     "ColumnRecord",
@@ -28,6 +29,7 @@ __all__ = [
     "SideTable",
     "StepSeconds",
     "TableState",
+    "ViewRecord",
     "WaitingSlot",
 ]
 
@@ -65,15 +67,29 @@ class SideTable:
 
 
 @dataclass(frozen=True)
+class ViewRecord:
+    """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared."""
+
+    view: str
+    sql: str
+    node: Node
+    short_lived: Literal["drop", "report"]
+    state: tuple[ColumnRecord, ...] = ()
+    spare_of: str | None = None
+
+
+@dataclass(frozen=True)
 class TableState:
     """A table at one epoch.
+
+    A ``state`` table holds what an operator of a view keeps; nobody declared it.
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone.
     """
 
     name: str
-    kind: Literal["stream"]
+    kind: Literal["stream", "view", "relation", "state"]
     path: str
     table_id: str
     version: int
@@ -84,6 +100,13 @@ class TableState:
     deferred: SideTable | None = None
     rejected: SideTable | None = None
     declared: bool = True
+    view: ViewRecord | None = None
+    restored: SideTable | None = None
+
+    @property
+    def sides(self) -> tuple[SideTable, ...]:
+        """The tables beside it that exist."""
+        return tuple(side for side in (self.deferred, self.rejected, self.restored) if side is not None)
 
 
 @dataclass(frozen=True)

@@ -11,23 +11,28 @@ from typing import Literal
 import msgspec
 
 from warehouse.layout import Layout, Seal
-from warehouse.updates.records import Declaration, LandingFile, LeftOut
+from warehouse.updates.records import ColumnRecord, Declaration, LandingFile, LeftOut
+from warehouse.views.algebra import Node
 
 __all__ = [
     "CreateTable",
     "InputFiles",
     "MoveDeferred",
     "MoveWindow",
+    "NodePlan",
     "Plan",
+    "ReplaceTable",
+    "RewriteBuckets",
     "RewriteCells",
     "Role",
     "SetProperties",
     "Step",
     "StoreRejected",
+    "StoreRestored",
     "StreamPlan",
 ]
 
-Role = Literal["rows", "deferred", "rejected"]
+Role = Literal["rows", "deferred", "rejected", "restored"]
 
 
 class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
@@ -93,7 +98,44 @@ class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
     base_version: int
 
 
-Step = SetProperties | CreateTable | MoveWindow | RewriteCells | MoveDeferred | StoreRejected
+class ReplaceTable(msgspec.Struct, frozen=True, tag="replace-table"):
+    """Empty a view's table and give it the columns of its changed declaration; the next step builds it anew."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+
+
+class RewriteBuckets(msgspec.Struct, frozen=True, tag="rewrite-buckets"):
+    """Replace the rows that changed of a keyed table, in the buckets where they lie."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+
+
+class StoreRestored(msgspec.Struct, frozen=True, tag="store-restored"):
+    """Keep the results of a view that began and ended between two updates."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+
+
+Step = (
+    SetProperties
+    | CreateTable
+    | ReplaceTable
+    | MoveWindow
+    | RewriteCells
+    | RewriteBuckets
+    | MoveDeferred
+    | StoreRejected
+    | StoreRestored
+)
 
 
 class InputFiles(msgspec.Struct, frozen=True):
@@ -122,6 +164,28 @@ class StreamPlan(msgspec.Struct, frozen=True):
     more: int = 0
 
 
+class NodePlan(msgspec.Struct, frozen=True):
+    """What an update does for one node of a view.
+
+    ``columns`` are the user's with their types, ``state`` those beside them (of aggregates). ``first`` nodes are built
+    over the rows that are live at the window time. ``spare_of`` names the DISTINCT whose spare rows the table holds.
+    """
+
+    name: str
+    view: str
+    sql: str
+    node: Node
+    layout: Layout
+    k0: int
+    first: bool
+    short_lived: Literal["drop", "report"]
+    columns: tuple[ColumnRecord, ...]
+    state: tuple[ColumnRecord, ...] = ()
+    spare_of: str | None = None
+    schema_file: str = ""
+    max_lifetime: int | None = None
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T."""
 
@@ -137,7 +201,12 @@ class Plan(msgspec.Struct, frozen=True):
     streams: tuple[StreamPlan, ...]
     steps: tuple[Step, ...]
     warnings: tuple[str, ...] = ()
+    nodes: tuple[NodePlan, ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""
         return next(stream for stream in self.streams if stream.name == name)
+
+    def node(self, name: str) -> NodePlan | None:
+        """Return the plan of the view's node of that table; none when the table is a stream's."""
+        return next((node for node in self.nodes if node.name == name), None)

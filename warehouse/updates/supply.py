@@ -15,8 +15,10 @@ from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings, read_version
+from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MoveDeferred
+from warehouse.views.maintain import Maintenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -24,12 +26,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.catalog.model import Stream
+    from warehouse.catalog.model import Column, Stream
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.updates.progress import TableProgress
-    from warehouse.updates.steps import Plan, StreamPlan
+    from warehouse.updates.records import Epoch
+    from warehouse.updates.steps import NodePlan, Plan, StreamPlan
 
-__all__ = ["StreamSupply", "Supply"]
+__all__ = ["NodeSupply", "StreamSupply", "Supply"]
 
 
 @dataclass
@@ -41,6 +44,17 @@ class StreamSupply:
     session: SparkSession
     batch: Batch | None = None
     left_out: dict[str, LeftOut] = field(default_factory=dict)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The declared columns."""
+        return self.stream.columns
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        types = {column.name: column.type for column in self.stream.columns}
+        return [(name, types[name]) for name in self.stream.search_key]
 
     def groups(self) -> list[tuple[tuple[str, ...], list[LandingFile]]]:
         """Return the planned files by header, without those left out."""
@@ -64,8 +78,60 @@ class Supply:
     root: Path
     spark: Callable[[], SparkSession]
     done: Mapping[str, TableProgress] = field(default_factory=dict)
+    last: Epoch | None = None
     streams: dict[str, StreamSupply] = field(default_factory=dict)
+    nodes: dict[str, NodeSupply] = field(default_factory=dict)
     counted: dict[str, BatchCounts] = field(default_factory=dict)
+
+    def table(self, name: str) -> StreamSupply | NodeSupply:
+        """Return the supply of a stream's or a view's table."""
+        return self.of(name) if self.plan.node(name) is None else self.node(name)
+
+    def left_out(self, name: str) -> tuple[LeftOut, ...]:
+        """Return the files that a stream's batch is read without; a view reads none."""
+        return () if self.plan.node(name) is not None else tuple(self.of(name).left_out.values())
+
+    def node(self, name: str) -> NodeSupply:
+        """Return a node's supply, with a session that has its table's key settings."""
+        if name not in self.nodes:
+            planned = self.plan.node(name)
+            if planned is None:
+                raise KeyError(name)
+            self.nodes[name] = self._node(planned)
+        return self.nodes[name]
+
+    def _node(self, planned: NodePlan) -> NodeSupply:
+        types = {column.name.lower(): column.type for column in planned.columns}
+        key = [(column, types[column.lower()]) for column in planned.node.search_key]
+        session = table_session(self.spark(), key_settings(key))
+        move = move_of(self.plan, planned)
+        tables = PlanTables(self.root, self.plan, self.last, move, session, self._dead)
+        maintenance = Maintenance(
+            node=planned.node,
+            layout=planned.layout,
+            move=move,
+            tables=tables,
+            own=lambda: self._own(tables, planned.name, planned),
+            spares=lambda: self._own(tables, f"{planned.name}.spare", planned),
+        )
+        return NodeSupply(planned, session, maintenance, self.node(planned.spare_of) if planned.spare_of else None)
+
+    def _own(self, tables: PlanTables, table: str, planned: NodePlan) -> DataFrame | None:
+        """A node's own rows that were live at the last epoch, with all columns."""
+        state = self.last.table(table) if self.last else None
+        if planned.first or state is None:
+            return None
+        rows = tables.stored(table, state.version)
+        return rows.where(f"_exp_slot > {tables.move.k0}L AND unix_micros(_exp) > {tables.move.before}L")
+
+    def _dead(self, table: str) -> DataFrame | None:
+        """Rows that died before they were stored, as far as this process has them at hand."""
+        if self.plan.node(table) is not None:
+            return self.nodes[table].lost() if table in self.nodes else None
+        supply = self.streams.get(table)
+        if supply is None or supply.batch is None or not supply.batch.counts.dead:
+            return None
+        return supply.batch.rows.where("_fate = 'dead' AND _exp > _ts")
 
     def of(self, name: str) -> StreamSupply:
         """Return a stream's supply, with a session that has the stream's time zone and its table's key settings."""
@@ -89,7 +155,11 @@ class Supply:
         return {entry.file.path: entry for entry in left_out_of(first, planned)} if first else {}
 
     def batch(self, name: str) -> Batch:
-        """Return a stream's batch; files that cannot be read are left out."""
+        """Return a stream's batch, or what a view's node gains; files that cannot be read are left out."""
+        if self.plan.node(name) is not None:
+            batch = self.node(name).batch()
+            self.counted.setdefault(name, batch.counts)
+            return batch
         supply = self.of(name)
         while supply.batch is None:
             try:
@@ -111,6 +181,8 @@ class Supply:
 
         A file may turn out to be damaged only when all of its columns are read.
         """
+        if self.plan.node(name) is not None:
+            return False
         supply = self.of(name)
         problems = unreadable(supply.session, supply.stream, supply.groups())
         self._release(supply)
@@ -126,6 +198,8 @@ class Supply:
         """Let the batches go."""
         for supply in self.streams.values():
             self._release(supply)
+        for node in self.nodes.values():
+            node.release()
 
     def _release(self, supply: StreamSupply) -> None:
         if supply.batch is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -20,6 +21,7 @@ from warehouse.errors import (
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
+from warehouse.updates.declared_nodes import declared_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import (
     epoch_path,
@@ -31,6 +33,7 @@ from warehouse.updates.journal import (
 )
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock, writer_lock
+from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.ingest.files import LeftOut
+    from warehouse.updates.node_plans import NodeInput
     from warehouse.updates.plan import StreamInput
 
 __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
@@ -131,6 +135,11 @@ class Updater:
         """The warehouse's directory."""
         return self.catalog.root
 
+    @cached_property
+    def _nodes(self) -> list[NodeInput]:
+        """The nodes of the declared views."""
+        return declared_nodes(self.catalog)
+
     # --- verbs ---
 
     def update(self, options: UpdateOptions) -> UpdateReport:
@@ -165,7 +174,7 @@ class Updater:
             return None, landing
         self._refuse_empty(options, inputs, last, slots[0], excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
-        return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock()), landing
+        return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock(), nodes=self._nodes), landing
 
     def reload(self, path: str) -> Epoch:
         """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""
@@ -189,7 +198,7 @@ class Updater:
                 raise UnknownNameError("table", table, names)
             if self.catalog.stream(table) is not None:
                 raise UsageError(f'"{table}" is still declared; remove [streams.{table}] from warehouse.toml first')
-            paths = [state.path, *(side.path for side in (state.deferred, state.rejected) if side)]
+            paths = [state.path, *(side.path for side in state.sides)]
             return self._record(
                 last,
                 (),
@@ -267,12 +276,13 @@ class Updater:
         """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
         if last is None:
             return []
-        missing = any(last.table(given.stream.name) is None for given in inputs)
+        missing = any(last.table(given.stream.name) is None for given in inputs) or bool(unbuilt(self._nodes, last))
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
     def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch:
         inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
-        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock())
+        nodes = with_columns(self._nodes, self.catalog, last, moment, self._guarded_spark)
+        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes)
         self._check_plan(plan)
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
@@ -342,8 +352,8 @@ class Updater:
         versions = {}
         for state in last.tables if last else ():
             versions[state.path] = state.version
-            versions.update({side.path: side.version for side in (state.deferred, state.rejected) if side})
-        for kind in ("tables", "deferred", "rejected"):
+            versions.update({side.path: side.version for side in state.sides})
+        for kind in ("tables", "deferred", "rejected", "restored"):
             parent = self.root / kind
             for table in parent.iterdir() if parent.is_dir() else ():
                 yield any(True for _ in commits_after(table, versions.get(f"{kind}/{table.name}", -1)))

@@ -27,7 +27,7 @@ __all__ = ["GRACE", "VacuumReport", "retire", "sweep"]
 GRACE = 600 * 1_000_000
 """Leftovers younger than this (microseconds) stay."""
 _PAST_RECORDS = 64
-_TABLE_KINDS = ("tables", "deferred", "rejected")
+_TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
 
 
 @dataclass(frozen=True)
@@ -175,7 +175,7 @@ def _named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
         for table in epoch.tables:
             for path, version in (
                 (table.path, table.version),
-                *((side.path, side.version) for side in (table.deferred, table.rejected) if side),
+                *((side.path, side.version) for side in table.sides),
             ):
                 versions.setdefault(path, []).append(version)
     named = {}

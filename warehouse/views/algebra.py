@@ -15,9 +15,12 @@ Source: update-patterns sheet, sections 2 and 3; window-joins sheet, section 5; 
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = [
     "Aggregate",
@@ -44,6 +47,8 @@ __all__ = [
     "Top",
     "UnionAll",
     "inputs_of",
+    "scanned",
+    "stateful_of",
 ]
 
 
@@ -234,6 +239,21 @@ def inputs_of(operator: Operator) -> tuple[Operator, ...]:
             return (operator.left, operator.right)
         case _:
             return (operator.input,)
+
+
+def scanned(operator: Operator) -> Iterator[str]:
+    """Yield the tables that an operator scans."""
+    if isinstance(operator, Scan):
+        yield operator.table
+    for each in inputs_of(operator):
+        yield from scanned(each)
+
+
+def stateful_of(operator: Operator) -> Operator | None:
+    """Return the operator that a node keeps its state for, below filters and projections; none when it is stateless."""
+    while isinstance(operator, Filter | Project):
+        operator = operator.input
+    return None if isinstance(operator, Scan | TimeWindow | AsOf | UnionAll) else operator
 
 
 class Node(msgspec.Struct, frozen=True):

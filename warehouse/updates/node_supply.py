@@ -1,0 +1,224 @@
+"""What the step of a view's node commits, and the tables it reads: all at epoch n's version, or moved by this plan.
+
+What a table gained is read back from its own commit (``_load_slot > k0``), so that a view resumed after a crash sees what
+its inputs loaded; rows that died before they were stored come from memory, while it lasts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+
+from warehouse.ingest.batch import Batch
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.reading import quoted
+from warehouse.storage.deltalog import commit_path
+from warehouse.storage.writer import read_version
+from warehouse.time import at_slot
+from warehouse.views.algebra import Distinct, scanned, stateful_of
+from warehouse.views.feeds import Move, user_columns
+from warehouse.views.maintain import Maintenance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.updates.records import Epoch
+    from warehouse.updates.steps import NodePlan, Plan
+    from warehouse.views.keyed import Replacement
+
+__all__ = ["NodeSupply", "PlanTables", "move_of"]
+
+
+def move_of(plan: Plan, planned: NodePlan) -> Move:
+    """Return from when to when a node's step moves it."""
+    return Move(
+        k0=planned.k0,
+        k=plan.slot,
+        before=at_slot(planned.k0, plan.anchor, plan.update_interval),
+        now=plan.window_time,
+        anchor=plan.anchor,
+        interval=plan.update_interval,
+        first=planned.first,
+    )
+
+
+@dataclass(frozen=True)
+class PlanTables:
+    """The tables that one node's step reads, in the node's session.
+
+    ``dead`` gives rows of a table that this process knows to have died before they were stored; none when there are
+    none, or when they are not known any more.
+    """
+
+    root: Path
+    plan: Plan
+    last: Epoch | None
+    move: Move
+    session: SparkSession
+    dead: Callable[[str], DataFrame | None]
+
+    def arrived(self, table: str) -> DataFrame:
+        """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
+        if self.move.first:
+            return self.now(table)
+        stream = next((stream for stream in self.plan.streams if stream.name == table), None)
+        k0 = self.move.k0 if stream is None else stream.k0
+        rows = self._live(self._moved(table)).where(f"_load_slot > {k0}L")
+        if stream is not None and k0 != self.move.k0:  # files left over: the epoch before loaded the same slots
+            rows = rows.exceptAll(self._live(self._base(table)).where(f"_load_slot > {k0}L"))
+        loaded = self._plain(rows)
+        gone = None if self.keyed(table) else self.dead(table)
+        return loaded if gone is None else loaded.unionByName(gone.selectExpr(*_kept(gone)))
+
+    def before(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch; none on a first build."""
+        if self.move.first:
+            return self.now(table).where("false")
+        rows = self._base(table).where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
+        return self._plain(rows)
+
+    def now(self, table: str) -> DataFrame:
+        """Return the rows that are live at the plan's window time."""
+        return self._plain(self._live(self._moved(table)))
+
+    def changed(self, table: str) -> DataFrame:
+        """Return the difference between the two, with ``_weight``; of a keyed table by its content."""
+        if not self.keyed(table):
+            came = self.arrived(table).where(f"unix_micros(_exp) > {self.move.now}L").selectExpr("*", "1 AS _weight")
+            went = self.before(table).where(f"unix_micros(_exp) <= {self.move.now}L").selectExpr("*", "-1 AS _weight")
+            return came.unionByName(went)
+        came, went = self.now(table), self.before(table)
+        own = [quoted(name) for name in user_columns(came)]
+        every = came.selectExpr(*own, "_exp", "_ts", "1 AS _weight").unionByName(
+            went.selectExpr(*own, "_exp", "_ts", "-1 AS _weight")
+        )
+        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere
+
+        netted = every.groupBy(*[F.col(name) for name in own], "_exp").agg(
+            F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_weight) AS int) AS _weight")
+        )
+        return netted.where("_weight <> 0")
+
+    def versions(self, relation: str) -> DataFrame:
+        """Return all versions of a relation that are kept, closed ones included."""
+        return self._plain(self._moved(relation))
+
+    def keyed(self, table: str) -> bool:
+        """Whether rows of a table may leave it before their own end."""
+        node = self.plan.node(table)
+        if node is not None:
+            return node.node.label == "STR"
+        state = self.last.table(table) if self.last else None
+        return state is not None and state.view is not None and state.view.node.label == "STR"
+
+    def stored(self, table: str, version: int) -> DataFrame:
+        """Return a table at a version, all columns."""
+        return read_version(self.session, self.root / "tables" / table, version)
+
+    def _base(self, table: str) -> DataFrame:
+        state = self.last.table(table) if self.last else None
+        if state is None:
+            return self._moved(table).where("false")
+        return self.stored(table, state.version)
+
+    def _moved(self, table: str) -> DataFrame:
+        """The table with what this plan has committed."""
+        state = self.last.table(table) if self.last else None
+        version = state.version if state else 0
+        while commit_path(self.root / "tables" / table, version + 1).exists():
+            version += 1
+        return self.stored(table, version)
+
+    def _live(self, rows: DataFrame) -> DataFrame:
+        return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
+
+    def _plain(self, rows: DataFrame) -> DataFrame:
+        return rows.selectExpr(*_kept(rows))
+
+
+def _kept(rows: DataFrame) -> list[str]:
+    return [*(quoted(name) for name in user_columns(rows)), "_ts", "_exp"]
+
+
+@dataclass
+class NodeSupply:
+    """One node while its steps run."""
+
+    planned: NodePlan
+    session: SparkSession
+    maintenance: Maintenance
+    spare_of: NodeSupply | None = None
+    _batch: Batch | None = None
+    _replacement: tuple[Replacement, DataFrame | None] | None = None
+    _lost_rows: int | None = None
+    _release: list[Callable[[], object]] = field(default_factory=list)
+
+    @property
+    def columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's: the user's, then those of aggregates' state."""
+        return (*self.planned.columns, *self.planned.state)
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        types = {column.name.lower(): column.type for column in self.planned.columns}
+        return [(name, types[name.lower()]) for name in self.planned.node.search_key]
+
+    def batch(self) -> Batch:
+        """Return what an append node gains."""
+        if self._batch is None:
+            rows = self.maintenance.appended()
+            if rows is None:
+                empty = self.session.range(0).selectExpr("CAST(NULL AS string) AS _fate")
+                self._batch = Batch(empty, BatchCounts(), persisted=False)
+            else:
+                kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
+                self._batch = Batch(kept, _counts(kept), persisted=True)
+        return self._batch
+
+    def replacement(self) -> Replacement:
+        """Return what replaces a keyed node's changed rows."""
+        if self._replacement is None:
+            if self.spare_of is not None:
+                self._replacement = (self.spare_of.maintenance.spared(self.planned.layout), None)
+            else:
+                self._replacement = self.maintenance.replaced()
+        return self._replacement[0]
+
+    def lost(self) -> DataFrame | None:
+        """Return the short-lived results: those that nobody could see; none when they are not known."""
+        if self.planned.first or self.spare_of is not None:
+            return None
+        if self.planned.node.label != "STR":
+            batch = self.batch()
+            return batch.rows.where("_fate = 'dead'") if batch.counts.dead else None
+        self.replacement()
+        return self._replacement[1] if self._replacement else None
+
+    def lost_rows(self) -> int:
+        """Return how many short-lived results there are."""
+        if self._lost_rows is None:
+            lost = self.lost()
+            self._lost_rows = 0 if lost is None else lost.count()
+        return self._lost_rows
+
+    def release(self) -> None:
+        """Let the kept rows go."""
+        if self._batch is not None:
+            self._batch.release()
+        self.maintenance.release()
+        self._batch = self._replacement = None
+
+
+def _counts(rows: DataFrame) -> BatchCounts:
+    summary = rows.groupBy("_fate", "sub_index", "exp_block").count().collect()
+    cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in summary if row["_fate"] == "live"}
+    live = sum(cells.values())
+    dead = sum(row["count"] for row in summary if row["_fate"] == "dead")
+    return BatchCounts(rows=live + dead, live=live, dead=dead, cells=cells)

@@ -1,0 +1,127 @@
+"""GROUP BY: only groups that a row entered or left are touched (update-patterns sheet, 2.3; DESIGN 9).
+
+Counts and sums of integers and decimals are subtractable, so they are adjusted by the rows that came and went, from state
+columns (``_state_...``) beside each group's row; when an aggregate is not, its changed groups are computed anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.ingest.reading import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.views.algebra import Aggregate, Group
+
+__all__ = ["COUNT", "adjusted", "is_adjustable", "recomputed", "state_columns"]
+
+COUNT = "_state_rows"
+"""The state column with the number of live rows of a group."""
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+
+
+def is_adjustable(group: Group, types: Mapping[str, str]) -> bool:
+    """Whether all aggregates of a group can be adjusted; ``types`` are the Spark SQL types of the input's columns."""
+    return all(_adjustable(aggregate, types) for aggregate in group.aggregates)
+
+
+def _adjustable(aggregate: Aggregate, types: Mapping[str, str]) -> bool:
+    if aggregate.distinct:
+        return False
+    if aggregate.function == "count":
+        return True
+    kind = types.get(aggregate.argument or "", "")
+    if aggregate.function == "avg":
+        return kind in _WHOLE
+    return aggregate.function == "sum" and (kind in _WHOLE or kind.startswith("decimal"))
+
+
+def state_columns(group: Group) -> list[str]:
+    """Return the state columns of an adjustable group: its rows, and for each argument its non-null values and their sum."""
+    names = [COUNT]
+    for number, aggregate in enumerate(group.aggregates):
+        if aggregate.argument is not None:
+            names.append(f"_state_{number}_count")
+            if aggregate.function != "count":
+                names.append(f"_state_{number}_sum")
+    return names
+
+
+def adjusted(group: Group, changes: DataFrame, before: DataFrame | None, types: Mapping[str, str]) -> DataFrame:
+    """Return the changed groups' new rows, with their state columns.
+
+    Parameters
+    ----------
+    group
+        An adjustable group.
+    changes
+        Rows of the input that came and went, with ``_weight``.
+    before
+        The changed groups' rows of the last epoch; none on a first build.
+    types
+        The Spark SQL types of the input's columns.
+
+    """
+    keys = [quoted(name) for name in group.keys]
+    states = state_columns(group)
+    delta = changes.selectExpr(*keys, *_weighed(group, types))
+    every = delta if before is None else delta.unionByName(before.selectExpr(*keys, *states))
+    sums = [F.expr(f"coalesce(sum({name}), 0) AS {name}") for name in states]
+    summed = every.groupBy(*[F.col(name) for name in keys]).agg(*sums) if keys else every.agg(*sums)
+    alive = summed.where(f"{COUNT} > 0") if keys else summed
+    values = [f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}" for number, aggregate in enumerate(group.aggregates)]
+    casts = [f"CAST({name} AS {_state_type(group, name, types)}) AS {name}" for name in states]
+    return alive.selectExpr(*keys, *values, *casts)
+
+
+def _weighed(group: Group, types: Mapping[str, str]) -> list[str]:
+    """The state columns' values that one change adds."""
+    terms = [f"CAST(_weight AS bigint) AS {COUNT}"]
+    for number, aggregate in enumerate(group.aggregates):
+        if aggregate.argument is None:
+            continue
+        argument = quoted(aggregate.argument)
+        terms.append(f"CASE WHEN {argument} IS NULL THEN 0L ELSE CAST(_weight AS bigint) END AS _state_{number}_count")
+        if aggregate.function != "count":
+            kind = _sum_type(types[aggregate.argument])
+            signed = f"CASE WHEN _weight > 0 THEN CAST({argument} AS {kind}) ELSE -CAST({argument} AS {kind}) END"
+            terms.append(f"CAST(coalesce({signed}, 0) AS {kind}) AS _state_{number}_sum")
+    return terms
+
+
+def _state_type(group: Group, name: str, types: Mapping[str, str]) -> str:
+    if not name.endswith("_sum"):
+        return "bigint"
+    argument = group.aggregates[int(name.split("_")[2])].argument
+    return _sum_type(types[argument or ""])
+
+
+def _sum_type(kind: str) -> str:
+    """The type that Spark sums in."""
+    if not kind.startswith("decimal"):
+        return "bigint"
+    precision, scale = (int(part) for part in kind.removeprefix("decimal(").removesuffix(")").split(","))
+    return f"decimal({min(38, precision + 10)},{scale})"
+
+
+def _value(number: int, aggregate: Aggregate, types: Mapping[str, str]) -> str:
+    if aggregate.function == "count":
+        return COUNT if aggregate.argument is None else f"_state_{number}_count"
+    total, count = f"_state_{number}_sum", f"_state_{number}_count"
+    if aggregate.function == "avg":
+        return f"CASE WHEN {count} > 0 THEN CAST({total} AS double) / CAST({count} AS double) END"
+    return f"CASE WHEN {count} > 0 THEN CAST({total} AS {_sum_type(types[aggregate.argument or ''])}) END"
+
+
+def recomputed(group: Group, rows: DataFrame) -> DataFrame:
+    """Return the groups of whole rows; a scalar aggregate of none is one row."""
+    values = [F.expr(aggregate.sql).alias(aggregate.name) for aggregate in group.aggregates] or [F.expr("count(*)").alias(COUNT)]
+    keys: Sequence[str] = [quoted(name) for name in group.keys]
+    result = rows.groupBy(*[F.col(name) for name in keys]).agg(*values) if keys else rows.agg(*values)
+    return result if group.aggregates else result.drop(COUNT)
