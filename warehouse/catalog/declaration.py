@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from warehouse.catalog.model import Column, LayoutSpec, Stream
+from warehouse.catalog.model import Changes, Column, LayoutSpec, Stream
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
@@ -28,7 +28,10 @@ class ColumnRecord:
 
 @dataclass(frozen=True)
 class Declaration:
-    """What a stream's declaration said when the epoch was planned; ``landing`` is relative to the root."""
+    """What a stream's declaration said when the epoch was planned; ``landing`` is relative to the root.
+
+    A relation is recorded as the stream of its changes, with ``op``.
+    """
 
     landing: str
     files: str
@@ -45,6 +48,8 @@ class Declaration:
     null_expiry: str
     unknown_columns: str
     label: str
+    op: str | None = None
+    retroactive: bool = False
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
@@ -74,6 +79,8 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         null_expiry=stream.null_expiry,
         unknown_columns=stream.unknown_columns,
         label=stream.label,
+        op=stream.changes.op if stream.changes else None,
+        retroactive=stream.changes.retroactive if stream.changes else False,
     )
 
 
@@ -123,4 +130,5 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         unknown_columns=cast("UnknownColumns", recorded.unknown_columns),
         landing_settle=0,
         layout=layout or LayoutSpec(),
+        changes=None if recorded.op is None else Changes(recorded.op, recorded.retroactive),
     )

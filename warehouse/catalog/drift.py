@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.catalog.spelling import as_written
 from warehouse.errors import Problem
-from warehouse.layout import LayoutError, resolve
+from warehouse.layout import LayoutError, keyed_layout, resolve
 from warehouse.time import format_duration, format_instant
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ class RecordedTable(Protocol):
     @property
     def name(self) -> str:
         """The table's name."""
+
+    @property
+    def owner(self) -> str:
+        """The declared name that it belongs to."""
 
     @property
     def declaration(self) -> Declaration:
@@ -73,20 +78,26 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
     The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each names both values.
     """
     recorded = {table.name: table for table in epoch.tables}
-    both = [(stream, recorded[stream.name]) for stream in catalog.streams if stream.name in recorded]
+    both = [(source, recorded[source.name]) for source in catalog.sources if source.name in recorded]
     differences = [*_grid_of_times(catalog, epoch)]
     for stream, table in both:
-        differences += [(f"streams.{stream.name}.{key}", new, old) for key, new, old in _table(stream, table)]
+        section = "streams" if stream.changes is None else "relations"
+        differences += [(f"{section}.{stream.name}.{key}", new, old) for key, new, old in _table(stream, table)]
     file = catalog.file.name
     return Drift(
         problems=tuple(Problem(file, key, new, f"{old}: {_REMEDY}") for key, new, old in differences),
         notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
         warnings=tuple(
             f'table "{name}" is no longer declared: kept, frozen; `stream-wh drop {name}` forgets it'
-            for name in recorded
-            if catalog.stream(name) is None
+            for name, table in recorded.items()
+            if not _declared(catalog, table)
         ),
     )
+
+
+def _declared(catalog: Catalog, table: RecordedTable) -> bool:
+    """Whether a recorded table belongs to something that is declared; operators' state to its view."""
+    return catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:
@@ -109,6 +120,8 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
 
     """
     spec = stream.layout
+    if stream.changes is not None:
+        return recorded or keyed_layout(DEFAULT_PERIODS)
     if recorded is not None:
         return recorded if spec.seal is None else replace(recorded, seal=spec.seal)
     # The catalog's words are the layout's; its loader has checked them.
@@ -138,6 +151,10 @@ def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[tuple[str
 
 def _table(stream: Stream, table: RecordedTable) -> Iterator[tuple[str, str, str]]:
     """Yield (key, declared, recorded) for each difference that the table cannot follow."""
+    if table.declaration.op is None and stream.changes is not None:
+        yield "op", "a relation", "no relation"
+    if stream.changes is not None and stream.changes.retroactive != table.declaration.retroactive:
+        yield "retroactive", as_written(stream.changes.retroactive), as_written(table.declaration.retroactive)
     if stream.search_key != table.declaration.search_key:
         yield "search_key", as_written(stream.search_key), as_written(table.declaration.search_key)
     declared = {column.name: column.type for column in stream.columns}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Catalog",
+    "Changes",
     "Column",
     "Format",
     "LayoutSpec",
@@ -62,6 +63,14 @@ class LayoutSpec:
 
 
 @dataclass(frozen=True)
+class Changes:
+    """What makes a stream's rows the changes of a relation: the expression that says which, and whether they act back."""
+
+    op: str
+    retroactive: bool
+
+
+@dataclass(frozen=True)
 class Stream:
     """A declared input that arrives as files.
 
@@ -86,6 +95,7 @@ class Stream:
     unknown_columns: UnknownColumns
     landing_settle: int
     layout: LayoutSpec = field(default_factory=LayoutSpec)
+    changes: Changes | None = None
 
     @property
     def label(self) -> Label:
@@ -139,6 +149,7 @@ class Relation:
             null_expiry="never",
             unknown_columns=self.unknown_columns,
             landing_settle=self.landing_settle,
+            changes=Changes(self.op, self.retroactive),
         )
 
 
@@ -178,6 +189,15 @@ class Catalog:
     warnings: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     views: tuple[View, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Stream, ...]:
+        """All that arrives as files: relations, as the streams of their changes, then streams."""
+        return (*(relation.as_stream() for relation in self.relations), *self.streams)
+
+    def source(self, name: str) -> Stream | None:
+        """Return the stream of that name, or the stream of changes of the relation of that name."""
+        return next((source for source in self.sources if source.name == name), None)
 
     def stream(self, name: str) -> Stream | None:
         """Return the declared stream of that name."""

@@ -21,7 +21,7 @@ from warehouse.ingest.landing import file_problem, unchanged
 from warehouse.ingest.reading import SOURCE_COLUMNS, quoted, read_files, relative_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -68,8 +68,11 @@ def prepare(
     move: WindowMove,
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
     taken: DataFrame | None,
+    judge: Callable[[DataFrame], DataFrame] | None = None,
 ) -> Batch:
     """Return the batch of an update; ``taken`` are rows of the deferred table whose slot has come.
+
+    ``judge`` may give classified rows another fate, by what is stored.
 
     Raises
     ------
@@ -81,6 +84,8 @@ def prepare(
     _refuse(stream, unchanged(stream.landing, files))
     try:
         rows = _classified(session, stream, layout, move, groups, taken)
+        if judge is not None:
+            rows = judge(rows)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
         persisted = stream.format != "parquet" and bool(files)
         if persisted:

@@ -76,6 +76,10 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
 
     """
     kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
+    if stream.changes is not None:
+        rows = rows.select("*", _guarded(rows.sparkSession, stream.changes.op).alias("_change"))
+        rows = rows.selectExpr(*kept, "_change IS NULL AS _op_failed", "CAST(_change.v AS string) AS _op")
+        kept += ["_op_failed", "_op"]
     timed = _with_times(rows, stream, kept)
     judged = timed.selectExpr(*kept, "_ts", f"{_clamped(stream)} AS _exp", "_over", f"{_fate(stream, move)} AS _fate")
     return _placed(judged, stream, layout, move, kept)
@@ -200,6 +204,13 @@ def _rejections(stream: Stream, move: WindowMove) -> list[tuple[str, str]]:
         for column in stream.columns
         if column.name in stream.search_key and column.type == "string"
     ]
+    if stream.changes is not None:
+        null_key = " OR ".join(f"{quoted(name)} IS NULL" for name in stream.search_key)
+        rules += [
+            ("_op_failed", "op_failed"),
+            ("_op IS NULL OR _op NOT IN ('upsert', 'delete')", "unknown_op"),
+            (null_key, "null_key"),
+        ]
     if stream.over_lifetime == "reject":
         rules.append(("_over", "over_lifetime"))
     if stream.max_ahead is not None:
@@ -252,6 +263,9 @@ def _explanations(stream: Stream) -> str:
         "out_of_range": "a time is outside the years 1 to 9999",
         "expires_before_arrival": "the row expires before it arrives",
         "key_too_long": f"a key is longer than {_MAX_KEY_BYTES} bytes",
+        "op_failed": "op fails on this row",
+        "unknown_op": "op is neither 'upsert' nor 'delete'",
+        "null_key": "a key column of the relation is null",
         "over_lifetime": "the row lives longer than max_lifetime",
         "too_far_ahead": "the row arrives further ahead of the clock than max_ahead",
     }

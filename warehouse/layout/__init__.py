@@ -8,12 +8,13 @@ from warehouse.layout.expiry import expired_below, how_long_dead
 from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
 from warehouse.layout.planned import accessed, deleted_columns, inserted_rows, planned_cells
 from warehouse.layout.problems import LayoutError, LayoutProblem
-from warehouse.layout.resolution import resolve
+from warehouse.layout.resolution import BUCKETS, keyed_layout, resolve
 from warehouse.layout.sealing import Seal, closing_cells, sealable, seals
 from warehouse.layout.sql import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.layout.validity import warnings
 
 __all__ = [
+    "BUCKETS",
     "OVERFLOW_BLOCK",
     "Expiration",
     "Insertion",
@@ -32,6 +33,7 @@ __all__ = [
     "expired_below",
     "how_long_dead",
     "inserted_rows",
+    "keyed_layout",
     "planned_cells",
     "resolve",
     "row",

@@ -6,9 +6,11 @@ from math import isqrt
 
 from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
 
-__all__ = ["resolve"]
+__all__ = ["BUCKETS", "keyed_layout", "resolve"]
 
 DEFAULT_SIDE = 4
+BUCKETS = 4
+"""Buckets of a keyed table by default."""
 
 
 def resolve(
@@ -68,6 +70,26 @@ def resolve(
         seed=seed or 0,
         base=base,
         version=version,
+    )
+
+
+def keyed_layout(periods: int, buckets: int = BUCKETS) -> Layout:
+    """The layout of a keyed table (label STR): ``buckets`` sub-indices by hash, each rewritten when a row of it changes.
+
+    Examples
+    --------
+    >>> keyed_layout(periods=2).cells
+    4
+    """
+    return Layout(
+        technique="rebuild",
+        rows=buckets,
+        columns=1,
+        insertion="round-robin",
+        expiration="round-robin",
+        periods=max(periods, buckets),
+        expiry_block=0,
+        seal=False,
     )
 
 

@@ -53,7 +53,7 @@ def rows_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
     return _struct([*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS])
 
 
-def deferred_schema(columns: Sequence[Column]) -> dict[str, Any]:
+def deferred_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
     """Return the schema of a table of deferred rows: where each came from, and the slot it waits for."""
     return _struct([*((column.name, column.type) for column in columns), *_DEFERRED_COLUMNS])
 

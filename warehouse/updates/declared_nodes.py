@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import ColumnRecord
+from warehouse.catalog.model import LayoutSpec
 from warehouse.time import at_slot
 from warehouse.updates.node_plans import NodeInput, layout_of, unbuilt
 
@@ -41,7 +42,7 @@ def declared_nodes(catalog: Catalog) -> list[NodeInput]:
             node=node,
             short_lived=specs[compiled.name].short_lived,
             max_lifetime=compiled.max_lifetime,
-            **({} if node.hidden else {"layout": specs[compiled.name].layout}),
+            layout=LayoutSpec() if node.hidden else specs[compiled.name].layout,
         )
         for compiled in compile_views(catalog)
         for node in compiled.nodes
@@ -52,7 +53,7 @@ def with_columns(
     nodes: Sequence[NodeInput], catalog: Catalog, last: Epoch | None, slot: int, spark: Callable[[], SparkSession]
 ) -> list[NodeInput]:
     """Return nodes that must be built with their columns, found by Spark before anything is written."""
-    created = [stream.name for stream in catalog.streams if last is None or last.table(stream.name) is None]
+    created = [source.name for source in catalog.sources if last is None or last.table(source.name) is None]
     anew = unbuilt(nodes, last, created)
     if not anew:
         return list(nodes)
@@ -62,7 +63,7 @@ def with_columns(
 
     known: dict[str, Sequence[ColumnRecord]] = {
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
-        for source in (*catalog.streams, *catalog.relations)
+        for source in catalog.sources
     }
     session = table_session(spark(), {})
     interval, anchor = catalog.update_interval, catalog.anchor

@@ -49,6 +49,7 @@ from warehouse.updates.records import Epoch, Partition, StepSeconds
 from warehouse.updates.steps import (
     CreateTable,
     MoveDeferred,
+    MoveRelation,
     MoveWindow,
     ReplaceTable,
     RewriteBuckets,
@@ -189,6 +190,8 @@ class _Work:
                 return self._create(number, step)
             case CreateTable():
                 return bool(self._wanted(step)) and self._create(number, step)
+            case MoveRelation():
+                return self._move_relation(number, step, observer)
             case ReplaceTable():
                 return self._replace(number, step)
             case RewriteBuckets():
@@ -264,6 +267,31 @@ class _Work:
             metadata=self._facts(number, {}).metadata,
             at=self.plan.clock,
         )
+        return True
+
+    def _move_relation(self, number: int, step: MoveRelation, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        if not batch.counts.live:
+            return False
+        inputs = self.supply.of(step.stream)
+        content = self.supply.relation(step, batch)
+        if content.rows is None:
+            return False
+        try:
+            observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+            write_runs(
+                content.rows.select(*self._columns(inputs)),
+                self.root / step.path,
+                key=inputs.key,
+                sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
+                removed=f"sub_index IN ({', '.join(map(str, content.sizes))})",
+                facts=self._batch_facts(
+                    number, step.stream, step.table_id, batch,
+                    gained=list(content.fresh.items()), planned=len(content.sizes),
+                ),
+            )  # fmt: skip
+        finally:
+            content.release()
         return True
 
     def _rewrite_buckets(self, number: int, step: RewriteBuckets, observer: Observer) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from warehouse.updates.steps import (
     CreateTable,
     MoveDeferred,
+    MoveRelation,
     MoveWindow,
     ReplaceTable,
     RewriteBuckets,
@@ -53,6 +54,8 @@ def describe(step: Step) -> str:
             return f"move waiting rows of {step.stream}"
         case StoreRejected():
             return f"keep rejected rows of {step.stream}"
+        case MoveRelation():
+            return f"take changes into {step.path}"
         case ReplaceTable():
             return f"empty {step.path} for its new declaration"
         case RewriteBuckets():
@@ -98,6 +101,9 @@ def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) ->
             return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
         case StoreRejected():
             return StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any")
+        case MoveRelation():
+            detail = f"take the changes of {len(files)} files as versions, in the buckets of their keys"
+            return StepExplanation(number, step.path, "rewrite", detail, len(files), size)
         case ReplaceTable():
             return StepExplanation(number, step.path, "empty", "the view's declaration changed, so it is built anew")
         case RewriteBuckets():

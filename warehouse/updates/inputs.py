@@ -42,7 +42,7 @@ class LandingFacts:
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
     """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
     known = known_files(catalog.root, last)
-    return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.streams)
+    return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.sources)
 
 
 def stream_inputs(
@@ -58,7 +58,7 @@ def stream_inputs(
     """
     known = known_files(catalog.root, last)
     inputs, facts = [], []
-    for stream in catalog.streams:
+    for stream in catalog.sources:
         found = _arrived(stream, known_of(known, stream.name), clock)
         inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
         facts.append(_facts(stream, found))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.model import LayoutSpec
-from warehouse.layout import Layout, resolve
+from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.storage.tables import schema_file
 from warehouse.updates.steps import NodePlan
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
@@ -17,10 +17,6 @@ if TYPE_CHECKING:
     from warehouse.updates.records import ColumnRecord, Epoch, TableState
 
 __all__ = ["NodeInput", "layout_of", "plan_nodes", "unbuilt"]
-
-BUCKETS = 4
-"""n of a keyed table."""
-
 
 @dataclass(frozen=True)
 class NodeInput:
@@ -108,7 +104,7 @@ def _spares(plan: NodePlan, last: Epoch | None, epoch: int) -> Iterator[NodePlan
         view=plan.view,
         sql=plan.sql,
         node=node,
-        layout=_keyed(BUCKETS, node.periods),
+        layout=keyed_layout(node.periods),
         k0=plan.k0,
         first=first,
         short_lived="drop",
@@ -124,7 +120,7 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
     node, spec = given.node, given.layout
     if node.label == "STR":
         buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))
-        return _keyed(buckets, node.periods)
+        return keyed_layout(node.periods, buckets)
     wanted = {
         "technique": spec.technique,
         "grid": spec.grid,
@@ -154,16 +150,3 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
 def _buckets(state: TableState | None) -> int:
     keyed = state is not None and state.view is not None and state.view.node.label == "STR"
     return state.layout.cells if state is not None and keyed else BUCKETS
-
-
-def _keyed(buckets: int, periods: int) -> Layout:
-    return Layout(
-        technique="rebuild",
-        rows=buckets,
-        columns=1,
-        insertion="round-robin",
-        expiration="round-robin",
-        periods=max(periods, buckets),
-        expiry_block=0,
-        seal=False,
-    )

@@ -15,22 +15,23 @@ from warehouse.ingest.batch import Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.reading import quoted
 from warehouse.storage.deltalog import commit_path
-from warehouse.storage.writer import read_version
+from warehouse.storage.scan import SlotBounds
 from warehouse.time import at_slot
-from warehouse.views.algebra import Distinct, scanned, stateful_of
 from warehouse.views.feeds import Move, user_columns
-from warehouse.views.maintain import Maintenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.storage.scan import TableFiles
+    from warehouse.storage.snapshot import DataFile
     from warehouse.updates.records import Epoch
     from warehouse.updates.steps import NodePlan, Plan
     from warehouse.views.keyed import Replacement
+    from warehouse.views.maintain import Maintenance
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
 
@@ -61,6 +62,7 @@ class PlanTables:
     last: Epoch | None
     move: Move
     session: SparkSession
+    files: TableFiles
     dead: Callable[[str], DataFrame | None]
 
     def arrived(self, table: str) -> DataFrame:
@@ -69,9 +71,10 @@ class PlanTables:
             return self.now(table)
         stream = next((stream for stream in self.plan.streams if stream.name == table), None)
         k0 = self.move.k0 if stream is None else stream.k0
-        rows = self._live(self._moved(table)).where(f"_load_slot > {k0}L")
+        loaded_now = SlotBounds.loaded_after(k0)
+        rows = self._live(self._moved(table, loaded_now)).where(f"_load_slot > {k0}L")
         if stream is not None and k0 != self.move.k0:  # files left over: the epoch before loaded the same slots
-            rows = rows.exceptAll(self._live(self._base(table)).where(f"_load_slot > {k0}L"))
+            rows = rows.exceptAll(self._live(self._base(table, loaded_now)).where(f"_load_slot > {k0}L"))
         loaded = self._plain(rows)
         gone = None if self.keyed(table) else self.dead(table)
         return loaded if gone is None else loaded.unionByName(gone.selectExpr(*_kept(gone)))
@@ -80,12 +83,11 @@ class PlanTables:
         """Return the rows that were live at the last epoch; none on a first build."""
         if self.move.first:
             return self.now(table).where("false")
-        rows = self._base(table).where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
-        return self._plain(rows)
+        return self._plain(self.own(table))
 
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
-        return self._plain(self._live(self._moved(table)))
+        return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k))))
 
     def changed(self, table: str) -> DataFrame:
         """Return the difference between the two, with ``_weight``; of a keyed table by its content."""
@@ -107,33 +109,54 @@ class PlanTables:
 
     def versions(self, relation: str) -> DataFrame:
         """Return all versions of a relation that are kept, closed ones included."""
-        return self._plain(self._moved(relation))
+        return self._plain(self._moved(relation, lambda _: True))
 
     def keyed(self, table: str) -> bool:
         """Whether rows of a table may leave it before their own end."""
         node = self.plan.node(table)
         if node is not None:
             return node.node.label == "STR"
-        state = self.last.table(table) if self.last else None
-        return state is not None and state.view is not None and state.view.node.label == "STR"
-
-    def stored(self, table: str, version: int) -> DataFrame:
-        """Return a table at a version, all columns."""
-        return read_version(self.session, self.root / "tables" / table, version)
-
-    def _base(self, table: str) -> DataFrame:
+        planned = next((stream for stream in self.plan.streams if stream.name == table), None)
+        if planned is not None:
+            return planned.declaration.op is not None
         state = self.last.table(table) if self.last else None
         if state is None:
-            return self._moved(table).where("false")
-        return self.stored(table, state.version)
+            return False
+        return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")
 
-    def _moved(self, table: str) -> DataFrame:
+    def own(self, table: str) -> DataFrame:
+        """Return the rows of a table that were live at the last epoch, with all columns but those of partitions."""
+        rows = self._base(table, SlotBounds.expiring_after(self.move.k0))
+        return rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
+
+    def _base(self, table: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
+        state = self.last.table(table) if self.last else None
+        if state is None:
+            return self._moved(table, lambda _: False)
+        return self._read(table, state.version, wanted)
+
+    def _moved(self, table: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
         """The table with what this plan has committed."""
         state = self.last.table(table) if self.last else None
         version = state.version if state else 0
         while commit_path(self.root / "tables" / table, version + 1).exists():
             version += 1
-        return self.stored(table, version)
+        return self._read(table, version, wanted)
+
+    def _read(self, table: str, version: int, wanted: Callable[[DataFile], bool]) -> DataFrame:
+        return self.files.read(self.session, f"tables/{table}", version, self._columns(table), wanted)
+
+    def _columns(self, table: str) -> Sequence[ColumnRecord]:
+        node = self.plan.node(table)
+        if node is not None:
+            return (*node.columns, *node.state)
+        planned = next((stream for stream in self.plan.streams if stream.name == table), None)
+        if planned is not None:
+            return planned.declaration.columns
+        state = self.last.table(table) if self.last else None
+        if state is None:
+            raise KeyError(table)
+        return (*state.declaration.columns, *(state.view.state if state.view else ()))
 
     def _live(self, rows: DataFrame) -> DataFrame:
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
@@ -205,7 +228,10 @@ class NodeSupply:
         """Return how many short-lived results there are."""
         if self._lost_rows is None:
             lost = self.lost()
-            self._lost_rows = 0 if lost is None else lost.count()
+            if lost is None:
+                self._lost_rows = 0
+            else:
+                self._lost_rows = lost.count() if self.planned.node.label == "STR" else self.batch().counts.dead
         return self._lost_rows
 
     def release(self) -> None:

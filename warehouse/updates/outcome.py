@@ -18,6 +18,7 @@ from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSecond
 from warehouse.updates.steps import (
     CreateTable,
     MoveDeferred,
+    MoveRelation,
     MoveWindow,
     NodePlan,
     RewriteBuckets,
@@ -50,7 +51,7 @@ class Outcome:
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
         for number, step in enumerate(self.plan.steps):
-            if isinstance(step, MoveWindow | RewriteCells | RewriteBuckets) and step.stream == name:
+            if isinstance(step, MoveWindow | RewriteCells | RewriteBuckets | MoveRelation) and step.stream == name:
                 return self.done[step.path].commits.get(number)
         return None
 
@@ -88,7 +89,10 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
         files=tuple(_loaded(outcome, planned) for planned in plan.streams),
-        counts=tuple(_counts(outcome, planned) for planned in (*plan.streams, *plan.nodes)),
+        counts=(
+            *(_counts(outcome, planned) for planned in plan.streams),
+            *(_counts(outcome, planned) for planned in plan.nodes),
+        ),
         seconds=seconds,
         removed=(
             *(Removed(path, files) for path, files in removed.items() if files),
@@ -112,7 +116,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
     return TableState(
         name=planned.name,
-        kind="stream",
+        kind="stream" if planned.declaration.op is None else "relation",
         path=path,
         table_id=table_id,
         version=version,
@@ -180,7 +184,7 @@ def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str)
     """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
     for number, step in enumerate(plan.steps):
         if step.stream == name and isinstance(
-            step, MoveWindow | RewriteCells | RewriteBuckets | MoveDeferred | StoreRejected
+            step, MoveWindow | RewriteCells | RewriteBuckets | MoveRelation | MoveDeferred | StoreRejected
         ):
             commit = done[step.path].commits.get(number)
             if commit is not None:

@@ -17,6 +17,7 @@ from warehouse.updates.steps import (
     CreateTable,
     InputFiles,
     MoveDeferred,
+    MoveRelation,
     MoveWindow,
     NodePlan,
     Plan,
@@ -87,7 +88,7 @@ def make_plan(
             continue
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
-        steps.extend(_steps(planned, state, slot, _Ids(epoch, clock)))
+        steps.extend(_steps(planned, state, slot, _Ids(epoch, clock), _history(catalog)))
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     planned_nodes = plan_nodes(nodes, last, [stream.name for stream in streams if stream.first], slot=slot, moves=moves, epoch=epoch)
@@ -154,14 +155,26 @@ def table_path(stream: str, role: Role) -> str:
     return f"{'tables' if role == 'rows' else role}/{stream}"
 
 
-def _steps(planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids) -> Iterator[Step]:
+def _history(catalog: Catalog) -> int | None:
+    """How long a version of a relation may still be looked up after its end: while rows that came before it live."""
+    lifetimes = [stream.max_lifetime for stream in catalog.streams]
+    return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
+
+
+def _steps(
+    planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids, history: int | None
+) -> Iterator[Step]:
     name = planned.name
     if state is None:
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
     waiting = state.deferred.waiting if state and state.deferred else ()
     taken = tuple(entry.slot for entry in waiting if entry.slot <= slot)
     arrives = any(group.files for group in planned.inputs)
-    yield from _main_step(planned, state, slot, ids, batch=arrives or bool(taken))
+    if planned.declaration.op is None:
+        yield from _main_step(planned, state, slot, ids, batch=arrives or bool(taken))
+    elif arrives or taken:
+        path, table_id = table_path(name, "rows"), state.table_id if state else ids.of(name, "rows")
+        yield MoveRelation(name, path, table_id, state.version if state else 0, history)
     if arrives or taken:
         yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
         yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)

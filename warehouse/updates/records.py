@@ -104,6 +104,11 @@ class TableState:
     restored: SideTable | None = None
 
     @property
+    def owner(self) -> str:
+        """The declared name that it belongs to: its own, or its view's."""
+        return self.view.view if self.view else self.name
+
+    @property
     def sides(self) -> tuple[SideTable, ...]:
         """The tables beside it that exist."""
         return tuple(side for side in (self.deferred, self.rejected, self.restored) if side is not None)

@@ -18,6 +18,7 @@ __all__ = [
     "CreateTable",
     "InputFiles",
     "MoveDeferred",
+    "MoveRelation",
     "MoveWindow",
     "NodePlan",
     "Plan",
@@ -98,6 +99,19 @@ class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
     base_version: int
 
 
+class MoveRelation(msgspec.Struct, frozen=True, tag="move-relation"):
+    """Take a batch of changes into a relation: versions end and begin; those that ended ``history`` ago may go.
+
+    ``history`` is in microseconds; none keeps all.
+    """
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+    history: int | None
+
+
 class ReplaceTable(msgspec.Struct, frozen=True, tag="replace-table"):
     """Empty a view's table and give it the columns of its changed declaration; the next step builds it anew."""
 
@@ -131,6 +145,7 @@ Step = (
     | ReplaceTable
     | MoveWindow
     | RewriteCells
+    | MoveRelation
     | RewriteBuckets
     | MoveDeferred
     | StoreRejected

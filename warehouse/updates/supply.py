@@ -8,17 +8,27 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
 from warehouse.catalog.declaration import stream_of
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch import Batch, prepare, unreadable
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.ingest.reading import quoted
+from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings, read_version
+from warehouse.time import at_slot
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
-from warehouse.updates.steps import MoveDeferred
+from warehouse.updates.steps import MoveDeferred, MoveRelation
+from warehouse.views.algebra import scanned
+from warehouse.views.feeds import Move
+from warehouse.views.keyed import Replacement
 from warehouse.views.maintain import Maintenance
+from warehouse.views.placement import bucket_sql
+from warehouse.views.versions import changes_of, reused, rewritten, versions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,6 +43,10 @@ if TYPE_CHECKING:
     from warehouse.updates.steps import NodePlan, Plan, StreamPlan
 
 __all__ = ["NodeSupply", "StreamSupply", "Supply"]
+
+
+COMPILED_FROM_ROWS = 1_000_000
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @dataclass
@@ -81,7 +95,12 @@ class Supply:
     last: Epoch | None = None
     streams: dict[str, StreamSupply] = field(default_factory=dict)
     nodes: dict[str, NodeSupply] = field(default_factory=dict)
+    files: TableFiles = field(init=False)
     counted: dict[str, BatchCounts] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start with no file list read."""
+        self.files = TableFiles(self.root)
 
     def table(self, name: str) -> StreamSupply | NodeSupply:
         """Return the supply of a stream's or a view's table."""
@@ -103,9 +122,9 @@ class Supply:
     def _node(self, planned: NodePlan) -> NodeSupply:
         types = {column.name.lower(): column.type for column in planned.columns}
         key = [(column, types[column.lower()]) for column in planned.node.search_key]
-        session = table_session(self.spark(), key_settings(key))
+        session = table_session(self.spark(), {**key_settings(key), **self._evaluation(planned)})
         move = move_of(self.plan, planned)
-        tables = PlanTables(self.root, self.plan, self.last, move, session, self._dead)
+        tables = PlanTables(self.root, self.plan, self.last, move, session, self.files, self._dead)
         maintenance = Maintenance(
             node=planned.node,
             layout=planned.layout,
@@ -116,13 +135,21 @@ class Supply:
         )
         return NodeSupply(planned, session, maintenance, self.node(planned.spare_of) if planned.spare_of else None)
 
+    def _evaluation(self, planned: NodePlan) -> Mapping[str, str]:
+        """Return settings for the amount of rows: compiling expressions takes longer than evaluating them on few."""
+        rows = 0
+        for table in scanned(planned.node.operator):
+            state = self.last.table(table) if self.last else None
+            rows += sum(part.rows for part in state.partitions) if state else 0
+            rows += self.counted[table].live if table in self.counted else 0
+        return INTERPRETED if rows < COMPILED_FROM_ROWS else {}
+
     def _own(self, tables: PlanTables, table: str, planned: NodePlan) -> DataFrame | None:
         """A node's own rows that were live at the last epoch, with all columns."""
         state = self.last.table(table) if self.last else None
         if planned.first or state is None:
             return None
-        rows = tables.stored(table, state.version)
-        return rows.where(f"_exp_slot > {tables.move.k0}L AND unix_micros(_exp) > {tables.move.before}L")
+        return tables.own(table)
 
     def _dead(self, table: str) -> DataFrame | None:
         """Rows that died before they were stored, as far as this process has them at hand."""
@@ -170,11 +197,54 @@ class Supply:
                     self._move(supply.planned),
                     supply.groups(),
                     self._taken(name, supply.session),
+                    self._judge(supply),
                 )
             except UnreadableFilesError as error:
                 supply.leave_out(error.files)
         self.counted.setdefault(name, supply.batch.counts)
         return supply.batch
+
+    def _stored(self, supply: StreamSupply) -> DataFrame:
+        """Return the versions of a relation at the last epoch, all columns but those of partitions."""
+        name = supply.planned.name
+        state = self.last.table(name) if self.last else None
+        if state is None:
+            return self.files.empty(supply.session, supply.columns)
+        return self.files.read(supply.session, state.path, state.version, supply.columns, lambda _: True)
+
+    def _judge(self, supply: StreamSupply) -> Callable[[DataFrame], DataFrame] | None:
+        changes = supply.stream.changes
+        if changes is None or changes.retroactive:
+            return None
+        return lambda rows: reused(rows, self._stored(supply), supply.stream.search_key)
+
+    def relation(self, step: MoveRelation, batch: Batch) -> Replacement:
+        """Return the new content of the buckets that a batch of changes touches."""
+        supply = self.of(step.stream)
+        stream, planned = supply.stream, supply.planned
+        names = [column.name for column in stream.columns]
+        move = Move(
+            k0=planned.k0,
+            k=self.plan.slot,
+            before=at_slot(planned.k0, self.plan.anchor, self.plan.update_interval),
+            now=self.plan.window_time,
+            anchor=self.plan.anchor,
+            interval=self.plan.update_interval,
+            first=planned.first,
+        )
+        stored = self._stored(supply)
+        retroactive = stream.changes is not None and stream.changes.retroactive
+        changes = changes_of(batch.live(), names, move, retroactive=retroactive)
+        keys = changes.select(*[quoted(name) for name in stream.search_key]).distinct()
+        versions = versions_of(changes, stored, names, stream.search_key)
+        every = rewritten(versions, stored, names, stream.search_key, keys, planned.layout, move, step.history)
+        bucket = bucket_sql(stream.search_key, planned.layout)
+        touched = [row[0] for row in keys.selectExpr(f"{bucket} AS bucket").distinct().collect()]
+        content = every.where(f"sub_index IN ({', '.join(map(str, touched))})").persist()
+        sizes = dict.fromkeys(touched, 0) | {row[0]: row[1] for row in content.groupBy("sub_index").count().collect()}
+        before = {row[0]: row[1] for row in stored.groupBy(F.expr(bucket)).count().collect()}
+        fresh = {number: max(0, count - before.get(number, 0)) for number, count in sizes.items()}
+        return Replacement(content, sizes, fresh, 0, content)
 
     def leave_out_unreadable(self, name: str) -> bool:
         """After a step failed: drop the batch, leave out the files that cannot be read, and return whether there are any.

@@ -37,7 +37,7 @@ from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveWindow, Plan, RewriteCells
+from warehouse.updates.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
 from warehouse.updates.vacuum import VacuumReport, retire, sweep
 
 if TYPE_CHECKING:
@@ -196,13 +196,14 @@ class Updater:
             state = last.table(table) if last else None
             if last is None or state is None:
                 raise UnknownNameError("table", table, names)
-            if self.catalog.stream(table) is not None:
-                raise UsageError(f'"{table}" is still declared; remove [streams.{table}] from warehouse.toml first')
-            paths = [state.path, *(side.path for side in state.sides)]
+            if self.catalog.view(state.owner) is not None or self.catalog.source(table) is not None:
+                raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
+            dropped = [each for each in last.tables if each.owner == state.owner]
+            paths = [path for each in dropped for path in (each.path, *(side.path for side in each.sides))]
             return self._record(
                 last,
                 (),
-                tables=tuple(entry for entry in last.tables if entry.name != table),
+                tables=tuple(entry for entry in last.tables if entry not in dropped),
                 removed=tuple(Removed(path, (), whole=True) for path in paths),
             )
 
@@ -299,8 +300,8 @@ class Updater:
                 )
         from warehouse.ingest.classify import check_times, plain_times  # noqa: PLC0415 - planning alone needs no Spark
 
-        reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveDeferred)}
-        for stream in self.catalog.streams:
+        reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveRelation | MoveDeferred)}
+        for stream in self.catalog.sources:
             if stream.name in reads and not plain_times(stream):
                 check_times(self._guarded_spark(), stream)
 
@@ -422,7 +423,7 @@ class Updater:
         from pathlib import Path  # noqa: PLC0415 - one use
 
         given = Path(path)
-        for stream in self.catalog.streams:
+        for stream in self.catalog.sources:
             for candidate in (given.absolute(), self.catalog.file.parent / given, stream.landing / given):
                 if candidate.resolve().is_relative_to(stream.landing.resolve()) and candidate.is_file():
                     return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()

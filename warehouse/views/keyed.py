@@ -63,7 +63,7 @@ def replacement(
     Parameters
     ----------
     old
-        The table's rows at the last epoch, live then, with all its columns.
+        The table's rows at the last epoch, live then, with all its columns but those of partitions.
     new
         The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
     keys, changed_key
@@ -79,7 +79,7 @@ def replacement(
     own = [quoted(name) for name in columns]
     times = "named_struct('ts', _ts, 'slot', _load_slot)"
     both = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{times} AS _was", "CAST(NULL AS timestamp) AS _gen").unionByName(
-        new.selectExpr(*own, "_exp", f"CAST(NULL AS struct<ts: timestamp, slot: bigint>) AS _was", "_ts AS _gen")
+        new.selectExpr(*own, "_exp", "CAST(NULL AS struct<ts: timestamp, slot: bigint>) AS _was", "_ts AS _gen")
     )
     matched = (
         both.groupBy(*[F.col(name) for name in own], "_exp")
@@ -110,8 +110,10 @@ def replacement(
         .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
         .selectExpr(*own, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block")
     )
-    kept = beside(old, keys, changed_key).where(f"{buckets} AND unix_micros(_exp) > {move.now}L")
-    rest = kept.selectExpr(*own, "_ts", "_exp", "_load_slot", "_exp_slot", "sub_index", "exp_block")
+    others = beside(old, keys, changed_key).where(f"unix_micros(_exp) > {move.now}L")
+    rest = others.selectExpr(
+        *own, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index", "0L AS exp_block"
+    ).where(buckets)
     return Replacement(
         changed.unionByName(rest),
         {bucket: count for bucket, (count, _, _) in touched.items()},

@@ -99,11 +99,13 @@ class Maintenance:
                 return feed(self.node.operator, self.tables.now, self.tables.versions)
             case Distinct() | Changes():
                 rows = feed(core.input, self.tables.now, self.tables.versions)
-            case OutputWindow() | Join():
-                join = stateful_of(core.input) if isinstance(core, OutputWindow) else core
-                if isinstance(join, Join):
-                    rows = joined(join, [feed(each, self.tables.now, self.tables.versions) for each in join.inputs])
-                    rows = rows if join is core else over(core.input, join, rows)
+            case Join():
+                rows = joined(core, [feed(each, self.tables.now, self.tables.versions) for each in core.inputs])
+            case OutputWindow():
+                below = stateful_of(core.input)
+                if isinstance(below, Join):
+                    parts = [feed(each, self.tables.now, self.tables.versions) for each in below.inputs]
+                    rows = over(core.input, below, joined(below, parts))
                 else:
                     rows = feed(core.input, self.tables.now, self.tables.versions)
             case _:
@@ -140,7 +142,7 @@ class Maintenance:
     def _appearances(self) -> DataFrame:
         """Rows of DISTINCT: those shown now, and appearances that were over before anybody could see them."""
         value = [quoted(name) for name in self.node.columns]
-        pair = "timestamp_micros(_row.gen) AS _ts, timestamp_micros(_row.exp) AS _exp".split(", ")
+        pair = ["timestamp_micros(_row.gen) AS _ts", "timestamp_micros(_row.exp) AS _exp"]
         values = self.values()
         shown = values.selectExpr(*value, "explode(emitted) AS _row").selectExpr(*value, *pair).where(
             f"unix_micros(_exp) > {self.move.now}L"
@@ -326,7 +328,5 @@ def _placeless(rows: DataFrame) -> DataFrame:
         {
             "_load_slot": F.lit(0).cast("bigint"),
             "_exp_slot": F.lit(0).cast("bigint"),
-            "sub_index": F.lit(0),
-            "exp_block": F.lit(0).cast("bigint"),
         }
     )

@@ -11,8 +11,8 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.types import canonical, is_key_type, parse_type
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.ingest.reading import quoted
-from warehouse.views.algebra import Distinct, Group, stateful_of
-from warehouse.views.feeds import Move, feed, over
+from warehouse.views.algebra import Group, stateful_of
+from warehouse.views.feeds import Move, feed
 from warehouse.views.groups import is_adjustable, state_columns
 from warehouse.views.maintain import Maintenance
 

@@ -1,0 +1,87 @@
+"""Reading a table at a version into Spark without Delta's own snapshot: the files are known, so they are simply read.
+
+Delta builds a snapshot with a Spark job for each version that is read and runs another to choose files; here the log is
+read without a JVM and files are left out by exact bounds of the two slots, which is all that maintaining views needs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
+
+from warehouse.storage.snapshot import read_snapshot
+from warehouse.storage.tables import SYSTEM_COLUMNS, rows_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column
+    from warehouse.storage.snapshot import DataFile, Snapshot
+
+__all__ = ["SlotBounds", "TableFiles"]
+
+_PARTITION_COLUMNS = ("sub_index", "exp_block")
+_SLOTS = ("_load_slot", "_exp_slot")
+
+
+class SlotBounds:
+    """Which files can hold rows loaded after a slot, or expiring after one; a file without bounds can."""
+
+    @staticmethod
+    def loaded_after(slot: int) -> Callable[[DataFile], bool]:
+        """Return a test of files."""
+        return lambda file: _above(file.of("_load_slot").high, slot)
+
+    @staticmethod
+    def expiring_after(slot: int) -> Callable[[DataFile], bool]:
+        """Return a test of files."""
+        return lambda file: _above(file.of("_exp_slot").high, slot)
+
+
+def _above(high: int | None, slot: int) -> bool:
+    return high is None or high > slot
+
+
+class TableFiles:
+    """The files of a warehouse's tables, each version's list read once."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._snapshots: dict[tuple[str, int], Snapshot] = {}
+
+    def read(
+        self,
+        session: SparkSession,
+        path: str,
+        version: int,
+        columns: Sequence[Column | ColumnRecord],
+        wanted: Callable[[DataFile], bool],
+    ) -> DataFrame:
+        """Return the rows of a table's wanted files: the given columns and the system's, without the partition columns."""
+        snapshot = self._snapshots.get((path, version))
+        if snapshot is None:
+            snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, _SLOTS)
+        fields = rows_schema(columns)
+        fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
+        schema = StructType.fromJson(fields)
+        files = [_escaped(file.path) for file in snapshot.files if wanted(file)]
+        if not files:
+            return self.empty(session, columns)
+        return session.read.schema(schema).option("basePath", str(self._root / path)).parquet(*files).select(schema.names)
+
+
+    def empty(self, session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
+        """Return no rows, with these columns."""
+        fields = [*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS]
+        nulls = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in fields if name not in _PARTITION_COLUMNS]
+        return session.range(0).selectExpr(*nulls)
+
+
+def _escaped(path: str) -> str:
+    """A path as Spark takes it: what it would read as a pattern is escaped."""
+    return "".join(f"\\{letter}" if letter in "{}[]*?\\" else letter for letter in path)
