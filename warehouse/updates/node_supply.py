@@ -111,6 +111,11 @@ class PlanTables:
         """Return all versions of a relation that are kept, closed ones included."""
         return self._plain(self._moved(relation, lambda _: True))
 
+    def rows(self, table: str) -> int:
+        """Return about how many rows a table has."""
+        state = self.last.table(table) if self.last else None
+        return sum(part.rows for part in state.partitions) if state else 0
+
     def keyed(self, table: str) -> bool:
         """Whether rows of a table may leave it before their own end."""
         node = self.plan.node(table)

@@ -96,7 +96,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         seconds=seconds,
         removed=(
             *(Removed(path, files) for path, files in removed.items() if files),
-            *(Removed(path, (), whole=True) for state in forgotten for path in (state.path, *(side.path for side in state.sides))),
+            *(Removed(path, (), whole=True) for state in forgotten for path in state.paths),
         ),
         warnings=plan.warnings,
         log_retain=plan.retain,

@@ -91,7 +91,8 @@ def make_plan(
         steps.extend(_steps(planned, state, slot, _Ids(epoch, clock), _history(catalog)))
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
-    planned_nodes = plan_nodes(nodes, last, [stream.name for stream in streams if stream.first], slot=slot, moves=moves, epoch=epoch)
+    created = [stream.name for stream in streams if stream.first]
+    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=moves, epoch=epoch)
     for node in planned_nodes:
         state = last.table(node.name) if last else None
         steps.extend(_node_steps(node, state, slot, _Ids(epoch, clock)))

@@ -109,6 +109,11 @@ class TableState:
         return self.view.view if self.view else self.name
 
     @property
+    def paths(self) -> tuple[str, ...]:
+        """The directories of the table and of those beside it."""
+        return (self.path, *(side.path for side in self.sides))
+
+    @property
     def sides(self) -> tuple[SideTable, ...]:
         """The tables beside it that exist."""
         return tuple(side for side in (self.deferred, self.rejected, self.restored) if side is not None)

@@ -199,7 +199,7 @@ class Updater:
             if self.catalog.view(state.owner) is not None or self.catalog.source(table) is not None:
                 raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
             dropped = [each for each in last.tables if each.owner == state.owner]
-            paths = [path for each in dropped for path in (each.path, *(side.path for side in each.sides))]
+            paths = [path for each in dropped for path in each.paths]
             return self._record(
                 last,
                 (),

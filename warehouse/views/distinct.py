@@ -57,10 +57,12 @@ def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequ
     value = [quoted(name) for name in columns]
     expired = shown.where(f"unix_micros(_exp) <= {move.now}L")
     touched = arrived.select(*value).unionByName(expired.select(*value)).distinct()
+    times = ("unix_micros(_ts) AS _at", "unix_micros(_exp) AS _end")
+    entered = (f"greatest(unix_micros(_ts), {_floor(move)}L) AS _at", times[1])
     parts = [
-        arrived.selectExpr(*value, "1 AS _kind", f"greatest(unix_micros(_ts), {_floor(move)}L) AS _at", "unix_micros(_exp) AS _end"),
-        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", "unix_micros(_ts) AS _at", "unix_micros(_exp) AS _end"),
-        among(spares, touched, columns).selectExpr(*value, "3 AS _kind", "unix_micros(_ts) AS _at", "unix_micros(_exp) AS _end"),
+        arrived.selectExpr(*value, "1 AS _kind", *entered),
+        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", *times),
+        among(spares, touched, columns).selectExpr(*value, "3 AS _kind", *times),
     ]
     every = parts[0].unionByName(parts[1]).unionByName(parts[2])
     grouped = every.groupBy(*[F.col(name) for name in value]).agg(

@@ -57,6 +57,9 @@ class Tables(Protocol):
     def changed(self, table: str) -> DataFrame:
         """Return the difference between the two, with ``_weight``."""
 
+    def rows(self, table: str) -> int:
+        """Return about how many rows a table has."""
+
     def keyed(self, table: str) -> bool:
         """Whether rows of a table may leave it before their own end (label STR)."""
 

@@ -75,7 +75,10 @@ def adjusted(group: Group, changes: DataFrame, before: DataFrame | None, types: 
     sums = [F.expr(f"coalesce(sum({name}), 0) AS {name}") for name in states]
     summed = every.groupBy(*[F.col(name) for name in keys]).agg(*sums) if keys else every.agg(*sums)
     alive = summed.where(f"{COUNT} > 0") if keys else summed
-    values = [f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}" for number, aggregate in enumerate(group.aggregates)]
+    values = [
+        f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}"
+        for number, aggregate in enumerate(group.aggregates)
+    ]
     casts = [f"CAST({name} AS {_state_type(group, name, types)}) AS {name}" for name in states]
     return alive.selectExpr(*keys, *values, *casts)
 

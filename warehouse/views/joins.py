@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.ingest.reading import quoted
+from warehouse.views.algebra import scanned
+from warehouse.views.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.feeds import feed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -37,6 +39,7 @@ class JoinInputs:
     arrived: tuple[DataFrame, ...]
     counts: tuple[int, ...]
     before: tuple[DataFrame, ...] | None
+    order: tuple[int, ...]
 
     def release(self) -> None:
         """Let the kept rows go."""
@@ -47,16 +50,27 @@ class JoinInputs:
 def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
     """Read what a join needs; what arrived is kept, since each term reads it again."""
     arrived = tuple(feed(each, tables.arrived, tables.versions).where("_exp > _ts").persist() for each in join.inputs)
-    counts = tuple(rows.count() for rows in arrived)
+    statistics = tuple(
+        _statistics(rows, classes, sum(tables.rows(table) for table in scanned(operator)))
+        for rows, classes, operator in zip(arrived, equality_classes(join), join.inputs, strict=True)
+    )
+    counts = tuple(each.arrived for each in statistics)
+    order = chosen_order(join, statistics)
     if move.first:
-        return JoinInputs(arrived, counts, None)
+        return JoinInputs(arrived, counts, None, order)
     earlier = tuple(
         feed(each, tables.before, tables.versions).where(f"unix_micros(_exp) > {move.before}L") for each in join.inputs
     )
-    return JoinInputs(arrived, counts, earlier)
+    return JoinInputs(arrived, counts, earlier, order)
 
 
-def new_results(join: Join, inputs: JoinInputs, order: Sequence[int]) -> DataFrame | None:
+def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputStatistics:
+    names = list(columns)
+    row = rows.agg(F.expr("count(*)"), *[F.approx_count_distinct(quoted(name)) for name in names]).collect()[0]
+    return InputStatistics(row[0], dict(zip(names, row[1:], strict=True)), window)
+
+
+def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
     """Return the results with at least one new part, short-lived ones included; none when nothing arrived.
 
     Parameters
@@ -64,12 +78,10 @@ def new_results(join: Join, inputs: JoinInputs, order: Sequence[int]) -> DataFra
     join
         The operator.
     inputs
-        What it reads.
-    order
-        The join order, a permutation of the inputs' numbers: each term probes the others in this order, as far as an
-        equality connects them.
+        What it reads, and the join order: each term probes the others in it, as far as an equality connects them.
 
     """
+    order = inputs.order
     terms = []
     for position, number in enumerate(order):
         if not inputs.counts[number]:

@@ -78,9 +78,9 @@ def replacement(
     """
     own = [quoted(name) for name in columns]
     times = "named_struct('ts', _ts, 'slot', _load_slot)"
-    both = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{times} AS _was", "CAST(NULL AS timestamp) AS _gen").unionByName(
-        new.selectExpr(*own, "_exp", "CAST(NULL AS struct<ts: timestamp, slot: bigint>) AS _was", "_ts AS _gen")
-    )
+    held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{times} AS _was", "CAST(NULL AS timestamp) AS _gen")
+    none = "CAST(NULL AS struct<ts: timestamp, slot: bigint>) AS _was"
+    both = held.unionByName(new.selectExpr(*own, "_exp", none, "_ts AS _gen"))
     matched = (
         both.groupBy(*[F.col(name) for name in own], "_exp")
         .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_gen)) AS _gen"))
@@ -101,7 +101,9 @@ def replacement(
         matched.unpersist()
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
-    gen = "_gen[_at]" if move.first else f"CASE WHEN unix_micros(_gen[_at]) > {move.before}L THEN _gen[_at] ELSE timestamp_micros({move.now}L) END"
+    gen = "_gen[_at]"
+    if not move.first:  # a row from before that enters now was let in by others: when exactly is not known
+        gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
     entered = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)})"
     each = f"explode(transform(_gen, (_one, _at) -> CASE WHEN _at < size(_was) THEN _was[_at] ELSE {entered} END))"
     changed = (

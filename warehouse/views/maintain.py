@@ -64,8 +64,6 @@ class Maintenance:
     own, spares
         Its own rows, and for DISTINCT the spare ones, that were live at the last epoch (none on a first build), with
         all columns of their tables.
-    order
-        The join order.
 
     """
 
@@ -75,7 +73,6 @@ class Maintenance:
     tables: Tables
     own: Callable[[], DataFrame | None]
     spares: Callable[[], DataFrame | None]
-    order: Sequence[int] = ()
     _held: list[Callable[[], object]] = field(default_factory=list)
     _values: DataFrame | None = None
 
@@ -129,7 +126,7 @@ class Maintenance:
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
-                rows = new_results(core, inputs, self.order or range(len(core.inputs)))
+                rows = new_results(core, inputs)
             case OutputWindow(length=int() as length):
                 rows = self._arrivals(core.input)
                 rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")

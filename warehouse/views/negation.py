@@ -50,9 +50,8 @@ def uncovered(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], 
     whole = f"_gap.begin <= {move.now}L AND _gap.end > {move.now}L"
     # The row in the answer keeps its own end, an upper bound: a right row that is still to come may end it earlier.
     shown = gaps.where(f"({whole}) OR (_gap.begin > {move.before}L AND _gap.end <= {move.now}L)")
-    return shown.selectExpr(
-        *columns, "timestamp_micros(_gap.begin) AS _ts", "timestamp_micros(_gap.end) AS _exp", "timestamp_micros(_gap.end) AS _out"
-    )
+    times = ("timestamp_micros(_gap.begin) AS _ts", "timestamp_micros(_gap.end) AS _exp")
+    return shown.selectExpr(*columns, *times, "timestamp_micros(_gap.end) AS _out")
 
 
 def _gaps() -> str:

@@ -55,6 +55,9 @@ class _Empty:
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
+    def rows(self, table: str) -> int:  # noqa: ARG002 - of a table without rows
+        return 0
+
     def keyed(self, table: str) -> bool:
         return table in self.keyed_tables
 
@@ -117,7 +120,8 @@ def _problem(view: str, node: Node, name: str, kind: str) -> Problem | None:
     try:
         parsed = parse_type(kind)
     except ValueError:
-        return Problem("warehouse.toml", key, f'the column "{name}" of type {kind}', "a column of a type that a table can have; CAST it")
+        allowed = "a column of a type that a table can have; CAST it"
+        return Problem("warehouse.toml", key, f'the column "{name}" of type {kind}', allowed)
     if not node.hidden and name.lower() in (each.lower() for each in node.search_key) and not is_key_type(parsed):
         allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
         return Problem("warehouse.toml", f"views.{view}.search_key", f'the column "{name}" of type {kind}', allowed)

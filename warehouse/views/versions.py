@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = ["changes_of", "reused", "rewritten", "versions_of"]
 
-_ORDER = "named_struct('file', coalesce(_file, _taken_file), 'start', coalesce(_start, 0L), 'at', coalesce(_position, _taken_record))"
+_ORDER = (
+    "named_struct('file', coalesce(_file, _taken_file), 'start', coalesce(_start, 0L), "
+    "'at', coalesce(_position, _taken_record))"
+)
 _NEVER = f"timestamp_micros({NEVER}L)"
 
 
@@ -42,7 +45,8 @@ def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
     known = held.selectExpr(*[f"{name} AS {alias}" for name, alias in zip(own, names, strict=True)], "_deleted")
     same = " AND ".join(f"{name} <=> {alias}" for name, alias in zip(own, names, strict=True))
     beside_known = rows.join(known, F.expr(f"_fate = 'live' AND {same}"), "left")
-    window = f"OVER (PARTITION BY {', '.join(own)}, _fate ORDER BY _ts, {_ORDER} ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)"
+    earlier = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    window = f"OVER (PARTITION BY {', '.join(own)}, _fate ORDER BY _ts, {_ORDER} {earlier})"
     there = beside_known.selectExpr(
         "*", f"_deleted IS NOT NULL OR coalesce(max(CASE WHEN _op = 'upsert' THEN 1 END) {window}, 0) = 1 AS _there"
     )
@@ -100,7 +104,8 @@ def rewritten(
     every = fresh.unionByName(others)
     if history is not None:
         last = f"_exp = max(_exp) OVER (PARTITION BY {', '.join(keys)})"
-        every = every.selectExpr("*", f"unix_micros(_exp) > {move.now - history}L OR {last} AS _kept").where("_kept").drop("_kept")
+        kept = f"unix_micros(_exp) > {move.now - history}L OR {last} AS _kept"
+        every = every.selectExpr("*", kept).where("_kept").drop("_kept")
     return every.selectExpr(
         *own, "_ts", "_exp", "_load_slot", f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot",
         f"{bucket_sql(key, layout)} AS sub_index", "0L AS exp_block",

@@ -1,0 +1,390 @@
+"""What each step of a plan commits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, assert_never
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.declaration import stream_of
+from warehouse.errors import MissingPartError
+from warehouse.ingest.batch import SPARK_FAILURES, Batch
+from warehouse.ingest.reading import quoted
+from warehouse.ingest.rejected import with_records
+from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
+from warehouse.storage.tables import (
+    REJECTED_COLUMNS,
+    SYSTEM_COLUMNS,
+    deferred_schema,
+    rejected_schema,
+    restored_schema,
+    rows_schema,
+    schema_file,
+    statistics_columns,
+    write_schema_file,
+)
+from warehouse.storage.writer import (
+    CommitFacts,
+    read_version,
+    retention_properties,
+    table_properties,
+    write_rows,
+    write_runs,
+)
+from warehouse.updates.points import Moment, Observer, Point
+from warehouse.updates.steps import (
+    CreateTable,
+    MoveDeferred,
+    MoveRelation,
+    MoveWindow,
+    ReplaceTable,
+    RewriteBuckets,
+    RewriteCells,
+    SetProperties,
+    Step,
+    StoreRejected,
+    StoreRestored,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column
+    from warehouse.updates.progress import TableProgress
+    from warehouse.updates.records import Epoch, Partition
+    from warehouse.updates.steps import Plan
+    from warehouse.updates.supply import NodeSupply, StreamSupply, Supply
+
+__all__ = ["Work"]
+
+
+@dataclass
+class Work:
+    """The steps of one plan at work.
+
+    ``done`` is what the tables' logs showed at the start, ``supply`` what the steps read.
+    """
+
+    plan: Plan
+    root: Path
+    last: Epoch | None
+    done: dict[str, TableProgress]
+    supply: Supply
+
+    def run(self, number: int, step: Step, observer: Observer) -> bool:
+        """Execute one step and return whether it committed; a step that changes no row does not.
+
+        A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
+        """
+        while True:
+            try:
+                return self._run(number, step, observer)
+            except SPARK_FAILURES:
+                if not self.supply.leave_out_unreadable(step.stream):
+                    self._require_files(step)
+                    raise
+
+    def _require_files(self, step: Step) -> None:
+        """After a step failed: say so when it was for want of the table's own files."""
+        if isinstance(step, CreateTable):
+            return
+        missing = missing_files(self.root / step.path, step.base_version)
+        if missing:
+            raise MissingPartError(
+                f"{self.root / step.path}: {len(missing)} file(s) that the last epoch names are not there "
+                f"({', '.join(missing[:3])}); restore them from a copy, then update again"
+            )
+
+    def _run(self, number: int, step: Step, observer: Observer) -> bool:
+        match step:
+            case CreateTable(role="rows"):
+                return self._create(number, step)
+            case CreateTable():
+                return bool(self._wanted(step)) and self._create(number, step)
+            case MoveRelation():
+                return self._move_relation(number, step, observer)
+            case ReplaceTable():
+                return self._replace(number, step)
+            case RewriteBuckets():
+                return self._rewrite_buckets(number, step, observer)
+            case StoreRestored():
+                return self._store_restored(number, step, observer)
+            case MoveWindow():
+                return self._move_window(number, step, observer)
+            case RewriteCells():
+                return self._rewrite(number, step, observer)
+            case MoveDeferred():
+                return self._move_deferred(number, step, observer)
+            case StoreRejected():
+                return self._store_rejected(number, step, observer)
+            case SetProperties():
+                properties = retention_properties(self.plan.retain)
+                set_properties(self.root / step.path, properties, self._facts(number, {}).metadata, self.plan.clock)
+                return True
+            case _:
+                assert_never(step)
+
+    def _facts(self, number: int, more: Mapping[str, Any], *, batch_of: str | None = None) -> CommitFacts:
+        metadata = {"epoch": self.plan.epoch, "step": number, "window_time": self.plan.window_time, **more}
+        return CommitFacts(metadata, f"{batch_of}/batch" if batch_of else None, self.plan.epoch)
+
+    def _wanted(self, step: CreateTable) -> int:
+        """How many rows a table beside a stream's or view's would get."""
+        if step.role == "restored":
+            return self.supply.node(step.stream).lost_rows()
+        counts = self.supply.batch(step.stream).counts
+        return counts.deferred if step.role == "deferred" else counts.rejected
+
+    def _shape(self, name: str) -> tuple[Sequence[Column | ColumnRecord], Sequence[str], str]:
+        """Return the columns of a table to create, its search key and its zero-row file."""
+        node = self.plan.node(name)
+        if node is not None:
+            return (*node.columns, *node.state), node.node.search_key, node.schema_file
+        stream = stream_of(self.plan.stream(name).declaration, name, self.root)
+        return stream.columns, stream.search_key, schema_file(f"tables/{name}")
+
+    def _create(self, number: int, step: CreateTable) -> bool:
+        columns, key, file = self._shape(step.stream)
+        schema, partitions = {
+            "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
+            "deferred": (deferred_schema(columns), ["_slot"]),
+            "rejected": (rejected_schema(), []),
+            "restored": (restored_schema(columns), []),
+        }[step.role]
+        statistics = statistics_columns(key) if step.role == "rows" else []
+        if step.role == "rows":
+            write_schema_file(self.root / file, columns)
+        create_table(
+            self.root / step.path,
+            table_id=step.table_id,
+            schema=schema,
+            partition_columns=partitions,
+            properties=table_properties(statistics, self.plan.retain),
+            metadata=self._facts(number, {}).metadata,
+            created_at=self.plan.clock,
+        )
+        return True
+
+    def _replace(self, number: int, step: ReplaceTable) -> bool:
+        """Empty a view's table for its new declaration."""
+        columns, key, file = self._shape(step.stream)
+        write_schema_file(self.root / file, columns)
+        replace_table(
+            self.root / step.path,
+            step.base_version,
+            table_id=step.table_id,
+            schema=rows_schema(columns),
+            properties=table_properties(statistics_columns(key), self.plan.retain),
+            metadata=self._facts(number, {}).metadata,
+            at=self.plan.clock,
+        )
+        return True
+
+    def _move_relation(self, number: int, step: MoveRelation, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        if not batch.counts.live:
+            return False
+        inputs = self.supply.of(step.stream)
+        content = self.supply.relation(step, batch)
+        if content.rows is None:
+            return False
+        try:
+            observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+            write_runs(
+                content.rows.select(*self._columns(inputs)),
+                self.root / step.path,
+                key=inputs.key,
+                sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
+                removed=f"sub_index IN ({', '.join(map(str, content.sizes))})",
+                facts=self._batch_facts(
+                    number, step.stream, step.table_id, batch,
+                    gained=list(content.fresh.items()), planned=len(content.sizes),
+                ),
+            )  # fmt: skip
+        finally:
+            content.release()
+        return True
+
+    def _rewrite_buckets(self, number: int, step: RewriteBuckets, observer: Observer) -> bool:
+        node = self.supply.node(step.stream)
+        result = node.replacement()
+        if result.rows is None:
+            return False
+        sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
+        for part in self._partitions(step.stream):
+            if part.sub_index in result.sizes:
+                sizes[part.sub_index, 0] = max(sizes[part.sub_index, 0], part.rows)
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        columns = [*(quoted(column.name) for column in node.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+        counts = {"inserted": sum(result.fresh.values()), "rows": sum(result.fresh.values()), "dead": node.lost_rows()}
+        write_runs(
+            result.rows.select(*columns),
+            self.root / step.path,
+            key=node.key,
+            sizes=sizes,
+            removed=f"sub_index IN ({', '.join(map(str, result.sizes))})",
+            facts=self._facts(
+                number,
+                {"counts": counts, "gained": list(result.fresh.items()), "left_out": [], "planned": len(result.sizes)},
+                batch_of=step.table_id,
+            ),
+        )
+        return True
+
+    def _store_restored(self, number: int, step: StoreRestored, observer: Observer) -> bool:
+        node = self.supply.node(step.stream)
+        lost = node.lost()
+        if lost is None or not node.lost_rows():
+            return False
+        own = [quoted(column.name) for column in node.planned.columns]
+        rows = lost.selectExpr(*own, "_ts", "_exp", f"CAST({self.plan.epoch} AS bigint) AS _epoch")
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            rows.coalesce(1),
+            self.root / step.path,
+            removed=None,
+            facts=self._facts(number, {"rows": node.lost_rows()}, batch_of=step.table_id),
+        )
+        return True
+
+    def _main_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
+        gained: dict[int, int] = {}
+        for (cell, _), rows in batch.counts.cells.items():
+            gained[cell] = gained.get(cell, 0) + rows
+        return self._batch_facts(number, name, table_id, batch, gained=list(gained.items()), **more)
+
+    def _batch_facts(self, number: int, name: str, table_id: str, batch: Batch, **more: object) -> CommitFacts:
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.left_out(name)]
+        return self._facts(number, {"counts": batch.counts.reported(), "left_out": left_out, **more}, batch_of=table_id)
+
+    def _columns(self, inputs: StreamSupply | NodeSupply) -> list[str]:
+        return [*(quoted(column.name) for column in inputs.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+
+    def _live_at_base(self, step: MoveWindow | RewriteCells, predicate: str, session: SparkSession) -> DataFrame:
+        rows = read_version(session, self.root / step.path, step.base_version).where(predicate)
+        return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
+
+    def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        inputs = self.supply.table(step.stream)
+        layout = inputs.planned.layout
+        sizes = dict(batch.counts.cells)
+        merged = {
+            seal.sub_index: [block for block, runs in seal.blocks if runs + ((seal.sub_index, block) in sizes) > 1]
+            for seal in step.seals
+        }
+        merged = {cell: blocks for cell, blocks in merged.items() if blocks}
+        if not (sizes or step.expired or step.dead or merged):
+            return False
+        columns = self._columns(inputs)
+        rows = batch.live().select(*columns)
+        sealed = [f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()]
+        rewritten = 0
+        if sealed:
+            rows = rows.unionByName(self._live_at_base(step, " OR ".join(sealed), inputs.session).select(*columns))
+            for part in self._partitions(step.stream):
+                if part.exp_block in merged.get(part.sub_index, ()):
+                    cell = (part.sub_index, part.exp_block)
+                    sizes[cell] = sizes.get(cell, 0) + part.rows
+                    rewritten += part.rows
+        removed = [*sealed, *(f"(sub_index = {cell} AND exp_block = {block})" for cell, block in step.dead)]
+        if step.expired:
+            bounds = f"sub_index >= {layout.first_cell} AND sub_index <= {layout.last_cell}"
+            removed.append(f"(exp_block < {step.expired_below} AND {bounds})")
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_runs(
+            rows,
+            self.root / step.path,
+            key=inputs.key,
+            sizes=sizes,
+            removed=" OR ".join(removed) if removed else None,
+            facts=self._main_facts(
+                number, step.stream, step.table_id, batch,
+                sealed=sum(len(blocks) for blocks in merged.values()), rewritten=rewritten,
+            ),
+        )  # fmt: skip
+        return True
+
+    def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        inputs = self.supply.table(step.stream)
+        if not batch.counts.cells and not step.rows:
+            return False
+        columns = self._columns(inputs)
+        predicate = f"sub_index IN ({', '.join(map(str, step.cells))})"
+        rows = batch.live().select(*columns)
+        sizes = dict(batch.counts.cells)
+        if step.rows:
+            rows = rows.unionByName(self._live_at_base(step, predicate, inputs.session).select(*columns))
+            for part in self._partitions(step.stream):
+                if part.sub_index in step.cells:
+                    cell = (part.sub_index, part.exp_block)
+                    sizes[cell] = sizes.get(cell, 0) + part.rows
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_runs(
+            rows,
+            self.root / step.path,
+            key=inputs.key,
+            sizes=sizes,
+            removed=predicate,
+            facts=self._main_facts(
+                number, step.stream, step.table_id, batch,
+                planned=len(step.cells), rewritten=step.rows,
+            ),
+        )  # fmt: skip
+        return True
+
+    def _partitions(self, name: str) -> Sequence[Partition]:
+        state = self.last.table(name) if self.last else None
+        return state.partitions if state else ()
+
+    def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        if not batch.counts.deferred and not step.taken:
+            return False
+        inputs = self.supply.of(step.stream)
+        waiting = with_records(batch.rows, batch.deferred(), inputs.stream.landing).select(
+            *[quoted(column.name) for column in inputs.stream.columns],
+            F.col("file").alias("_file"),
+            F.col("record").alias("_record"),
+            F.col("_arrival_slot").alias("_slot"),
+        )
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
+            self.root / step.path,
+            removed=f"_slot <= {max(step.taken)}" if step.taken else None,
+            facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.deferred),
+        )
+        return True
+
+    def _store_rejected(self, number: int, step: StoreRejected, observer: Observer) -> bool:
+        batch = self.supply.batch(step.stream)
+        if not batch.counts.rejected:
+            return False
+        inputs = self.supply.of(step.stream)
+        kept = (
+            with_records(batch.rows, batch.rejected(), inputs.stream.landing)
+            .withColumns(
+                {
+                    "reason": F.col("_fate"),
+                    "message": F.col("_message"),
+                    "raw": F.col("_raw"),
+                    "epoch": F.lit(self.plan.epoch).cast("bigint"),
+                },
+            )
+            .select(*[name for name, _ in REJECTED_COLUMNS])
+        )
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        write_rows(
+            kept.coalesce(1).sortWithinPartitions("file", "record"),
+            self.root / step.path,
+            removed=None,
+            facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
+        )
+        return True
