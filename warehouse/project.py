@@ -220,6 +220,10 @@ class Warehouse:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
         return self._newest(as_of).sql(query, **_with_now(options))
 
+    def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
+        """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
+        return self._newest(as_of).restored(view, limit=limit)
+
 
 def _clock() -> int:
     return time.time_ns() // 1000

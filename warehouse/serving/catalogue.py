@@ -17,6 +17,7 @@ from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
 from warehouse.serving.statement import Statement, instant, literal
+from warehouse.serving.visible import inputs_of_view, state_of, visible
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -28,9 +29,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ColumnDescription",
+    "RelationDescription",
     "TableDescription",
     "TableFiles",
     "TableStatus",
+    "ViewDescription",
     "describe",
     "files",
     "rejected",
@@ -50,19 +53,47 @@ class ColumnDescription:
 
 
 @dataclass(frozen=True)
+class ViewDescription:
+    """What a view is: its query as declared, the tables it reads, and what becomes of its short-lived results.
+
+    ``restored`` such results are kept beside it; ``state`` names the tables in which its operators keep their state.
+    """
+
+    sql: str
+    inputs: tuple[str, ...]
+    short_lived: str
+    restored: int
+    state: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RelationDescription:
+    """What a relation is: how its files tell changes, whether these act on rows before them, its current versions."""
+
+    op: str
+    retroactive: bool
+    current_versions: int
+
+
+@dataclass(frozen=True)
 class TableDescription:
-    """A table's declaration and layout as the epoch records them; ``layout`` by field name."""
+    """A table's declaration and layout as the epoch records them; ``layout`` by field name.
+
+    A view has no ``arrival``; ``view`` and ``relation`` are those of such tables.
+    """
 
     name: str
     kind: str
     declared: bool
     label: str
-    arrival: str
+    arrival: str | None
     expires: str | None
     max_lifetime: int | None
     search_key: tuple[str, ...]
     columns: tuple[ColumnDescription, ...]
     layout: dict[str, object]
+    view: ViewDescription | None = None
+    relation: RelationDescription | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +124,7 @@ class TableStatus:
     """
 
     table: str
+    kind: str
     declared: bool
     epoch: int
     window_time: int
@@ -110,8 +142,8 @@ class TableStatus:
 
 
 def tables(epoch: Epoch) -> tuple[str, ...]:
-    """Return the names of an epoch's tables."""
-    return tuple(state.name for state in epoch.tables)
+    """Return the names of an epoch's streams, relations and views."""
+    return tuple(state.name for state in visible(epoch))
 
 
 def describe(reader: Reader, table: str) -> TableDescription:
@@ -125,7 +157,7 @@ def describe(reader: Reader, table: str) -> TableDescription:
         kind=state.kind,
         declared=state.declared,
         label=declaration.label,
-        arrival=declaration.arrival,
+        arrival=declaration.arrival if state.view is None else None,
         expires=declaration.expires,
         max_lifetime=declaration.max_lifetime,
         search_key=key,
@@ -136,7 +168,29 @@ def describe(reader: Reader, table: str) -> TableDescription:
             for column in declaration.columns
         ),
         layout=state.layout.to_json(),
+        view=_view(reader.epoch, state),
+        relation=reader.retrying(lambda pin: _relation(reader, pin, pin.state(table))),
     )
+
+
+def _view(epoch: Epoch, state: TableState) -> ViewDescription | None:
+    if state.view is None:
+        return None
+    return ViewDescription(
+        sql=state.view.sql,
+        inputs=inputs_of_view(epoch, state.owner),
+        short_lived=state.view.short_lived,
+        restored=state.restored.rows if state.restored else 0,
+        state=tuple(each.name for each in state_of(epoch, state.owner)),
+    )
+
+
+def _relation(reader: Reader, pin: Pin, state: TableState) -> RelationDescription | None:
+    declaration = state.declaration
+    if declaration.op is None:
+        return None
+    current = _live_rows(reader, pin, pin.snapshot(state).files)
+    return RelationDescription(declaration.op, declaration.retroactive, current)
 
 
 def files(reader: Reader, table: str) -> TableFiles:
@@ -172,7 +226,7 @@ def rejected(reader: Reader, table: str, limit: int | None = None) -> Answer:
 
 
 def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
-    """Return where every table stands at the epoch.
+    """Return where every table stands at the epoch, those of operators' state (kind ``state``) included.
 
     Parameters
     ----------
@@ -194,6 +248,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
     overflow_dead_for = max(dead_for, layout.rows * layout.rows_span * interval) if overflow else dead_for
     return TableStatus(
         table=state.name,
+        kind=state.kind,
         declared=state.declared,
         epoch=epoch.number,
         window_time=epoch.window_time,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
+from warehouse.serving.visible import visible
 from warehouse.updates.journal import epoch_numbers, read_epoch
 
 if TYPE_CHECKING:
@@ -21,9 +22,10 @@ Instant = NewType("Instant", int)
 
 @dataclass(frozen=True)
 class EpochRow:
-    """One epoch: when it is of, when it was committed, what its update did over all streams, how long it took.
+    """One epoch: when it is of, when it was committed, what its update did, how long it took.
 
-    Fields are as in :class:`warehouse.updates.records.Counts`, summed.
+    Fields are as in :class:`warehouse.updates.records.Counts`, summed over streams and relations; ``results`` were
+    inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included.
     """
 
     number: int
@@ -42,6 +44,7 @@ class EpochRow:
     rejected: int
     lost: int
     expired: int
+    results: int
     rewritten: int
     bytes_written: int
     seconds: float
@@ -73,20 +76,23 @@ _SUMMED = (
     "rejected",
     "lost",
     "expired",
-    "rewritten",
-    "bytes_written",
 )
 
 
 def epoch_row(epoch: Epoch) -> EpochRow:
     """Return an epoch as a row."""
-    sums = {name: sum(getattr(counts, name) for counts in epoch.counts) for name in _SUMMED}
+    kinds = {state.name: state.kind for state in epoch.tables}
+    arrived = [counts for counts in epoch.counts if kinds.get(counts.stream, "stream") in ("stream", "relation")]
+    sums = {name: sum(getattr(counts, name) for counts in arrived) for name in _SUMMED}
     return EpochRow(
         number=epoch.number,
         window_time=Instant(epoch.window_time),
         committed_at=Instant(epoch.committed_at),
         slot=epoch.slot,
-        tables=len(epoch.tables),
+        tables=len(visible(epoch)),
+        results=sum(counts.inserted for counts in epoch.counts if kinds.get(counts.stream) == "view"),
+        rewritten=sum(counts.rewritten for counts in epoch.counts),
+        bytes_written=sum(counts.bytes_written for counts in epoch.counts),
         seconds=sum(step.seconds for step in epoch.seconds),
         **sums,
     )

@@ -14,7 +14,8 @@ from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.spelling import nearest
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, literal
+from warehouse.serving.statement import Source, literal
+from warehouse.serving.visible import is_user_column, visible
 from warehouse.storage.snapshot import Snapshot, read_snapshot
 from warehouse.time import grid_slot, slot
 
@@ -50,7 +51,7 @@ class Pin:
         self.sandboxes.clear()
 
     def state(self, name: str) -> TableState:
-        """Return a table's state.
+        """Return a table's state; operators' state tables are found by their exact names.
 
         Raises
         ------
@@ -60,7 +61,7 @@ class Pin:
         """
         state = self.epoch.table(name)
         if state is None:
-            names = [table.name for table in self.epoch.tables]
+            names = [table.name for table in visible(self.epoch)]
             raise UnknownNameError("table", name, names, nearest(name, names))
         return state
 
@@ -79,7 +80,7 @@ class Pin:
         return snapshot
 
     def side_files(self, side: SideTable | None) -> tuple[str, ...]:
-        """Return the files of a table of deferred or rejected rows."""
+        """Return the files of a table beside another: of deferred or rejected rows, or of short-lived results."""
         return () if side is None else tuple(file.path for file in self._snapshot(side.path, side.version, ()).files)
 
     def _snapshot(self, path: str, version: int, columns: Sequence[str]) -> Snapshot:
@@ -98,8 +99,7 @@ class Pin:
                 rows = connection.execute(query).fetchall()
             except duckdb.IOException as error:
                 raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
-            own = {name for name, _ in SYSTEM_COLUMNS}
-            held = self.columns[state.name] = tuple((row[0], row[1]) for row in rows if row[0] not in own)
+            held = self.columns[state.name] = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
         return held
 
     def key_columns(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> tuple[KeyColumn, ...]:
@@ -152,7 +152,7 @@ class Pin:
             if state.name in query.tables:
                 source = self.live_source(state, tau)
                 require((source.schema_file, *source.files))
-            elif query.lists:
+            elif query.lists and state.kind != "state":
                 source = Source(self.schema_file(state), (), (), tau)
             else:
                 continue
@@ -189,7 +189,7 @@ class Pin:
                 min_exp_slot=file.min_exp_slot,
                 max_exp_slot=file.max_exp_slot,
             )
-            for state in self.epoch.tables
+            for state in visible(self.epoch)
             for file in self.snapshot(state).files
             if any_live(file, last)
         ]
@@ -197,7 +197,7 @@ class Pin:
     def _rejected(self, query: Query) -> list[Rejected] | None:
         if "_rejected" not in query.meta:
             return [] if query.lists else None
-        return [Rejected(state.name, self.side_files(state.rejected)) for state in self.epoch.tables]
+        return [Rejected(state.name, self.side_files(state.rejected)) for state in visible(self.epoch)]
 
 
 def require(paths: Iterable[str]) -> None:

@@ -22,7 +22,9 @@ from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.pruning import All, NullKey, Selection
 from warehouse.serving.request import Request, instant_of
+from warehouse.serving.restored import restored_query
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, quoted, select, where_key
+from warehouse.serving.visible import visible
 from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:
@@ -251,7 +253,7 @@ class Reader:
 
         def build(pin: Pin) -> Answer:
             tau = instant_of(pin, now)
-            checked = checked_query(self.connection, query, [state.name for state in pin.epoch.tables])
+            checked = checked_query(self.connection, query, [state.name for state in visible(pin.epoch)])
             sandbox = pin.sandbox(self.connection, self._resources, checked, tau)
             cursor = sandbox.cursor()
             try:
@@ -262,6 +264,34 @@ class Reader:
             finally:
                 cursor.close()
             return self.answer(pin, sandbox, Statement(checked.sql), columns, users=True)
+
+        return self.retrying(build)
+
+    def restored(self, view: str, *, limit: int | None = None) -> Answer:
+        """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that told of them.
+
+        They began and ended between two updates, so no window state ever showed them. A view that does not report them
+        (``short_lived = "drop"``) has none. With a limit, those of the earliest epochs come first.
+
+        Raises
+        ------
+        UsageError
+            When the table is no view, or the limit is no number of rows.
+        UnknownNameError
+            For an unknown table.
+
+        """
+        request = Request.of(None, limit, None, system_columns=False)
+
+        def build(pin: Pin) -> Answer:
+            state = pin.state(view)
+            if state.kind != "view":
+                raise UsageError(f'"{view}" is a {state.kind}; only views have short-lived results')
+            own = pin.table_columns(self.connection, state)
+            paths = pin.side_files(state.restored)
+            require(paths)
+            text, columns = restored_query(own, paths, request.limit)
+            return self.answer(pin, self.connection, Statement(text), columns)
 
         return self.retrying(build)
 
