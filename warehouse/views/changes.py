@@ -1,0 +1,87 @@
+"""Which rows of a keyed node can change when a row of an input comes or goes: those that agree with it on some columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.views.algebra import AntiJoin, BagDifference, Filter, Join, OuterJoin, Top
+from warehouse.views.dialect import column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.views.algebra import Operator, Project
+
+__all__ = ["Key", "changed"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """Columns of an operator's rows (for each its equals, any of which will do), and those of each input."""
+
+    columns: tuple[tuple[str, ...], ...]
+    by: tuple[tuple[str, ...], ...]
+
+    def stored(self, chain: Sequence[Filter | Project]) -> tuple[str, ...] | None:
+        """Return what they are called above filters and projections, outermost first; nothing when one is lost."""
+        found = []
+        for equals in self.columns:
+            names = [name for each in equals if (name := _above(chain, each)) is not None]
+            if not names:
+                return None
+            found.append(names[0])
+        return tuple(found)
+
+
+def _above(chain: Sequence[Filter | Project], column: str) -> str | None:
+    for each in reversed(chain):
+        if isinstance(each, Filter):
+            continue
+        above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
+        if above is None:
+            return None
+        column = above
+    return column
+
+
+def changed(operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]]) -> Key | None:
+    """Return the key of an operator whose rows leave early; nothing when its whole answer must be looked at."""
+    match operator:
+        case BagDifference(left=left):
+            columns = columns_of(left)
+            return Key(tuple((column,) for column in columns), (columns, columns))
+        case AntiJoin(on=on):
+            return _paired(on, 0)
+        case OuterJoin(kind="left", on=on):
+            return _paired(on, 0)
+        case OuterJoin(kind="right", on=on):
+            return _paired(on, 1)
+        case Top(partition=partition) if partition:
+            return Key(tuple((column,) for column in partition), (partition,))
+        case Join():
+            return _common(operator)
+        case _:
+            return None
+
+
+def _paired(on: Sequence[tuple[str, str]], kept: int) -> Key:
+    by = (tuple(left for left, _ in on), tuple(right for _, right in on))
+    return Key(tuple((pair[kept],) for pair in on), by)
+
+
+def _common(join: Join) -> Key | None:
+    """The columns on which all inputs of a join agree."""
+    classes: list[set[tuple[int, str]]] = []
+    for each in join.equal:
+        pair = {(each.left, each.left_column), (each.right, each.right_column)}
+        touched = [one for one in classes if one & pair]
+        classes = [one for one in classes if not one & pair] + [pair.union(*touched)]
+    whole = [one for one in classes if {number for number, _ in one} == set(range(len(join.inputs)))]
+    if not whole:
+        return None
+    ordered = [sorted(one) for one in whole]
+    by = tuple(
+        tuple(next(name for owner, name in one if owner == number) for one in ordered) for number in range(len(join.inputs))
+    )
+    return Key(tuple(tuple(name for _, name in one) for one in ordered), by)

@@ -1,0 +1,310 @@
+"""A plan to the tables that keep it: cut below every operator with state, so that each node is one of them.
+
+Stateless operators stay in the node that reads them. Filters and projections above an operator stay in its node where the
+node can still tell what changed from its stored columns: a group is stored whole, a row of a keyed node with its key.
+Everything else is cut off: the operator becomes a hidden node of its own, and what was above it reads that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.catalog.model import DEFAULT_PERIODS
+from warehouse.views.algebra import (
+    Aggregate,
+    AsOf,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    Named,
+    Node,
+    Project,
+    Scan,
+    TimeWindow,
+    UnionAll,
+    inputs_of,
+)
+from warehouse.views.changes import changed
+from warehouse.views.columns import columns_of, types_of
+from warehouse.views.dialect import column_of, quoted
+from warehouse.views.labels import STR, label
+from warehouse.views.lifetimes import lifetime
+from warehouse.views.renaming import renamed_group
+from warehouse.views.simplify import simplified, with_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.labels import Label
+    from warehouse.views.types import Types
+
+__all__ = ["Known", "compile_plan"]
+
+_STATELESS = (Scan, TimeWindow, Filter, Project, AsOf, UnionAll)
+_NO_KEY = ("float", "double", "binary", "array", "struct")
+_RESERVED = frozenset({"sub_index", "exp_block"})
+
+
+@dataclass
+class Known:
+    """What is known of stored tables, by name: labels, lifetimes in microseconds, columns with their types."""
+
+    labels: dict[str, Label]
+    lifetimes: dict[str, int | None]
+    types: dict[str, Types]
+
+    def columns(self, operator: Operator) -> tuple[str, ...]:
+        """Return the columns of a plan."""
+        return columns_of(operator, {name: tuple(types) for name, types in self.types.items()})
+
+    def label(self, operator: Operator, *, output: bool = False) -> Label:
+        """Return the label of a plan."""
+        return label(operator, self.labels, output=output)
+
+
+def compile_plan(name: str, plan: Operator, search_key: tuple[str, ...], known: Known, interval: int) -> tuple[Node, ...]:
+    """Return the nodes of a view, each after those that it reads; the view's own table is the last.
+
+    Parameters
+    ----------
+    name
+        The view.
+    plan
+        Its plan, with the view's columns.
+    search_key
+        The declared key.
+    known
+        What is known of the tables that it reads.
+    interval
+        The update interval in microseconds.
+
+    """
+    return _Compiler(name, known, interval).nodes_of(plan, search_key)
+
+
+class _Compiler:
+    def __init__(self, view: str, known: Known, interval: int) -> None:
+        self._view = view
+        self._known = Known(dict(known.labels), dict(known.lifetimes), dict(known.types))
+        self._interval = interval
+        self._nodes: list[Node] = []
+
+    def nodes_of(self, plan: Operator, search_key: tuple[str, ...]) -> tuple[Node, ...]:
+        shape = self._folded(plan)
+        if shape is None:
+            shape = _Shape(self._stateless(plan, search_key), (), ())
+        operator = self._simplified(shape.operator)
+        columns = self._known.columns(plan)
+        own = self._known.label(operator, output=True)
+        periods = self._periods(lifetime(operator, self._known.lifetimes, output=True))
+        self._nodes.append(Node(self._view, operator, columns, search_key, own.kind, periods, shape.key, shape.by))
+        return tuple(self._nodes)
+
+    def _simplified(self, operator: Operator) -> Operator:
+        return simplified(operator, {name: tuple(types) for name, types in self._known.types.items()})
+
+    def _periods(self, bound: int | None) -> int:
+        return DEFAULT_PERIODS if bound is None else max(1, -(-bound // self._interval))
+
+    # --- one node ---
+
+    def _folded(self, plan: Operator) -> _Shape | None:
+        """The operator with state that a plan is, with what is above it; nothing when that cannot be one node."""
+        chain, core = _chain(plan)
+        if isinstance(core, _STATELESS):
+            return None
+        strict = self._known.label(core) == STR
+        if isinstance(core, Distinct):
+            return self._distinct(chain, core, strict=strict)
+        if isinstance(core, Group):
+            names = _renamed(chain, self._known.columns(core))
+            if names is None:
+                return None
+            group = renamed_group(core, names, self._known.columns(core.input))
+            cut = self._cut(group)
+            return _Shape(cut, group.keys, (group.keys,)) if group.keys else _Shape(cut, (), ())
+        key = changed(core, self._known.columns) if strict else None
+        if key is None:
+            return _Shape(_over(chain, self._cut(core)), (), ())
+        stored = key.stored(chain)
+        return None if stored is None else _Shape(_over(chain, self._cut(core)), stored, key.by)
+
+    def _distinct(self, chain: Sequence[Filter | Project], core: Distinct, *, strict: bool) -> _Shape | None:
+        """DISTINCT is stored whole; over rows that leave early it is a count of each value (update-patterns sheet, 2.2)."""
+        columns = self._known.columns(core)
+        names = _renamed(chain, columns)
+        if names is None:
+            return None
+        stored = tuple(names[column] for column in columns)
+        same = stored == columns
+        below = core.input if same else Project(core.input, tuple(Named(names[each], quoted(each)) for each in columns))
+        if not strict:
+            return _Shape(self._cut(Distinct(below)), (), ())
+        count = Aggregate(_free("rows", stored), "count", None, "count(*)")
+        group = self._cut(Group(below, stored, (count,)))
+        return _Shape(Project(group, tuple(Named(each, quoted(each)) for each in stored)), stored, (stored,))
+
+    def _cut(self, core: Operator) -> Operator:
+        """An operator with state over stateless inputs."""
+        wanted = _wanted(core)
+        inputs = [self._stateless(each, wanted[number]) for number, each in enumerate(inputs_of(core))]
+        return with_inputs(core, inputs)
+
+    # --- what it reads ---
+
+    def _stateless(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
+        """A plan over stored tables and hidden nodes; ``wanted`` are the columns that its reader looks rows up by."""
+        if isinstance(operator, Scan):
+            return operator
+        chain, core = _chain(operator)
+        if not isinstance(core, _STATELESS):
+            return self._hidden(operator, wanted)
+        if chain:
+            first = chain[0]
+            below = _underlying(first, wanted) if isinstance(first, Project) else wanted
+            return msgspec.structs.replace(first, input=self._stateless(first.input, below))
+        return with_inputs(operator, [self._stateless(each, wanted) for each in inputs_of(operator)])
+
+    def _hidden(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
+        """Store what an operator with state gives; return the scan of it, under the names that its reader knows."""
+        columns = self._known.columns(operator)
+        shape = None
+        if columns:
+            names = _storable(columns)
+            renamed = operator if tuple(names.values()) == columns else Project(operator, _rename(names))
+            shape = self._folded(renamed)
+        if shape is None:
+            chain, _ = _chain(operator)
+            first = chain[0]
+            below = _underlying(first, wanted) if isinstance(first, Project) else wanted
+            return msgspec.structs.replace(first, input=self._stateless(first.input, below))
+        table = self._store(shape, renamed, tuple(names.values()), tuple(names[each] for each in wanted if each in names))
+        if tuple(names) == tuple(names.values()):
+            return Scan(table)
+        return Project(Scan(table), tuple(Named(name, quoted(stored)) for name, stored in names.items()))
+
+    def _store(self, shape: _Shape, plan: Operator, columns: tuple[str, ...], wanted: tuple[str, ...]) -> str:
+        types = types_of(plan, self._known.types)
+        key = _key(wanted, types) or _key(columns, types) or columns
+        own = self._known.label(plan)
+        bound = lifetime(plan, self._known.lifetimes)
+        node = Node(
+            f"{self._view}.{len(self._nodes) + 1}",
+            self._simplified(_external(shape.operator)),
+            columns,
+            key,
+            own.kind,
+            self._periods(bound),
+            shape.key,
+            shape.by,
+            hidden=True,
+        )
+        for other in self._nodes:
+            if msgspec.structs.replace(other, table=node.table) == node:
+                return other.table
+        self._nodes.append(node)
+        self._known.labels[node.table] = own
+        self._known.lifetimes[node.table] = bound
+        self._known.types[node.table] = types
+        return node.table
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A node's operator, and for keyed ones by which stored columns, equal to which of the inputs', it is recomputed."""
+
+    operator: Operator
+    key: tuple[str, ...]
+    by: tuple[tuple[str, ...], ...]
+
+
+def _chain(operator: Operator) -> tuple[list[Filter | Project], Operator]:
+    """The filters and projections at the top of a plan, outermost first, and what is below them."""
+    chain: list[Filter | Project] = []
+    while isinstance(operator, (Filter, Project)):
+        chain.append(operator)
+        operator = operator.input
+    return chain, operator
+
+
+def _over(chain: Sequence[Filter | Project], core: Operator) -> Operator:
+    for each in reversed(chain):
+        core = msgspec.structs.replace(each, input=core)
+    return core
+
+
+def _renamed(chain: Sequence[Filter | Project], columns: tuple[str, ...]) -> dict[str, str] | None:
+    """What a chain calls each of these columns, when all it does is to name each of them once."""
+    names = {column: column for column in columns}
+    for each in reversed(chain):
+        if isinstance(each, Filter):
+            return None
+        given = {column_of(column.sql): column.name for column in each.columns}
+        if len(given) != len(each.columns) or set(given) != set(names.values()):
+            return None
+        names = {column: given[name] for column, name in names.items()}
+    return names
+
+
+def _wanted(core: Operator) -> list[tuple[str, ...]]:
+    """For each input, the columns that an operator looks its rows up by."""
+    match core:
+        case Join(inputs=inputs, equal=equal):
+            wanted: list[list[str]] = [[] for _ in inputs]
+            for each in equal:
+                wanted[each.left].append(each.left_column)
+                wanted[each.right].append(each.right_column)
+            return [tuple(dict.fromkeys(each)) for each in wanted]
+        case Group(keys=keys):
+            return [keys]
+        case _:
+            on = getattr(core, "on", None)
+            if on is not None:
+                return [tuple(left for left, _ in on), tuple(right for _, right in on)]
+            return [getattr(core, "partition", ()) for _ in inputs_of(core)]
+
+
+def _underlying(project: Project, wanted: tuple[str, ...]) -> tuple[str, ...]:
+    by_name = {column.name.lower(): column_of(column.sql) for column in project.columns}
+    return tuple(name for each in wanted if (name := by_name.get(each.lower())) is not None)
+
+
+def _external(operator: Operator) -> Operator:
+    """State inside a plan is kept as if all windows were external (update-patterns sheet, 4.1, TV-2)."""
+    inputs = [_external(each) for each in inputs_of(operator)]
+    made = with_inputs(operator, inputs)
+    return msgspec.structs.replace(made, internal=False) if isinstance(made, TimeWindow) else made
+
+
+def _rename(names: dict[str, str]) -> tuple[Named, ...]:
+    return tuple(Named(stored, quoted(name)) for name, stored in names.items())
+
+
+def _storable(columns: Sequence[str]) -> dict[str, str]:
+    """Names that Delta stores without column mapping, unique ignoring case."""
+    names: dict[str, str] = {}
+    for column in columns:
+        base = re.sub(r"[^A-Za-z0-9_]+", "_", column).strip("_") or "column"
+        if base[0].isdigit() or base.lower() in _RESERVED:
+            base = f"k{base}"
+        names[column] = _free(base, names.values())
+    return names
+
+
+def _free(base: str, taken: Iterable[str]) -> str:
+    lower = {each.lower() for each in taken}
+    name, number = base, 2
+    while name.lower() in lower:
+        name, number = f"{base}_{number}", number + 1
+    return name
+
+
+def _key(columns: Sequence[str], types: Types) -> tuple[str, ...]:
+    """The columns that a table can be sorted by."""
+    return tuple(column for column in columns if not str(types.get(column) or "").startswith(_NO_KEY))

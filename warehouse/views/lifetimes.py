@@ -1,0 +1,50 @@
+"""S, the bound on the lifetimes of a plan's rows: it decides how finely a view's table is cut (DESIGN 9).
+
+Join: the least of the inputs', since a result ends with the first of its parts; otherwise the largest.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.views.algebra import AsOf, Changes, Join, OutputWindow, Scan, TimeWindow, inputs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from warehouse.views.algebra import Operator
+
+__all__ = ["lifetime"]
+
+
+def lifetime(operator: Operator, tables: Mapping[str, int | None], *, output: bool = False) -> int | None:
+    """Return S in microseconds; ``None`` when nothing bounds it.
+
+    Parameters
+    ----------
+    operator
+        A plan.
+    tables
+        The bounds of what it scans.
+    output
+        Of the rows of the answer, which internal windows do not end, instead of the state's.
+
+    """
+    match operator:
+        case Scan(table=table):
+            return tables[table]
+        case TimeWindow(internal=True) if output:
+            return None
+        case TimeWindow(length=length):
+            below = lifetime(operator.input, tables, output=output)
+            return length if below is None else min(below, length)
+        case Changes():
+            return None
+        case OutputWindow(length=int() as length):
+            return length
+        case _:
+            bounds = [lifetime(each, tables, output=output) for each in inputs_of(operator)]
+    known = [bound for bound in bounds if bound is not None]
+    if isinstance(operator, (Join, AsOf)):
+        return min(known, default=None)
+    return max(known) if len(known) == len(bounds) else None
