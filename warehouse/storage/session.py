@@ -185,6 +185,8 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         "spark.sql.adaptive.enabled": "false",
         # The only shuffles are counts by cell and the runs themselves, which are cut by their sizes.
         "spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism),
+        # Java never compiles a method beyond this size: the code of a classification made as one method is interpreted.
+        "spark.sql.codegen.hugeMethodLimit": "8000",
     }
     for key, value in {**_OWNED, **sized, **settings}.items():
         own.conf.set(key, value)
