@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from warehouse.serving.catalogue import TableDescription, TableStatus
     from warehouse.updates.inputs import LandingFacts
 
-__all__ = ["describe", "files", "history", "rejected", "status", "tables"]
+__all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
 
 Instant = NewType("Instant", int)
 
 
 @dataclass(frozen=True)
 class StatusRow:
-    """Where a table stands; the counts of landing files are null where they cannot be listed."""
+    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views."""
 
     table: str
+    kind: str
     declared: bool
     window_time: Instant
     lag: str
@@ -65,9 +66,10 @@ class PartitionRow:
 
 @dataclass(frozen=True)
 class NameRow:
-    """The name of a table."""
+    """The name of a table, and what it is."""
 
     table: str
+    kind: str
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class FileRow:
 
 
 def status(directory: Path, *, verbose: bool) -> Rows:
-    """Return where every table stands, or with ``verbose`` its sub-indices."""
+    """Return where every table stands, or with ``verbose`` its sub-indices, those of operators' state included."""
     from warehouse.serving.catalogue import status as stand
 
     warehouse = opened(directory)
@@ -103,7 +105,10 @@ def status(directory: Path, *, verbose: bool) -> Rows:
         return Rows(Records.of(PartitionRow, rows), _moment(reader))
     landing, warnings = _landing(warehouse)
     now = time.time_ns() // 1000
-    frozen = [each.table for each in found if not each.declared or warehouse.catalog.stream(each.table) is None]
+    catalog = warehouse.catalog
+    found = tuple(each for each in found if each.kind != "state")
+    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
+    frozen = [each.table for each in found if not each.declared or each.table not in known]
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
     return Rows(
         Records.of(StatusRow, [_status_row(each, landing.get(each.table), now) for each in found]),
@@ -114,10 +119,11 @@ def status(directory: Path, *, verbose: bool) -> Rows:
 
 def tables(directory: Path) -> Rows:
     """Return the names of the tables."""
-    from warehouse.serving.catalogue import tables as names
+    from warehouse.serving.visible import visible
 
     reader = opened(directory).reader()
-    return Rows(Records.of(NameRow, map(NameRow, names(reader.epoch))), _moment(reader))
+    rows = [NameRow(state.name, state.kind) for state in visible(reader.epoch)]
+    return Rows(Records.of(NameRow, rows), _moment(reader))
 
 
 def describe(directory: Path, table: str) -> Rows:
@@ -160,6 +166,17 @@ def rejected(directory: Path, table: str, limit: int | None) -> Rows:
     return Rows(invalid(reader, table, limit), _moment(reader))
 
 
+def restored(directory: Path, view: str, limit: int | None) -> Rows:
+    """Return the short-lived results of a view; where none are kept, what to declare."""
+    reader = opened(directory).reader()
+    answer = reader.restored(view, limit=limit)
+    record = reader.pin.state(view).view
+    hints: tuple[str, ...] = ()
+    if record is not None and record.short_lived != "report":
+        hints = (f'short-lived results of "{view}" are not kept; `short_lived = "report"` in [views.{view}] keeps them',)
+    return Rows(answer, _moment(reader), warnings=hints)
+
+
 def _moment(reader: Reader) -> Moment:
     return Moment(reader.epoch.number, reader.epoch.window_time)
 
@@ -181,6 +198,7 @@ def _facts(part: object) -> tuple[int, ...]:
 def _status_row(found: TableStatus, landing: LandingFacts | None, now: int) -> StatusRow:
     return StatusRow(
         table=found.table,
+        kind=found.kind,
         declared=found.declared,
         window_time=Instant(found.window_time),
         lag=_whole_seconds(max(0, now - found.window_time)),
@@ -212,6 +230,23 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
         "max_lifetime": None if found.max_lifetime is None else format_duration(found.max_lifetime),
         "declared": str(found.declared).lower(),
     }
+    if found.view is not None:
+        del own["arrival"], own["expires"]
+        own |= {
+            "sql": found.view.sql,
+            "inputs": ", ".join(found.view.inputs),
+            "short_lived": found.view.short_lived,
+            "restored_rows": str(found.view.restored),
+            "state_tables": ", ".join(found.view.state) or None,
+        }
+    if found.relation is not None:
+        del own["arrival"], own["expires"], own["max_lifetime"]
+        own |= {
+            "changed_at": found.arrival,
+            "op": found.relation.op,
+            "retroactive": str(found.relation.retroactive).lower(),
+            "current_versions": str(found.relation.current_versions),
+        }
     yield from (DescriptionRow("table", name, value) for name, value in own.items())
     yield from (DescriptionRow("column", column.name, column.type) for column in found.columns)
     yield from (DescriptionRow("layout", name, text(value)) for name, value in found.layout.items())

@@ -107,11 +107,21 @@ def initialised(directory: Path, example: str | None, source: Path | None) -> Re
 
 
 def validated(directory: Path) -> Report:
-    """Check a project's declarations, and whether they still fit the tables."""
+    """Check a project's declarations, its views' queries too, and whether they still fit the tables."""
     catalog = opened(directory).catalog
-    names = [stream.name for stream in catalog.streams]
-    line = f"{catalog.file}: ok; {len(names)} {'stream' if len(names) == 1 else 'streams'}: {', '.join(names)}"
-    return Report({"file": str(catalog.file), "streams": names}, (line,), warnings=catalog.warnings)
+    names = {
+        "streams": [stream.name for stream in catalog.streams],
+        "relations": [relation.name for relation in catalog.relations],
+        "views": [view.name for view in catalog.views],
+    }
+    warnings = catalog.warnings
+    if catalog.views:
+        from warehouse.views.plans import compile_views
+
+        warnings += compile_views(catalog).warnings()
+    counted = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in names.items() if each]
+    line = f"{catalog.file}: ok; {'; '.join(counted)}"
+    return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 
 
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:

@@ -31,6 +31,7 @@ COMMANDS = {
     "sql": "cli.commands.sql",
     "history": "cli.commands.inspect",
     "rejected": "cli.commands.inspect",
+    "restored": "cli.commands.inspect",
     "reload": "cli.commands.maintain",
     "drop": "cli.commands.maintain",
     "vacuum": "cli.commands.maintain",

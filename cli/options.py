@@ -24,6 +24,7 @@ __all__ = [
     "ExampleCommand",
     "columns_option",
     "command",
+    "complete_views",
     "limit_option",
     "moment_options",
     "project",
@@ -217,12 +218,22 @@ class InstantOrFirst(Instant):
 
 
 def _complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    return _complete(ctx, incomplete, "streams", "relations", "views")
+
+
+def complete_views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Return the declared views whose names begin so."""
+    return _complete(ctx, incomplete, "views")
+
+
+def _complete(ctx: click.Context, incomplete: str, *sections: str) -> list[CompletionItem]:
     from click.shell_completion import CompletionItem as Item  # noqa: PLC0415 - only the shell asks
 
     directory = cast("Path", ctx.find_root().params.get("directory") or Path())
     try:
         with (directory / "warehouse.toml").open("rb") as file:
-            declared = tomllib.load(file).get("streams", {})
+            content = tomllib.load(file)
     except (OSError, ValueError):
         return []
+    declared = [name for section in sections for name in content.get(section, {})]
     return [Item(name) for name in sorted(declared) if name.startswith(incomplete)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cli.outcome import Report
+from warehouse.serving.visible import counts_of, visible
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def _epoch_record(epoch: Epoch) -> dict[str, object]:
         "committed_at": format_instant(epoch.committed_at),
         "slot": epoch.slot,
         "previous_slot": epoch.previous_slot,
-        "counts": msgspec.to_builtins(epoch.counts),
+        "counts": msgspec.to_builtins(counts_of(epoch)),
         "seconds": round(sum(step.seconds for step in epoch.seconds), 3),
         "steps": msgspec.to_builtins(epoch.seconds),
     }
@@ -108,8 +109,15 @@ def _epoch_record(epoch: Epoch) -> dict[str, object]:
 def _epoch_lines(epoch: Epoch) -> Iterator[str]:
     seconds = sum(step.seconds for step in epoch.seconds)
     yield f"epoch {epoch.number}: window time {format_instant(epoch.window_time)}, {seconds:.1f} s"
-    for counts in epoch.counts:
-        yield f"  {counts.stream}: {_counts(counts)}"
+    views = {state.name for state in visible(epoch) if state.kind == "view"}
+    for counts in counts_of(epoch):
+        yield f"  {counts.stream}: {_results(counts) if counts.stream in views else _counts(counts)}"
+
+
+def _results(counts: Counts) -> str:
+    """Return what became of a view's rows: no file brought them."""
+    others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
+    return ", ".join([f"{_count(counts.inserted, 'result')} came", *others])
 
 
 def _counts(counts: Counts) -> str:
@@ -122,6 +130,7 @@ def _counts(counts: Counts) -> str:
 
 
 _INSERTED = {"late": "late", "over_lifetime": "over max_lifetime"}
+_OF_VIEWS = {"dead": "short-lived", "expired": "expired", "sealed": "sealed"}
 _OTHERS = {
     "deferred": "deferred",
     "dead": "dead on arrival",

@@ -34,7 +34,7 @@ encode_json = msgspec.json.Encoder().encode
 """The JSON bytes of a value that :func:`plain` returned."""
 
 
-def plain(value: object) -> object:  # noqa: C901 - one case per type
+def plain(value: object) -> object:
     """Return the value of null, booleans, 64-bit integers, finite floats, strings, lists and string-keyed dicts.
 
     >>> plain([Decimal("1.50"), float("nan"), b"abc", 2**64])

@@ -14,6 +14,7 @@ from warehouse.catalog.model import LayoutSpec
 from warehouse.errors import UnknownNameError, UsageError
 from warehouse.layout import resolve
 from warehouse.time import DAY, HOUR, format_instant
+from warehouse.views.plans import compile_views
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
 
 @pytest.mark.parametrize("example", examples())
 def test_examples_are_valid(tmp_path: Path, example: str) -> None:
-    """Every example loads without a warning, and its landing files are there."""
+    """Every example loads without a warning, its views can be maintained, and each landing file is there for someone."""
     written = write_project(tmp_path / "new", example)
     catalog = load_catalog(tmp_path / "new")
     assert written[0] == tmp_path / "new" / "warehouse.toml"
     assert all(path.is_file() for path in written)
     assert catalog.warnings == ()
-    for stream in catalog.streams:
-        assert sorted(stream.landing.rglob(stream.files)) == written[1:]
+    landed = [sorted(source.landing.rglob(source.files)) for source in catalog.sources]
+    assert all(landed)
+    assert sorted(file for each in landed for file in each) == sorted(written[1:])
+    assert [plan.name for plan in compile_views(catalog)] == [view.name for view in catalog.views]
 
 
 def test_flights(tmp_path: Path) -> None:

@@ -25,7 +25,10 @@ def test_init_writes_an_example_that_validates(tmp_path: Path, invoke: Callable[
     assert invoke("init", str(place), "--example", "flights").code == 0
     validated = invoke("-C", str(place), "validate", "-o", "json")
     assert validated.code == 0, validated.err
-    assert validated.json()["streams"] == ["flights"]  # type: ignore[index]
+    found = validated.json()
+    assert isinstance(found, dict)
+    assert (found["streams"], found["relations"]) == (["flights", "weather"], ["planes"])
+    assert found["views"] == ["with_weather", "destinations", "without_strong_wind", "by_carrier", "with_plane"]
     before = (place / "warehouse.toml").read_bytes()
     again = invoke("init", str(place), "--example", "flights")
     assert again.code == 2
