@@ -63,17 +63,21 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
     ) -> DataFrame:
         """Return the rows of a table's wanted files: the given columns and the system's, without the partition columns."""
-        snapshot = self._snapshots.get((path, version))
-        if snapshot is None:
-            snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, _SLOTS)
         fields = rows_schema(columns)
         fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
         schema = StructType.fromJson(fields)
-        files = [_escaped(file.path) for file in snapshot.files if wanted(file)]
+        files = [_escaped(file.path) for file in self.files(path, version) if wanted(file)]
         if not files:
             return self.empty(session, columns)
-        return session.read.schema(schema).option("basePath", str(self._root / path)).parquet(*files).select(schema.names)
+        return session.read.schema(schema).parquet(*files)
 
+
+    def files(self, path: str, version: int) -> tuple[DataFile, ...]:
+        """Return a table's files with the bounds of their slots."""
+        snapshot = self._snapshots.get((path, version))
+        if snapshot is None:
+            snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, _SLOTS)
+        return snapshot.files
 
     def empty(self, session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
         """Return no rows, with these columns."""

@@ -17,7 +17,9 @@ from warehouse.ingest.reading import quoted
 from warehouse.storage.deltalog import commit_path
 from warehouse.storage.scan import SlotBounds
 from warehouse.time import at_slot
+from warehouse.views.algebra import Distinct, scanned, stateful_of
 from warehouse.views.feeds import Move, user_columns
+from warehouse.views.keyed import Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from warehouse.storage.snapshot import DataFile
     from warehouse.updates.records import Epoch
     from warehouse.updates.steps import NodePlan, Plan
-    from warehouse.views.keyed import Replacement
     from warehouse.views.maintain import Maintenance
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
@@ -107,6 +108,32 @@ class PlanTables:
         )
         return netted.where("_weight <> 0")
 
+    def quiet(self, table: str, *, lasting: bool = False) -> bool:
+        """Whether a table gained no row since the last epoch; with ``lasting``, whether it lost none either."""
+        state = self.last.table(table) if self.last else None
+        if self.move.first or state is None:
+            return False
+        version = self._version(table)
+        if self.keyed(table):
+            return version == state.version
+        if self.dead(table) is not None:
+            return False
+        stream = next((stream for stream in self.plan.streams if stream.name == table), None)
+        k0 = self.move.k0 if stream is None else stream.k0
+        came = SlotBounds.loaded_after(k0)
+        if version != state.version and any(came(file) for file in self.files.files(f"tables/{table}", version)):
+            return False
+        return not (lasting and self.expiring(table))
+
+    def expiring(self, table: str) -> bool:
+        """Whether rows of a table may have expired since the last epoch."""
+        state = self.last.table(table) if self.last else None
+        if self.move.first or state is None:
+            return False
+        lived = SlotBounds.expiring_after(self.move.k0)
+        held = [file for file in self.files.files(f"tables/{table}", state.version) if lived(file)]
+        return any(file.min_exp_slot is None or file.min_exp_slot <= self.move.k for file in held)
+
     def versions(self, relation: str) -> DataFrame:
         """Return all versions of a relation that are kept, closed ones included."""
         return self._plain(self._moved(relation, lambda _: True))
@@ -142,11 +169,14 @@ class PlanTables:
 
     def _moved(self, table: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
         """The table with what this plan has committed."""
+        return self._read(table, self._version(table), wanted)
+
+    def _version(self, table: str) -> int:
         state = self.last.table(table) if self.last else None
         version = state.version if state else 0
         while commit_path(self.root / "tables" / table, version + 1).exists():
             version += 1
-        return self._read(table, version, wanted)
+        return version
 
     def _read(self, table: str, version: int, wanted: Callable[[DataFile], bool]) -> DataFrame:
         return self.files.read(self.session, f"tables/{table}", version, self._columns(table), wanted)
@@ -181,6 +211,7 @@ class NodeSupply:
     planned: NodePlan
     session: SparkSession
     maintenance: Maintenance
+    tables: PlanTables
     spare_of: NodeSupply | None = None
     _batch: Batch | None = None
     _replacement: tuple[Replacement, DataFrame | None] | None = None
@@ -201,7 +232,7 @@ class NodeSupply:
     def batch(self) -> Batch:
         """Return what an append node gains."""
         if self._batch is None:
-            rows = self.maintenance.appended()
+            rows = None if self._idle() else self.maintenance.appended()
             if rows is None:
                 empty = self.session.range(0).selectExpr("CAST(NULL AS string) AS _fate")
                 self._batch = Batch(empty, BatchCounts(), persisted=False)
@@ -213,11 +244,23 @@ class NodeSupply:
     def replacement(self) -> Replacement:
         """Return what replaces a keyed node's changed rows."""
         if self._replacement is None:
-            if self.spare_of is not None:
+            if self._idle():
+                self._replacement = (Replacement(None, {}, {}, 0), None)
+            elif self.spare_of is not None:
                 self._replacement = (self.spare_of.maintenance.spared(self.planned.layout), None)
             else:
                 self._replacement = self.maintenance.replaced()
         return self._replacement[0]
+
+    def _idle(self) -> bool:
+        """Whether nothing that the node reads has changed, nor a row of its own that another waits for has gone."""
+        node, tables = self.planned.node, self.tables
+        core = stateful_of(node.operator)
+        lasting = node.label == "STR"
+        own = self.planned.spare_of or node.table
+        if self.planned.first or (isinstance(core, Distinct) and tables.expiring(own)):
+            return False
+        return all(tables.quiet(table, lasting=lasting and self.spare_of is None) for table in scanned(node.operator))
 
     def lost(self) -> DataFrame | None:
         """Return the short-lived results: those that nobody could see; none when they are not known."""

@@ -133,7 +133,7 @@ class Supply:
             own=lambda: self._own(tables, planned.name, planned),
             spares=lambda: self._own(tables, f"{planned.name}.spare", planned),
         )
-        return NodeSupply(planned, session, maintenance, self.node(planned.spare_of) if planned.spare_of else None)
+        return NodeSupply(planned, session, maintenance, tables, self.node(planned.spare_of) if planned.spare_of else None)
 
     def _evaluation(self, planned: NodePlan) -> Mapping[str, str]:
         """Return settings for the amount of rows: compiling expressions takes longer than evaluating them on few."""

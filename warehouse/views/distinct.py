@@ -1,8 +1,9 @@
 """DISTINCT as delta*: one shown row for each live value and at most one spare (update-patterns sheet, 5.2).
 
 State of a value: the shown row ``[gen, exp)`` in the view's table, and beside it the row with the latest ``exp`` of all
-that arrived since, if that outlives the shown one. When the shown row dies, the spare is promoted at that instant. So
-the input is never scanned, and promoted rows come with ``gen`` = the predecessor's ``exp``.
+that arrived since, if that outlives the shown one. When the shown row has died, what lives longest takes its place, with
+``gen`` = the predecessor's ``exp`` or its own arrival, if that was later. So the input is never scanned. With one update
+for each instant this is delta* to the letter; a batch does not show what nobody could see between two updates.
 """
 
 from __future__ import annotations
@@ -23,17 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["moved"]
 
-# Events of one value in order: an arrival (of 1) comes after two expirations (of 0), for a shown row and for its spare.
-_EVENT = "named_struct('kind', {kind}, 'at', {at}, 'exp', {exp})"
-_STATE = (
-    "named_struct('shown', {shown}, 'spare', {spare}, 'begun', {begun}, 'emitted', {emitted}, 'lost', {lost})"
-)
-_NO_LONG = "CAST(NULL AS bigint)"
-_NO_PAIRS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
+_SPANS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
 
 
 def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequence[str], move: Move) -> DataFrame:
-    """Return what becomes of each touched value: columns, ``emitted``, ``lost``, ``spare`` and ``kept``.
+    """Return what becomes of each touched value.
 
     Parameters
     ----------
@@ -49,67 +44,50 @@ def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequ
     Returns
     -------
     DataFrame
-        ``emitted`` (array of ``gen``, ``exp``): rows that entered the answer; ``lost``: appearances of the value that
-        began and ended since the last epoch; ``spare``: the ``exp`` of its spare row, or null; ``had_spare``: whether
-        there was one before.
+        The value; ``gen`` and ``exp`` (microseconds) of the row that is newly shown, or nulls; ``spare``: the ``exp``
+        of its spare row, or null; ``had_spare``: whether there was one before; ``lost``: appearances of the value that
+        began and ended since the last epoch (array of ``gen``, ``exp``).
 
     """
     value = [quoted(name) for name in columns]
-    expired = shown.where(f"unix_micros(_exp) <= {move.now}L")
-    touched = arrived.select(*value).unionByName(expired.select(*value)).distinct()
-    times = ("unix_micros(_ts) AS _at", "unix_micros(_exp) AS _end")
-    entered = (f"greatest(unix_micros(_ts), {_floor(move)}L) AS _at", times[1])
-    parts = [
-        arrived.selectExpr(*value, "1 AS _kind", *entered),
-        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", *times),
-        among(spares, touched, columns).selectExpr(*value, "3 AS _kind", *times),
-    ]
-    every = parts[0].unionByName(parts[1]).unionByName(parts[2])
+    gone = shown.where(f"unix_micros(_exp) <= {move.now}L")
+    touched = arrived.select(*value).unionByName(gone.select(*value)).distinct()
+    ends = "unix_micros(_exp) AS _end"
+    came = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
+    every = came.unionByName(
+        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", "0L AS _at", ends)
+    ).unionByName(among(spares, touched, columns).selectExpr(*value, "3 AS _kind", "0L AS _at", ends))
+    longest = "max(CASE WHEN _kind <> 2 THEN named_struct('exp', _end, 'at', CASE WHEN _kind = 1 THEN _at END) END)"
     grouped = every.groupBy(*[F.col(name) for name in value]).agg(
         F.expr("array_sort(collect_list(CASE WHEN _kind = 1 THEN named_struct('at', _at, 'exp', _end) END)) AS _arrivals"),
         F.expr("max(CASE WHEN _kind = 2 THEN _end END) AS _shown"),
         F.expr("max(CASE WHEN _kind = 3 THEN _end END) AS _spare"),
+        F.expr(f"{longest} AS _longest"),
     )
-    steps = grouped.selectExpr(*value, f"{_fold(move.now)} AS _state", "_spare IS NOT NULL AS had_spare")
-    return steps.selectExpr(
-        *value, "_state.emitted AS emitted", "_state.lost AS lost", "_state.spare AS spare", "had_spare"
+    lives = f"_shown > {move.now}L"
+    enters = f"NOT coalesce({lives}, false) AND _longest.exp > {move.now}L"
+    return grouped.selectExpr(
+        *value,
+        f"CASE WHEN {enters} THEN coalesce(greatest(_shown, _longest.at), _shown, {move.now}L) END AS gen",
+        f"CASE WHEN {enters} THEN _longest.exp END AS exp",
+        f"CASE WHEN {lives} AND _longest.exp > _shown THEN _longest.exp END AS spare",
+        "_spare IS NOT NULL AS had_spare",
+        f"{_lost(move)} AS lost",
     )
 
 
-def _floor(move: Move) -> int:
-    """A late row enters the answer now, not in the past: the earliest instant that something can happen at."""
-    from warehouse.ingest.classify import FIRST_INSTANT  # noqa: PLC0415 - one use
-
-    return FIRST_INSTANT if move.first else move.before
-
-
-def _fold(now: int) -> str:
-    """The state machine as one expression over the events of a value."""
-    die = _EVENT.format(kind=0, at="r.at", exp="r.at")
-    arrive = _EVENT.format(kind=1, at="r.at", exp="r.exp")
-    end = _EVENT.format(kind=0, at=f"{now}L", exp=f"{now}L")
-    events = f"concat(flatten(transform(_arrivals, r -> array({die}, {die}, {arrive}))), array({end}, {end}))"
-    start = _STATE.format(shown="_shown", spare="_spare", begun=_NO_LONG, emitted=_NO_PAIRS, lost=_NO_PAIRS)
-    pair = "array(named_struct('gen', {gen}, 'exp', {exp}))"
-    promoted = _STATE.format(
-        shown="a.spare", spare=_NO_LONG, begun="a.begun", lost="a.lost",
-        emitted=f"concat(a.emitted, {pair.format(gen='a.shown', exp='a.spare')})",
-    )  # fmt: skip
-    gone = _STATE.format(
-        shown=_NO_LONG, spare=_NO_LONG, begun=_NO_LONG, emitted="a.emitted",
-        lost=f"CASE WHEN a.begun IS NULL THEN a.lost ELSE concat(a.lost, {pair.format(gen='a.begun', exp='a.shown')}) END",
-    )  # fmt: skip
-    appears = _STATE.format(
-        shown="e.exp", spare=_NO_LONG, begun="e.at", lost="a.lost",
-        emitted=f"concat(a.emitted, {pair.format(gen='e.at', exp='e.exp')})",
-    )  # fmt: skip
-    waits = _STATE.format(shown="a.shown", spare="e.exp", begun="a.begun", emitted="a.emitted", lost="a.lost")
-    step = (
-        f"CASE WHEN e.kind = 0 AND a.shown <= e.at AND a.spare > a.shown THEN {promoted} "
-        f"WHEN e.kind = 0 AND a.shown <= e.at THEN {gone} "
-        "WHEN e.kind = 0 THEN a "
-        f"WHEN a.shown IS NULL AND e.exp > e.at THEN {appears} "
-        f"WHEN e.exp > a.shown AND e.exp >= coalesce(a.spare, e.exp) THEN {waits} "
-        "ELSE a END"
-    )
-    return f"aggregate({events}, {start}, (a, e) -> {step})"
+def _lost(move: Move) -> str:
+    """Stretches of time that arrivals cover, apart from what was shown before, as far as they are over now."""
+    if move.first:
+        return _SPANS
+    # A late row enters the answer now, not in the past.
+    at = f"greatest(r.at, {move.before}L)"
+    span = "array(named_struct('gen', a.begun, 'exp', a.reached))"
+    state = "named_struct('reached', {reached}, 'begun', {begun}, 'lost', {lost})"
+    start = state.format(reached="greatest(_shown, _spare)", begun="CAST(NULL AS bigint)", lost=_SPANS)
+    longer = state.format(reached="greatest(a.reached, r.exp)", begun="a.begun", lost="a.lost")
+    closed = f"CASE WHEN a.begun IS NULL THEN a.lost ELSE concat(a.lost, {span}) END"
+    anew = state.format(reached="r.exp", begun=at, lost=closed)
+    step = f"CASE WHEN {at} <= a.reached THEN {longer} ELSE {anew} END"
+    finish = f"CASE WHEN a.begun IS NOT NULL AND a.reached <= {move.now}L THEN concat(a.lost, {span}) ELSE a.lost END"
+    return f"aggregate(_arrivals, {start}, (a, r) -> {step}, a -> {finish})"

@@ -139,12 +139,13 @@ class Maintenance:
     def _appearances(self) -> DataFrame:
         """Rows of DISTINCT: those shown now, and appearances that were over before anybody could see them."""
         value = [quoted(name) for name in self.node.columns]
-        pair = ["timestamp_micros(_row.gen) AS _ts", "timestamp_micros(_row.exp) AS _exp"]
         values = self.values()
-        shown = values.selectExpr(*value, "explode(emitted) AS _row").selectExpr(*value, *pair).where(
-            f"unix_micros(_exp) > {self.move.now}L"
+        shown = values.where("exp IS NOT NULL").selectExpr(
+            *value, "timestamp_micros(gen) AS _ts", "timestamp_micros(exp) AS _exp"
         )
-        lost = values.selectExpr(*value, "explode(lost) AS _row").selectExpr(*value, *pair)
+        lost = values.selectExpr(*value, "explode(lost) AS _span").selectExpr(
+            *value, "timestamp_micros(_span.gen) AS _ts", "timestamp_micros(_span.exp) AS _exp"
+        )
         return shown.unionByName(lost).selectExpr(*value, "_ts", "_exp", "_exp AS _out")
 
     def values(self) -> DataFrame:
