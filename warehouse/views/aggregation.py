@@ -11,7 +11,7 @@ from sqlglot import exp
 from warehouse.views.algebra import Aggregate, Distinct, Group, Named, Project
 from warehouse.views.dialect import quoted, text
 from warehouse.views.expressions import aggregates_in, function_name
-from warehouse.views.scope import bound_column
+from warehouse.views.scope import UNKNOWN, bound_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -140,7 +140,7 @@ def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, st
         written = text(each)
         if written in keys or written in calls:
             return bound_column(keys.get(written) or calls[written], None, "", each)
-        if isinstance(each, exp.Column) and each.name != "?":
+        if isinstance(each, exp.Column) and each.name != UNKNOWN:
             base = each.meta.get("base") or each.name
             allowed = "columns that are grouped, and aggregates of the others"
             faults.add(each, f'the column "{base}", which is neither grouped nor aggregated', allowed, f"GROUP BY ..., {base}")

@@ -22,7 +22,7 @@ from warehouse.views.faults import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_of", "conjuncts", "parse_query", "quoted", "text"]
+__all__ = ["column_of", "conjuncts", "parse_query", "plain", "quoted", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
@@ -77,7 +77,8 @@ def _unparsed(sql: str, error: SqlglotError) -> RefusedError:
     details = getattr(error, "errors", None) or [{}]
     detail: dict[str, Any] = details[0]
     line, column, word = detail.get("line"), detail.get("col"), detail.get("highlight")
-    reason = re.sub(r"\x1b\[\d+m", "", str(detail.get("description") or error)).splitlines()[0].rstrip(". ")
+    message = re.sub(r"\x1b\[\d+m", "", str(detail.get("description") or error)).splitlines()[0]
+    reason = re.split(r" but got | for <class", message)[0].rstrip(". ")
     if line is None or column is None:
         return RefusedError(None, f"a query that does not parse: {reason}", "Spark SQL")
     start = str(detail.get("start_context", "")) + str(word)
@@ -106,9 +107,19 @@ def text(node: exp.Expr) -> str:
     return node.sql(dialect=_Verbatim, normalize_functions=False, comments=False)
 
 
+def unquoted(node: exp.Expr) -> str:
+    """Return a bound node as a person would write it, for messages."""
+    return text(node).replace("`", "")
+
+
 def quoted(name: str) -> str:
     """Return a column name in backticks."""
     return "`" + name.replace("`", "``") + "`"
+
+
+def plain(name: str) -> str:
+    """Return a column name as a person would write it: in backticks only where it must be."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted(name)
 
 
 def column_of(sql: str) -> str | None:

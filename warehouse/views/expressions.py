@@ -6,7 +6,7 @@ clock, chance and the session are refused, and so are aggregates that depend on 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from warehouse.views.faults import Faults
 
 __all__ = ["DETERMINISTIC_AGGREGATES", "aggregates_in", "check_expression", "function_name"]
+
+Over = Literal["rows", "groups", "one group"]
 
 _CLOCK_LITERALS = frozenset({"now", "today", "tomorrow", "yesterday"})
 _TABLE_FUNCTIONS = frozenset({"time_window", "row_window"})
@@ -62,8 +64,8 @@ def aggregates_in(node: exp.Expr) -> Iterator[exp.Anonymous]:
         yield from aggregates_in(child)
 
 
-def check_expression(node: exp.Expr, faults: Faults, *, aggregates: bool) -> None:
-    """Add every fault of an expression but those of its columns.
+def check_expression(node: exp.Expr, faults: Faults, over: Over) -> bool:
+    """Add every fault of an expression but those of its columns; return whether it has none.
 
     Parameters
     ----------
@@ -71,12 +73,18 @@ def check_expression(node: exp.Expr, faults: Faults, *, aggregates: bool) -> Non
         The expression, as parsed.
     faults
         Where the faults go.
-    aggregates
-        Whether aggregates may stand in it.
+    over
+        What it is evaluated over: rows, or groups, where aggregates may stand in it.
 
     """
+    before = len(faults.found)
+    _check(node, faults, over)
+    return len(faults.found) == before
+
+
+def _check(node: exp.Expr, faults: Faults, over: Over) -> None:
     if isinstance(node, exp.Anonymous):
-        aggregates = _check_call(node, faults, aggregates=aggregates) and aggregates
+        over = _check_call(node, faults, over)
     else:
         for kinds, report in _STRUCTURES:
             if isinstance(node, kinds):
@@ -88,7 +96,7 @@ def check_expression(node: exp.Expr, faults: Faults, *, aggregates: bool) -> Non
     if isinstance(node, exp.Cast) and _reads_clock(node):
         faults.add(node, f"the literal {text(node.this)}, which reads the clock", _DETERMINISTIC_ONLY)
     for child in node.iter_expressions():
-        check_expression(child, faults, aggregates=aggregates)
+        _check(child, faults, over)
 
 
 def _reads_clock(cast: exp.Cast) -> bool:
@@ -96,16 +104,16 @@ def _reads_clock(cast: exp.Cast) -> bool:
     return isinstance(literal, exp.Literal) and literal.is_string and literal.name.strip().lower() in _CLOCK_LITERALS
 
 
-def _check_call(node: exp.Anonymous, faults: Faults, *, aggregates: bool) -> bool:
-    """Check the function itself; return whether aggregates may stand in its arguments."""
+def _check_call(node: exp.Anonymous, faults: Faults, over: Over) -> Over:
+    """Check the function itself; return what its arguments are evaluated over."""
     name = function_name(node) or ""
     if name == "unix_timestamp" and not node.expressions:
         faults.add(node, "unix_timestamp(), which reads the clock", f"{_DETERMINISTIC_ONLY}: unix_timestamp(column)")
-    elif name in ROW_WISE and name not in AGGREGATES:
-        return True
+    elif name in ROW_WISE:
+        return over
     elif name in AGGREGATES:
-        _check_aggregate(node, name, faults, aggregates=aggregates)
-        return False
+        _check_aggregate(node, name, faults, over)
+        return "one group"
     elif name in IMPURE:
         faults.add(node, f"{name}(), whose result depends on the clock, chance or the session", _DETERMINISTIC_ONLY)
     elif name in GENERATORS:
@@ -117,11 +125,13 @@ def _check_call(node: exp.Anonymous, faults: Faults, *, aggregates: bool) -> boo
     else:
         known = ROW_WISE | DETERMINISTIC_AGGREGATES
         faults.add(node, f"the unknown function {name}()", "a function of Spark SQL", nearest(name, known))
-    return True
+    return over
 
 
-def _check_aggregate(node: exp.Anonymous, name: str, faults: Faults, *, aggregates: bool) -> None:
-    if not aggregates:
+def _check_aggregate(node: exp.Anonymous, name: str, faults: Faults, over: Over) -> None:
+    if over == "one group":
+        faults.add(node, f"the aggregate {name}() inside another", "a sub-query in FROM that groups first")
+    elif over == "rows":
         faults.add(node, f"the aggregate {name}() where rows are looked at one by one", "HAVING for a condition on groups")
     elif name not in DETERMINISTIC_AGGREGATES:
         found = f"{name}(), whose result depends on the order of rows or is a sketch of them"
@@ -149,7 +159,12 @@ def _filtered(node: exp.Expr, faults: Faults) -> None:
 
 
 def _query(node: exp.Expr, faults: Faults) -> None:
-    faults.add(node, "a sub-query as a value", "a join with the sub-query in FROM, or EXISTS, IN and their negations in WHERE")
+    if isinstance(node, exp.Exists) or isinstance(node.parent, exp.In):
+        allowed = "parts of WHERE joined by AND; for OR, UNION ALL of two queries that exclude each other"
+        faults.add(node, "EXISTS or IN inside another condition", allowed)
+        return
+    allowed = "a join with the sub-query in FROM, or EXISTS, IN and their negations in WHERE"
+    faults.add(node, "a sub-query as a value", allowed)
 
 
 def _within_group(node: exp.Expr, faults: Faults) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sqlglot import exp
+from sqlglot import exp
 
 __all__ = ["Fault", "Faults", "RefusedError", "place"]
 
@@ -18,6 +17,22 @@ class Fault:
     found: str
     allowed: str
     nearest: str | None = None
+
+
+_KEYWORDS: tuple[tuple[type[exp.Expr], str], ...] = (
+    (exp.Except, "except|minus"),
+    (exp.Intersect, "intersect"),
+    (exp.Union, "union"),
+    (exp.Exists, "exists"),
+    (exp.Limit, "limit"),
+    (exp.Order, "order"),
+    (exp.Group, "group"),
+    (exp.Having, "having"),
+    (exp.Qualify, "qualify"),
+    (exp.Query, "select|values"),
+    (exp.With, "with"),
+)
+"""The words that begin a clause, which have no place of their own in the tree."""
 
 
 class RefusedError(Exception):
@@ -48,13 +63,23 @@ class Faults:
 
 
 def place(sql: str, at: exp.Expr | int | None) -> tuple[int, int]:
-    """Return line and column, from 1, of an offset, or of the first word of a node that has a place."""
-    if at is None:
-        offset = 0
-    elif isinstance(at, int):
-        offset = at
-    else:
-        starts = [node.meta["start"] for node in at.walk() if node.meta.get("start") is not None]
-        offset = min(starts, default=0)
+    """Return line and column, from 1, of an offset, or of the first word of a node, or of what it stands in."""
+    offset = at if isinstance(at, int) else _offset(sql, at)
     before = sql[:offset]
     return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def _offset(sql: str, node: exp.Expr | None) -> int:
+    while node is not None:
+        looked_at = node.expression if isinstance(node, exp.SetOperation) else node
+        starts = [each.meta["start"] for each in looked_at.walk() if each.meta.get("start") is not None]
+        if starts:
+            return _keyword(sql, node, min(starts))
+        node = node.parent
+    return 0
+
+
+def _keyword(sql: str, node: exp.Expr, start: int) -> int:
+    word = next((words for kind, words in _KEYWORDS if isinstance(node, kind)), None)
+    found = [each.start() for each in re.finditer(rf"(?i)\b(?:{word})\b", sql[:start])] if word else []
+    return found[-1] if found else start

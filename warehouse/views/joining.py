@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from warehouse.views.algebra import Equality, Join, OuterJoin
-from warehouse.views.dialect import text
+from warehouse.views.dialect import text, unquoted
 from warehouse.views.faults import RefusedError
 from warehouse.views.lookups import (
     attach,
@@ -146,7 +146,7 @@ def _check_connected(
     here, there = (shop.items(units[number]) for number in (0, apart))
     names = f"{here[0].alias} and {there[0].alias}"
     others = [each for each in conditions if owners_of(each) & units[apart].owners]
-    found = f"the join of {names} on {text(others[0])} alone" if others else f"{names} joined without a condition"
+    found = f"the join of {names} on {unquoted(others[0])} alone" if others else f"{names} joined without a condition"
     raise RefusedError(there[0].node, found, "a join with an equality of columns of both sides", _equality(here, there))
 
 

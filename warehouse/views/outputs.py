@@ -11,6 +11,7 @@ from warehouse.catalog.types import unusable_name
 from warehouse.views.algebra import Named, Project
 from warehouse.views.dialect import column_of, text
 from warehouse.views.expressions import check_expression, function_name
+from warehouse.views.scope import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -69,8 +70,9 @@ def _expanded(item: exp.Expr, scope: Scope) -> Iterator[Output]:
         yield from (Output(name, node, item) for name, node in listed)
         return
     expression = item.this if isinstance(item, exp.Alias) else item
-    check_expression(expression, faults, aggregates=True)
-    yield Output(_name(item, faults), scope.bind(expression), item)
+    sound = check_expression(expression, faults, "groups")
+    bound = scope.bind(expression) if sound else exp.Null()
+    yield Output(_name(item, faults), bound, item)
 
 
 def _name(item: exp.Expr, faults: Faults) -> str:
@@ -92,6 +94,8 @@ def _check_names(outputs: Sequence[Output], faults: Faults) -> None:
     seen: dict[str, str] = {}
     for output in outputs:
         name = output.name
+        if isinstance(output.node, exp.Column) and output.node.name == UNKNOWN:
+            continue
         if name.startswith("_") or name.lower() in _RESERVED:
             allowed = "names other than sub_index, exp_block and _*"
             faults.add(output.at, f'the reserved name "{name}"', allowed, name.lstrip("_") or None)

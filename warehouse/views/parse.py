@@ -13,7 +13,7 @@ from sqlglot import exp
 from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, Join, Project, UnionAll
 from warehouse.views.clauses import check_clauses
 from warehouse.views.columns import columns_of
-from warehouse.views.dialect import conjuncts, quoted, text
+from warehouse.views.dialect import conjuncts, plain, text
 from warehouse.views.expressions import check_expression
 from warehouse.views.faults import RefusedError
 from warehouse.views.internal import check_internal
@@ -120,21 +120,21 @@ class Binder:
             if predicate is not None:
                 predicates.append(predicate)
                 continue
-            check_expression(part, self.faults, aggregates=False)
-            conditions.append(part)
+            if check_expression(part, self.faults, "rows"):
+                conditions.append(part)
         return conditions, predicates
 
     def _set_operation(self, query: exp.SetOperation, known: Known) -> Operator:
         distinct = bool(query.args.get("distinct"))
         if not distinct and isinstance(query, exp.Intersect):
-            raise RefusedError(query.expression, "INTERSECT ALL", "INTERSECT, which keeps each row once")
+            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once")
         left = self._query(query.this, known)
         right = self._query(query.expression, known)
         names, others = self.columns(left), self.columns(right)
         if len(names) != len(others):
             word = type(query).__name__.upper()
             found = f"{word} of {len(names)} columns ({', '.join(names)}) and {len(others)} ({', '.join(others)})"
-            raise RefusedError(query.expression, found, "as many columns on both sides, in the same order")
+            raise RefusedError(query, found, "as many columns on both sides, in the same order")
         if distinct and isinstance(query, exp.Except):
             raise _except(query, names, others)
         if isinstance(query, exp.Intersect):
@@ -177,10 +177,10 @@ def _intersection(left: Operator, right: Operator, names: tuple[str, ...], other
 
 
 def _except(query: exp.SetOperation, names: Sequence[str], others: Sequence[str]) -> RefusedError:
-    equal = " AND ".join(f"b.{quoted(other)} = a.{quoted(name)}" for name, other in zip(names, others, strict=True))
+    equal = " AND ".join(f"b.{plain(other)} = a.{plain(name)}" for name, other in zip(names, others, strict=True))
     suggestion = (
         f"SELECT DISTINCT * FROM ({text(query.this)}) AS a WHERE NOT EXISTS "
         f"(SELECT 1 FROM ({text(query.expression)}) AS b WHERE {equal})"
     )
     allowed = "EXCEPT ALL, which takes away one row for each; or NOT EXISTS over SELECT DISTINCT, in which null equals nothing"
-    return RefusedError(query.expression, "EXCEPT, which keeps each row once", allowed, suggestion)
+    return RefusedError(query, "EXCEPT, which keeps each row once", allowed, suggestion)

@@ -179,8 +179,10 @@ def _ordered(catalog: Catalog, queries: Mapping[str, exp.Query], problems: list[
         cycle = _cycle(name, stuck)
         if cycle is not None:
             view = next(each for each in catalog.views if each.name == name)
-            found = f"a cycle: {' reads '.join(cycle)}"
-            problems.append(_problem(catalog, view, "sql", found, "views over streams, relations and other views"))
+            faults = Faults(view.sql)
+            at = next((table for table in queries[name].find_all(exp.Table) if table.name.lower() == cycle[1]), None)
+            faults.add(at, f"a cycle: {' reads '.join(cycle)}", "views over streams, relations and other views")
+            problems += [_problem(catalog, view, "sql", fault.found, fault.allowed) for fault in faults.found]
     return ordered
 
 

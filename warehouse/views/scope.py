@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.types import Types
 
-__all__ = ["Item", "Scope", "Table", "bound_column", "declared_tables", "owners_of"]
+__all__ = ["UNKNOWN", "Item", "Scope", "Table", "bound_column", "declared_tables", "owners_of"]
 
+UNKNOWN = "?"
+"""The name of a column that could not be resolved."""
 _SYSTEM = {
     "_ts": "the time a row arrived; a column of the stream that holds it can be named",
     "_exp": "a row's end, which the view's rows inherit; a column of the stream that holds it can be named",
@@ -116,7 +118,7 @@ class Scope:
         found = self._found(parts)
         if len(found) != 1:
             self._add_fault(column, parts, found)
-            return bound_column("?", None, "?", column)
+            return bound_column(UNKNOWN, None, UNKNOWN, column)
         number, name, rest = found[0]
         bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
         for part in rest:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Shape", "first_rows", "shape_of"]
 
+_ONE_GROUPING = "GROUP BY columns; several groupings are views of their own, or UNION ALL"
 _SETS = ("grouping_sets", "rollup", "cube", "totals")
 
 
@@ -161,7 +162,8 @@ def _bound(node: exp.Expr, scope: Scope, outputs: Sequence[Output], *, first: st
         name = _position(node, [output.name for output in outputs])
         if name is not None:
             return next(output.node for output in outputs if output.name == name)
-    check_expression(node, scope.faults, aggregates=True)
+    if not check_expression(node, scope.faults, "groups"):
+        return exp.Null()
     by_name = {output.name.lower(): output.node for output in outputs}
 
     def named(each: exp.Expr) -> exp.Expr:
@@ -187,12 +189,13 @@ def _keys(group: exp.Group | None, scope: Scope, outputs: Sequence[Output]) -> l
         return []
     for clause in _SETS:
         if group.args.get(clause):
-            allowed = "GROUP BY columns; several groupings are views of their own, or UNION ALL"
-            raise RefusedError(group, text(group).strip(), allowed)
+            raise RefusedError(group, text(group).strip(), _ONE_GROUPING)
     if group.args.get("all"):
         return [output.node for output in outputs if next(aggregates_in(output.node), None) is None]
     keys: list[exp.Expr] = []
     for each in group.expressions:
+        if isinstance(each, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+            raise RefusedError(group, f"GROUP BY {text(each)}", _ONE_GROUPING)
         if isinstance(each, exp.Literal) and each.name.isdigit():
             if not 1 <= int(each.name) <= len(outputs):
                 raise RefusedError(each, f"GROUP BY {each.name}", f"a number from 1 to {len(outputs)}, or an expression")

@@ -182,9 +182,7 @@ class Sources:
     def _step(self, scope: Scope, join: exp.Join, number: int) -> Step:
         item = scope.items[number]
         side = _side(join, item)
-        parts = list(conjuncts(join.args.get("on")))
-        for part in parts:
-            check_expression(part, self.faults, aggregates=False)
+        parts = [each for each in conjuncts(join.args.get("on")) if check_expression(each, self.faults, "rows")]
         conditions = [scope.bind(part) for part in parts]
         conditions += [self._using(scope, name, number, side) for name in join.args.get("using") or ()]
         return Step(number, side, [each for each in conditions if each is not None])

@@ -62,15 +62,24 @@ def keyed_by(
 
     """
     keyed = []
+    taken = {item.alias.lower() for item in scope.items}
     for number, predicate in enumerate(predicates, start=1):
-        found = sought(predicate, scope, inner_scope, f"#{number}")
+        found = sought(predicate, scope, inner_scope, _prefix(predicate, number, taken))
+        taken.add(found.names[0].split(".", 1)[0].lower())
         for each in found.outer:
-            check_expression(each, scope.faults, aggregates=False)
+            check_expression(each, scope.faults, "rows")
         outer = tuple(scope.bind(each) for each in found.outer)
         if not all(owners_of(each) for each in outer) and not predicate.negated:
             raise RefusedError(predicate.node, text(predicate.node), "a column of the outer query on the left of IN")
         keyed.append(Keyed(predicate, plan(found.query), found.names, outer))
     return keyed
+
+
+def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
+    """What the sub-query's columns are called by: its input's alias, where the outer query has no such input."""
+    start = predicate.query.args.get("from_")
+    alias = start.this.alias_or_name if start is not None else ""
+    return f"{alias}#{number}" if not alias or alias.lower() in taken else str(alias)
 
 
 def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[Unit], list[exp.Expr]]:
@@ -119,7 +128,7 @@ def _check_nulls(shop: Workshop, keyed: Keyed, left: Operator, on: Sequence[tupl
                 found = f"{written} {place}, where a null would empty the answer"
                 proofs = f"{written} IS NOT NULL in that WHERE, or coalesce({written}, ...)"
                 allowed = f"NOT EXISTS, which nulls do not disturb; or {proofs}"
-                raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(keyed.predicate))
+                raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(shop, keyed))
 
 
 def _written(predicate: Predicate, number: int, *, left: bool) -> str:
@@ -128,15 +137,28 @@ def _written(predicate: Predicate, number: int, *, left: bool) -> str:
     return text(predicate.query.selects[number].unalias())
 
 
-def _not_exists(predicate: Predicate) -> str | None:
-    query = predicate.query
-    if not isinstance(query, exp.Select) or query.args.get("group") or predicate.left is None:
+def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
+    """The query with NOT EXISTS, its columns qualified; none where that needs more than a new condition."""
+    query, left = keyed.predicate.query, keyed.predicate.left or ()
+    start = query.args.get("from_")
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("joins") or start is None:
         return None
+    alias = start.this.alias_or_name
+    if alias.lower() in {item.alias.lower() for item in shop.scope.items}:
+        return None
+
+    def inner(node: exp.Expr) -> exp.Expr:
+        return exp.column(node.name, table=alias) if isinstance(node, exp.Column) and not node.table else node
+
+    def outer(node: exp.Expr) -> exp.Expr:
+        owner = node.meta.get("owner")
+        return node if owner is None else exp.column(node.meta["base"], table=shop.scope.items[owner].alias)
+
     rewritten = query.copy()
     rewritten.set("expressions", [exp.Literal.number(1)])
     rewritten.set("distinct", None)
-    pairs = zip(query.selects, predicate.left, strict=True)
-    equal = [exp.EQ(this=one.unalias().copy(), expression=other.copy()) for one, other in pairs]
+    pairs = zip(query.selects, keyed.outer[: len(left)], strict=True)
+    equal = [exp.EQ(this=one.unalias().transform(inner), expression=other.transform(outer)) for one, other in pairs]
     where = query.args.get("where")
     kept = [where.this.copy()] if where else []
     rewritten.set("where", exp.Where(this=exp.and_(*kept, *equal, copy=False)))

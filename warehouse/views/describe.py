@@ -1,0 +1,195 @@
+"""A view's plan as ``stream-wh explain VIEW`` draws it: a tree with labels and structures, the tables, other plans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.views.algebra import Group, Project, Scan, inputs_of
+from warehouse.views.compile import Known, compile_plan
+from warehouse.views.dialect import column_of
+from warehouse.views.labels import Label, label
+from warehouse.views.rewrite import alternatives
+from warehouse.views.simplify import with_inputs
+from warehouse.views.wording import heading
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.views.algebra import Named, Node, Operator
+    from warehouse.views.plans import ViewPlan
+
+__all__ = ["STRUCTURES", "Alternative", "Description", "Line", "describe", "rendered"]
+
+STRUCTURES = {"MON": "append-only", "WKS": "wave index", "WK": "doubly partitioned", "STR": "keyed"}
+"""How a table is stored, by its label (update-patterns sheet, 10)."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One operator of a plan.
+
+    Parameters
+    ----------
+    branch
+        The box-drawing before it.
+    operator, text
+        What it is, and of what.
+    state, output
+        The labels of the edge above it.
+    table, structure
+        The table that stores its rows and how, where one does.
+    variant
+        For DISTINCT, how it is kept.
+
+    """
+
+    branch: str
+    operator: str
+    text: str
+    state: Label
+    output: Label
+    table: str | None = None
+    structure: str | None = None
+    variant: str | None = None
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that gives the same answer, drawn."""
+
+    name: str
+    why: str
+    lines: tuple[Line, ...]
+    tree: Operator
+    nodes: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What there is to say of a view without running it."""
+
+    name: str
+    lines: tuple[Line, ...]
+    nodes: tuple[Node, ...]
+    lifetime: int | None
+    warnings: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+
+
+def describe(plan: ViewPlan, interval: int) -> Description:
+    """Return a view's description; ``interval`` is the update interval in microseconds."""
+    known = Known(
+        {name: table.label for name, table in plan.tables.items()},
+        {name: table.lifetime for name, table in plan.tables.items()},
+        {name: table.columns for name, table in plan.tables.items()},
+    )
+    others = []
+    for each in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
+        nodes = compile_plan(plan.name, each.tree, plan.nodes[-1].search_key, known, interval)
+        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known).lines()), each.tree, nodes))
+    lines = tuple(_Drawing(plan.nodes, known).lines())
+    return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(others))
+
+
+class _Drawing:
+    """The tree of the nodes of one view, drawn from the root down."""
+
+    def __init__(self, nodes: Sequence[Node], known: Known) -> None:
+        self._nodes = {node.table: node for node in nodes}
+        self._root = nodes[-1]
+        self._labels = known.labels
+        self._columns = {name: tuple(types) for name, types in known.types.items()}
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the operators, each before its inputs."""
+        yield from self._node(self._root, "", "")
+
+    def _node(self, node: Node, first: str, rest: str) -> Iterator[Line]:
+        operator = _told(node.operator)
+        structure = STRUCTURES[node.label]
+        if isinstance(operator, Project) and _counts(operator):
+            yield self._line(operator.input, first, node.table, structure, "counting")
+            yield from self._inputs(operator.input, rest)
+        elif isinstance(operator, Scan):
+            yield self._line(node.operator, first, node.table, structure)
+            if operator is not node.operator:
+                yield from self._operator(operator, rest + "└─ ", rest + "   ")
+        else:
+            yield self._line(operator, first, node.table, structure)
+            yield from self._inputs(operator, rest)
+
+    def _operator(self, operator: Operator, first: str, rest: str) -> Iterator[Line]:
+        operator = _told(operator)
+        if isinstance(operator, Scan) and operator.table in self._nodes:
+            yield from self._node(self._nodes[operator.table], first, rest)
+            return
+        yield self._line(operator, first)
+        yield from self._inputs(operator, rest)
+
+    def _inputs(self, operator: Operator, rest: str) -> Iterator[Line]:
+        inputs = inputs_of(operator)
+        for number, each in enumerate(inputs, start=1):
+            last = number == len(inputs)
+            yield from self._operator(each, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+    def _line(
+        self,
+        operator: Operator,
+        first: str,
+        table: str | None = None,
+        structure: str | None = None,
+        variant: str | None = None,
+    ) -> Line:
+        whole = self._inlined(operator)
+        state, output = label(whole, self._labels), label(whole, self._labels, output=True)
+        name, text, kept = heading(operator, whole, self._columns, state, variant)
+        if isinstance(operator, Scan) and table is None:
+            structure = STRUCTURES[state.kind]
+        return Line(first, name, text, state, output, table, structure, kept)
+
+    def _inlined(self, operator: Operator) -> Operator:
+        """A plan over streams, relations and views alone."""
+        if isinstance(operator, Scan):
+            node = self._nodes.get(operator.table)
+            return operator if node is None or node is self._root else self._inlined(node.operator)
+        return with_inputs(operator, [self._inlined(each) for each in inputs_of(operator)])
+
+
+def _told(operator: Operator) -> Operator:
+    """Pass over projections that only pick and rename, or compute what a join or an order needs."""
+    while isinstance(operator, Project) and not _counts(operator) and all(map(_silent, operator.columns)):
+        operator = operator.input
+    return operator
+
+
+def _silent(column: Named) -> bool:
+    return column_of(column.sql) is not None or "#" in column.name
+
+
+def _counts(project: Project) -> bool:
+    """Whether it is DISTINCT as a count of each value."""
+    group = project.input
+    if not isinstance(group, Group) or [each.sql for each in group.aggregates] != ["count(*)"]:
+        return False
+    return tuple(column.name for column in project.columns) == group.keys
+
+
+def rendered(description: Description) -> str:
+    """Return a description as text."""
+    parts = [_drawn(description.lines)]
+    parts += [f"{other.name}: {other.why}\n{_drawn(other.lines)}" for other in description.alternatives]
+    parts += [f"warning: {text}" for text in description.warnings]
+    return "\n\n".join(parts)
+
+
+def _drawn(lines: Sequence[Line]) -> str:
+    left = [f"{line.branch}{line.operator}{' ' if line.text else ''}{line.text}" for line in lines]
+    width = min(72, max(len(each) for each in left))
+    return "\n".join(f"{each:<{width}}  {_right(line)}".rstrip() for each, line in zip(left, lines, strict=True))
+
+
+def _right(line: Line) -> str:
+    labels = str(line.state) if line.state == line.output else f"{line.state}, output {line.output}"
+    stored = f"{line.structure}" if line.table is None else f"{line.table}: {line.structure}"
+    return "; ".join(each for each in (labels, stored if line.structure else "", line.variant or "") if each)

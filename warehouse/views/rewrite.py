@@ -1,0 +1,149 @@
+"""Equal plans with simpler update patterns: fewer operators whose rows leave before their own end.
+
+An anti-join below a join can go above it, and DISTINCT above an anti-join below it, where it needs no counts; both only
+in the anti-join form, never for bag difference (update-patterns sheet, 6.1 rule 5, 6.2 and A9). Which plan is cheaper, a
+cost model decides; here is what is equal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.views.algebra import AntiJoin, Distinct, Filter, Join, Named, Project, inputs_of
+from warehouse.views.columns import columns_of
+from warehouse.views.dialect import column_of, quoted
+from warehouse.views.simplify import simplified, with_inputs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from warehouse.views.algebra import Operator
+
+    _Rule = Callable[[Operator, Mapping[str, tuple[str, ...]]], Operator]
+
+__all__ = ["Alternative", "alternatives"]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A plan that gives the same answer: the rewriting's name, the plan, and what it gains."""
+
+    name: str
+    tree: Operator
+    why: str
+
+
+def alternatives(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> list[Alternative]:
+    """Return the rewritten plans, each rewriting applied wherever it can be.
+
+    Parameters
+    ----------
+    tree
+        A plan.
+    tables
+        The columns of the tables that it scans.
+
+    """
+    found = []
+    for name, rule, why in _RULES:
+        rewritten = _everywhere(tree, rule, tables)
+        if rewritten != tree:
+            found.append(Alternative(name, simplified(rewritten, tables), why))
+    return found
+
+
+def _everywhere(tree: Operator, rule: _Rule, tables: Mapping[str, tuple[str, ...]]) -> Operator:
+    """Apply a rule from the leaves up until it changes nothing."""
+    tree = with_inputs(tree, [_everywhere(each, rule, tables) for each in inputs_of(tree)])
+    changed = rule(tree, tables)
+    return tree if changed == tree else _everywhere(changed, rule, tables)
+
+
+def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Operator:
+    """``(L - R) x S`` becomes ``(L x S) - R``: the negated columns are of the side that is kept."""
+    if not isinstance(tree, Join):
+        return tree
+    for number, each in enumerate(tree.inputs):
+        chain, core = _chain(each)
+        if not isinstance(core, AntiJoin):
+            continue
+        kept, names = _carrying(chain, core.left, tuple(left for left, _ in core.on))
+        inputs = (*tree.inputs[:number], kept, *tree.inputs[number + 1 :])
+        on = tuple(zip(names, (right for _, right in core.on), strict=True))
+        pulled = AntiJoin(msgspec.structs.replace(tree, inputs=inputs), core.right, on)
+        columns = columns_of(tree, tables)
+        if columns == columns_of(pulled, tables):
+            return pulled
+        return Project(pulled, tuple(Named(name, quoted(name)) for name in columns))
+    return tree
+
+
+def _distinct_down(tree: Operator, _: Mapping[str, tuple[str, ...]]) -> Operator:
+    """``distinct(L - R)`` becomes ``distinct(L) - R`` where the negated columns are among those that are distinct."""
+    if not isinstance(tree, Distinct):
+        return tree
+    chain, core = _chain(tree.input)
+    if not isinstance(core, AntiJoin):
+        return tree
+    names = [_above(chain, left) for left, _ in core.on]
+    if any(name is None for name in names):
+        return tree
+    on = tuple((name, right) for name, (_, right) in zip(names, core.on, strict=True) if name is not None)
+    return AntiJoin(Distinct(_over(chain, core.left)), core.right, on)
+
+
+_PULLED = (
+    "the join is then kept by what arrives (WK), since no row that it sees leaves before its end; it pays when the join is"
+    " not much larger than its inputs"
+)
+_PUSHED = "DISTINCT then sees no row that leaves before its end: two rows for each value do, where it had to count"
+_RULES: tuple[tuple[str, _Rule, str], ...] = (
+    ("negation pull-up", _negation_up, _PULLED),
+    ("DISTINCT push-down", _distinct_down, _PUSHED),
+)
+
+
+def _chain(operator: Operator) -> tuple[list[Filter | Project], Operator]:
+    chain: list[Filter | Project] = []
+    while isinstance(operator, (Filter, Project)):
+        chain.append(operator)
+        operator = operator.input
+    return chain, operator
+
+
+def _over(chain: list[Filter | Project], core: Operator) -> Operator:
+    for each in reversed(chain):
+        core = msgspec.structs.replace(each, input=core)
+    return core
+
+
+def _above(chain: list[Filter | Project], column: str) -> str | None:
+    """What a column is called above filters and projections, outermost first."""
+    for each in reversed(chain):
+        if isinstance(each, Project):
+            above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
+            if above is None:
+                return None
+            column = above
+    return column
+
+
+def _carrying(chain: list[Filter | Project], core: Operator, columns: tuple[str, ...]) -> tuple[Operator, tuple[str, ...]]:
+    """Filters and projections over a plan, with further columns carried along where they would be lost."""
+    names = list(columns)
+    for each in reversed(chain):
+        made = msgspec.structs.replace(each, input=core)
+        if isinstance(made, Project):
+            taken = {named.name.lower() for named in made.columns}
+            for position, name in enumerate(names):
+                above = next((named.name for named in made.columns if column_of(named.sql) == name), None)
+                if above is None:
+                    above = next(free for free in (name, *(f"{name}#{n}" for n in range(2, 99))) if free.lower() not in taken)
+                    taken.add(above.lower())
+                    made = msgspec.structs.replace(made, columns=(*made.columns, Named(above, quoted(name))))
+                names[position] = above
+        core = made
+    return core, tuple(names)
