@@ -100,6 +100,8 @@ class Project:
     streams: dict[str, dict[str, object]] = field(default_factory=lambda: {"a": stream()})
     warehouse: dict[str, object] = field(default_factory=dict)
     clock: int = LATER
+    views: dict[str, dict[str, object]] = field(default_factory=dict)
+    relations: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.declare()
@@ -114,13 +116,15 @@ class Project:
         self.directory.mkdir(parents=True, exist_ok=True)
         head: dict[str, object] = {"anchor": format_instant(ANCHOR), "update_interval": "1h", **self.warehouse}
         lines = ["[warehouse]", *(f"{key} = {json.dumps(value)}" for key, value in head.items())]
-        for name, keys in self.streams.items():
-            (self.directory / str(keys["landing"])).mkdir(parents=True, exist_ok=True)
-            lines.append(f"[streams.{name}]")
-            lines += [
-                f"{key} = {toml(value) if isinstance(value, dict) else json.dumps(value)}"
-                for key, value in keys.items()
-            ]
+        for section, declared in (("streams", self.streams), ("relations", self.relations), ("views", self.views)):
+            for name, keys in declared.items():
+                if "landing" in keys:
+                    (self.directory / str(keys["landing"])).mkdir(parents=True, exist_ok=True)
+                lines.append(f"[{section}.{name}]")
+                lines += [
+                    f"{key} = {toml(value) if isinstance(value, dict) else json.dumps(value)}"
+                    for key, value in keys.items()
+                ]
         (self.directory / "warehouse.toml").write_text("\n".join(lines) + "\n")
 
     def change(self, name: str = "a", **changes: object) -> None:

@@ -32,17 +32,16 @@ def declared_nodes(catalog: Catalog) -> list[NodeInput]:
     """
     if not catalog.views:
         return []
-    from warehouse.views.compile import compile_views  # noqa: PLC0415 - it takes time to import
+    from warehouse.views.plans import compile_views  # noqa: PLC0415 - it takes time to import
 
-    specs = {view.name: view for view in catalog.views}
     return [
         NodeInput(
             view=compiled.name,
-            sql=specs[compiled.name].sql,
+            sql=compiled.view.sql,
             node=node,
-            short_lived=specs[compiled.name].short_lived,
-            max_lifetime=compiled.max_lifetime,
-            layout=LayoutSpec() if node.hidden else specs[compiled.name].layout,
+            short_lived=compiled.view.short_lived,
+            max_lifetime=compiled.lifetime,
+            layout=LayoutSpec() if node.hidden else compiled.view.layout,
         )
         for compiled in compile_views(catalog)
         for node in compiled.nodes
