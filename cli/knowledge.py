@@ -240,7 +240,7 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
             "state_tables": ", ".join(found.view.state) or None,
         }
     if found.relation is not None:
-        del own["arrival"], own["expires"], own["max_lifetime"]
+        del own["label"], own["arrival"], own["expires"], own["max_lifetime"]  # those of the stream of its changes
         own |= {
             "changed_at": found.arrival,
             "op": found.relation.op,

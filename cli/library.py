@@ -124,6 +124,13 @@ def validated(directory: Path) -> Report:
     return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 
 
+def explained(directory: Path, view: str) -> Report:
+    """Explain a view."""
+    from cli.explanation import of_view
+
+    return of_view(opened(directory).explain(view))
+
+
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from cli.reports import of_update

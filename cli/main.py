@@ -29,6 +29,7 @@ COMMANDS = {
     "probe": "cli.commands.probe",
     "scan": "cli.commands.scan",
     "sql": "cli.commands.sql",
+    "explain": "cli.commands.explain",
     "history": "cli.commands.inspect",
     "rejected": "cli.commands.inspect",
     "restored": "cli.commands.inspect",

@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from warehouse.errors import ChangedDeclarationError
+from warehouse.errors import ChangedDeclarationError, NoEpochError
 from warehouse.time import parse_instant
 from warehouse.updates.journal import newest_epoch
 from warehouse.updates.points import Observer, nobody
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.serving import Answer, Reader
+    from warehouse.serving.explanation import Explanation
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.records import Epoch
@@ -176,6 +177,23 @@ class Warehouse:
 
         catalog = self.catalog
         return Updater(catalog, lambda work: spark or spark_session(catalog.spark, small=work < SMALL_WORK), _clock, observer)
+
+    def explain(self, view: str) -> Explanation:
+        """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.
+
+        Raises
+        ------
+        UnknownNameError
+            When no such view is declared.
+
+        """
+        from warehouse.serving.explanation import explained  # noqa: PLC0415 - it takes the parser of SQL
+
+        try:
+            reader = self._newest(None)
+        except NoEpochError:
+            reader = None
+        return explained(self.catalog, view, reader)
 
     # --- reading ---
 

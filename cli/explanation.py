@@ -1,0 +1,157 @@
+"""What ``explain`` prints: the plan as a tree, then a line or two for each thing that the figures tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cli.outcome import Report
+from warehouse.time import format_duration
+from warehouse.views.describe import rendered
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from fractions import Fraction
+
+    from warehouse.serving.explanation import Explanation, JoinOrder
+    from warehouse.views.describe import Alternative, Line
+
+__all__ = ["of_view"]
+
+_PULL_UP = "negation pull-up"
+
+
+def of_view(found: Explanation) -> Report:
+    """Return an explanation as lines for people and as a record."""
+    plan = found.description
+    lines = [*_tree(found, plan.lines), ""]
+    if plan.lifetime is not None:
+        lines.append(f"results live for {format_duration(plan.lifetime)} at the most")
+    lines.extend(_losses(found))
+    for order in found.joins:
+        lines.extend(_order(order))
+    for other in plan.alternatives:
+        lines.extend(_alternative(found, other))
+    if found.measured is None:
+        lines.append("no figures: no update has built it yet")
+    return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
+
+
+def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:
+    return rendered(replace(found.description, lines=lines, alternatives=(), warnings=())).splitlines()
+
+
+def _losses(found: Explanation) -> Iterator[str]:
+    parts = []
+    if found.predicted is not None:
+        parts.append(f"{_percent(found.predicted)} predicted")
+    if found.measured is not None:
+        counted = found.measured
+        every = counted.inserted + counted.short_lived
+        parts.append(f"{_percent(counted.share)} measured ({counted.short_lived} of {every} in {_epochs(counted.epochs)})")
+    if parts:
+        fate = "kept beside the view" if found.short_lived == "report" else "lost"
+        yield f"short-lived results, {fate}: {'; '.join(parts)}"
+
+
+def _order(order: JoinOrder) -> Iterator[str]:
+    figures = order.figures
+    yield (
+        f"join order in {order.table}: {', '.join(figures.order)}; {_number(figures.cost)} intermediate rows and results an"
+        f" update, the dearest of {figures.orders} orders {_number(figures.dearest)}"
+    )
+    for each in figures.inputs:
+        values = "".join(f", {count} different {column}" for column, count in each.distinct.items())
+        yield f"  {each.name}: {_number(each.arriving)} rows an update, {each.rows} live{values}"
+    if any(len(each.distinct) > 1 for each in figures.inputs):
+        yield "  the values of the columns that are compared are taken to be independent"
+
+
+def _alternative(found: Explanation, other: Alternative) -> Iterator[str]:
+    costs = _costs(found, other)
+    told = f"; {_number(costs[1])} a slot, as declared {_number(costs[0])}" if costs else ""
+    if costs and costs[1] > costs[0]:
+        yield f"{other.name} would not pay{told}"
+        return
+    yield ""
+    yield f"{other.name}: {other.why}{told}"
+    yield from (f"  {line}" for line in _tree(found, other.lines))
+
+
+def _costs(found: Explanation, other: Alternative) -> tuple[float, float] | None:
+    """Return the costs of the declared plan and of another one, in rows handled for each slot."""
+    if other.name != _PULL_UP or found.placement is None:
+        return None
+    return found.placement.push_down.total, found.placement.pull_up.total
+
+
+def _record(found: Explanation) -> Mapping[str, object]:
+    plan, measured = found.description, found.measured
+    return {
+        "view": found.name,
+        "epoch": found.epoch,
+        "plan": _lines(plan.lines),
+        "tables": [
+            {"table": node.table, "label": node.label, "search_key": node.search_key, "periods": node.periods, "hidden": node.hidden}
+            for node in plan.nodes
+        ],
+        "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),
+        "short_lived": {
+            "mode": found.short_lived,
+            "predicted_share": None if found.predicted is None else round(float(found.predicted), 6),
+            "measured_share": None if measured is None else round(float(measured.share), 6),
+            "counted": None if measured is None else msgspec.to_builtins(measured),
+        },
+        "join_orders": [
+            {
+                "table": order.table,
+                "order": order.figures.order,
+                "cost": float(order.figures.cost),
+                "dearest": float(order.figures.dearest),
+                "orders": order.figures.orders,
+                "inputs": [
+                    {"name": each.name, "arriving": float(each.arriving), "rows": each.rows, "distinct": dict(each.distinct)}
+                    for each in order.figures.inputs
+                ],
+            }
+            for order in found.joins
+        ],
+        "equal_plans": [
+            {"name": other.name, "why": other.why, "plan": _lines(other.lines), "costs": _named(_costs(found, other))}
+            for other in plan.alternatives
+        ],
+    }
+
+
+def _lines(lines: Sequence[Line]) -> list[dict[str, object]]:
+    return [
+        {
+            "depth": len(line.branch) // 3,
+            "operator": line.operator,
+            "text": line.text,
+            "state_label": str(line.state),
+            "output_label": str(line.output),
+            "table": line.table,
+            "structure": line.structure,
+            "variant": line.variant,
+        }
+        for line in lines
+    ]
+
+
+def _named(costs: tuple[float, float] | None) -> dict[str, float] | None:
+    return None if costs is None else {"declared": costs[0], "this": costs[1]}
+
+
+def _percent(share: Fraction) -> str:
+    return f"{float(share):.1%}"
+
+
+def _number(value: float | Fraction) -> str:
+    return f"{float(value):.1f}".removesuffix(".0")
+
+
+def _epochs(count: int) -> str:
+    return f"{count} epoch" + ("" if count == 1 else "s")

@@ -1,0 +1,198 @@
+"""All that there is to say of a view: its plan, and what the newest epoch tells of it where one exists.
+
+The plan needs the declarations alone. Figures are those of :mod:`warehouse.serving.measured`; with them the cost models
+say which join order is the cheapest, and whether a negation is better moved (window-joins sheet, 8; update-patterns
+sheet, 6.3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import TYPE_CHECKING
+
+from warehouse.errors import UnknownNameError
+from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
+from warehouse.serving.spelling import nearest
+from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
+from warehouse.views.describe import describe
+from warehouse.views.dialect import column_of
+from warehouse.views.labels import label
+from warehouse.views.losses import lost_share
+from warehouse.views.negation_cost import Placement, negation_placement
+from warehouse.views.plans import compile_views
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from fractions import Fraction
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.serving.reader import Reader
+    from warehouse.updates.records import Epoch
+    from warehouse.views.algebra import Operator
+    from warehouse.views.describe import Description
+    from warehouse.views.plans import ViewPlan
+
+__all__ = ["Explanation", "JoinOrder", "explained"]
+
+
+@dataclass(frozen=True)
+class JoinOrder:
+    """The join of one table's node, with its measured inputs and costed orders."""
+
+    table: str
+    figures: JoinFigures
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A view explained.
+
+    Parameters
+    ----------
+    description
+        The plan drawn, with labels, structures, tables, warnings and equal plans.
+    short_lived
+        What becomes of short-lived results: ``drop`` or ``report``.
+    predicted
+        The share of the results of its join that no window state shows, where the lifetimes of all inputs are constant.
+    measured
+        What the epochs counted; none before the view's first update.
+    joins
+        The joins whose inputs exist at the newest epoch.
+    placement
+        The declared negation below a join against the one above it; none where the model has nothing to compare, which
+        is a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
+    epoch
+        The epoch of all figures; none when there is no epoch yet.
+
+    """
+
+    description: Description
+    short_lived: str
+    predicted: Fraction | None
+    measured: ShortLived | None
+    joins: tuple[JoinOrder, ...]
+    placement: Placement | None
+    epoch: int | None
+
+    @property
+    def name(self) -> str:
+        """The view's name."""
+        return self.description.name
+
+
+def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation:
+    """Explain a declared view.
+
+    Parameters
+    ----------
+    catalog
+        The declarations in force.
+    view
+        The view's name.
+    reader
+        The newest epoch; none when there is none.
+
+    Raises
+    ------
+    ConfigurationError
+        When a view cannot be maintained: with every fault.
+    UnknownNameError
+        When no such view is declared.
+
+    """
+    plan = compile_views(catalog).view(view)
+    if plan is None:
+        names = [each.name for each in catalog.views]
+        raise UnknownNameError("view", view, names, nearest(view, names))
+    interval = catalog.update_interval
+    epochs = retained(reader) if reader is not None else ()
+    counted = short_lived(epochs, view)
+    return Explanation(
+        description=describe(plan, interval),
+        short_lived=plan.view.short_lived,
+        predicted=_predicted(plan, interval),
+        measured=counted if counted.epochs else None,
+        joins=tuple(_orders(reader, epochs, plan)) if reader is not None else (),
+        placement=_placement(reader, epochs, plan.tree) if reader is not None else None,
+        epoch=reader.epoch.number if reader is not None else None,
+    )
+
+
+def _predicted(plan: ViewPlan, interval: int) -> Fraction | None:
+    join = stateful_of(plan.tree)
+    if not isinstance(join, Join):
+        return None
+    tables = {name: table.label for name, table in plan.tables.items()}
+    labels = [label(each, tables, output=True) for each in join.inputs]
+    if any(each.kind not in ("MON", "WKS") for each in labels):
+        return None
+    return lost_share([inf if each.constant is None else each.constant for each in labels], interval)
+
+
+def _orders(reader: Reader, epochs: Sequence[Epoch], plan: ViewPlan) -> Iterator[JoinOrder]:
+    for node in plan.nodes:
+        join = stateful_of(node.operator)
+        if isinstance(join, Join) and _exist(reader, join):
+            yield JoinOrder(node.table, join_figures(reader, epochs, join))
+
+
+def _exist(reader: Reader, operator: Operator) -> bool:
+    return all(reader.epoch.table(table) is not None for table in scanned(operator))
+
+
+# --- where a negation stands ---
+
+
+def _placement(reader: Reader, epochs: Sequence[Epoch], tree: Operator) -> Placement | None:
+    """Compare the first negation on one attribute that stands below a join of two inputs with the one above it."""
+    join = next(_negation_below(tree), None)
+    if join is None or not _exist(reader, join):
+        return None
+    number = 0 if isinstance(_core(join.inputs[0]), AntiJoin) else 1
+    kept, other = join.inputs[number], join.inputs[1 - number]
+    core = _core(kept)
+    if not isinstance(core, AntiJoin) or any(stateful_of(each) for each in (core.left, core.right, other)):
+        return None
+    pairs = [(each.left_column, each.right_column)[:: 1 if number == 0 else -1] for each in join.equal]
+    joined = [_below(kept, one) for one, _ in pairs]
+    ((negating, negated),) = core.on
+    if None in joined:
+        return None
+    classes = {column: f"join {place}" for place, column in enumerate(joined) if column is not None}
+    classes.setdefault(negating, "negation")
+    left = measured_input(reader, epochs, core.left, tuple(classes), "left")
+    right = measured_input(reader, epochs, other, tuple(each for _, each in pairs), "right")
+    against = measured_input(reader, epochs, core.right, (negated,), "negated")
+    return negation_placement(
+        left.as_input(classes),
+        right.as_input({each: f"join {place}" for place, (_, each) in enumerate(pairs)}),
+        against.as_input({negated: classes[negating]}),
+    )
+
+
+def _negation_below(tree: Operator) -> Iterator[Join]:
+    if isinstance(tree, Join) and len(tree.inputs) == 2:  # noqa: PLR2004 - the model is of two
+        cores = [_core(each) for each in tree.inputs]
+        if any(isinstance(core, AntiJoin) and len(core.on) == 1 for core in cores):
+            yield tree
+    for each in inputs_of(tree):
+        yield from _negation_below(each)
+
+
+def _core(operator: Operator) -> Operator:
+    while isinstance(operator, Filter | Project):
+        operator = operator.input
+    return operator
+
+
+def _below(operator: Operator, column: str) -> str | None:
+    """Return what a column is called below filters and projections; none where it is computed."""
+    name: str | None = column
+    while isinstance(operator, Filter | Project):
+        if isinstance(operator, Project):
+            sql = next((each.sql for each in operator.columns if each.name == name), None)
+            name = None if sql is None else column_of(sql)
+        operator = operator.input
+    return name

@@ -1,0 +1,182 @@
+"""What the epochs and tables tell of a view that has run: its short-lived results, and the sizes that its joins meet.
+
+Rates are rows of the retained epochs by the slots that they moved; windows and values are those of the live rows at the
+pinned epoch, before the conditions of the query. So they are figures to judge a plan by, not counts of what it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.serving.engine import read_error
+from warehouse.serving.statement import quoted, select
+from warehouse.updates.journal import epoch_numbers, read_epoch
+from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
+from warehouse.views.chosen_order import equality_classes
+from warehouse.views.dialect import column_of
+from warehouse.views.join_order import JoinInput, all_costs, batch_cost, best_order
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.serving.reader import Reader
+    from warehouse.updates.records import Epoch
+    from warehouse.views.algebra import Join, Operator
+
+__all__ = ["InputFigures", "JoinFigures", "ShortLived", "join_figures", "measured_input", "retained", "short_lived"]
+
+_ALL_ORDERS_UP_TO = 5
+
+
+@dataclass(frozen=True)
+class ShortLived:
+    """Results of a view over some epochs: how many came into its table, how many began and ended between two updates."""
+
+    epochs: int
+    inserted: int
+    short_lived: int
+
+    @property
+    def share(self) -> Fraction:
+        """The share of all results that no window state showed; 0 when there was none at all."""
+        every = self.inserted + self.short_lived
+        return Fraction(self.short_lived, every) if every else Fraction(0)
+
+
+@dataclass(frozen=True)
+class InputFigures:
+    """An input of a join: rows that arrive for each slot, live rows, and different values of the compared columns."""
+
+    name: str
+    arriving: Fraction
+    rows: int
+    distinct: Mapping[str, int]
+
+    def as_input(self, classes: Mapping[str, str]) -> JoinInput:
+        """Return it as the cost model sees it; ``classes`` names the class of columns that each must be equal to."""
+        values = {classes[column]: count for column, count in self.distinct.items()}
+        return JoinInput(self.name, self.arriving, inf, values, rows=self.rows)
+
+
+@dataclass(frozen=True)
+class JoinFigures:
+    """A join's inputs as measured, and the orders that the cost model compares (window-joins sheet, section 8).
+
+    ``order`` is the cheapest, as the inputs' names; costs are intermediate rows and results of one update.
+    """
+
+    inputs: tuple[InputFigures, ...]
+    order: tuple[str, ...]
+    cost: Fraction
+    dearest: Fraction
+    orders: int
+
+
+def retained(reader: Reader) -> tuple[Epoch, ...]:
+    """Return the readable epochs up to the pinned one, oldest first."""
+    numbers = [number for number in epoch_numbers(reader.root) if number < reader.epoch.number]
+    return (*(read_epoch(reader.root, number) for number in numbers), reader.epoch)
+
+
+def short_lived(epochs: Sequence[Epoch], view: str) -> ShortLived:
+    """Return what the counts of some epochs say of a view's short-lived results."""
+    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
+    return ShortLived(len(counted), sum(each.inserted for each in counted), sum(each.dead for each in counted))
+
+
+def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFigures:
+    """Return the orders of a join whose inputs read tables of the pinned epoch, costed by their sizes there."""
+    classes = equality_classes(join)
+    names = [_name(operator, each) for operator, each in zip(join.inputs, classes, strict=True)]
+    figures = tuple(
+        measured_input(reader, epochs, operator, tuple(each), name if names.count(name) == 1 else f"{name} {number + 1}")
+        for number, (operator, each, name) in enumerate(zip(join.inputs, classes, names, strict=True))
+    )
+    inputs = [each.as_input(own) for each, own in zip(figures, classes, strict=True)]
+    cost = batch_cost(1)
+    if len(inputs) <= _ALL_ORDERS_UP_TO:
+        costed = all_costs(inputs, cost)
+        order, least = min(costed, key=lambda each: each[1])
+    else:
+        best = best_order(inputs, cost)
+        costed, order, least = best.candidates, best.order, best.cost
+    return JoinFigures(figures, tuple(each.name for each in order), least, max(each for _, each in costed), len(costed))
+
+
+def measured_input(
+    reader: Reader, epochs: Sequence[Epoch], operator: Operator, columns: Sequence[str], name: str
+) -> InputFigures:
+    """Return an input of a join with the sizes of the tables that it reads.
+
+    Parameters
+    ----------
+    reader
+        The epoch whose live rows are counted.
+    epochs
+        Those that arrivals are counted in; the first of several is left out, since it may be a first build.
+    operator
+        The input.
+    columns
+        Its columns that are compared. One that is computed, or of several tables, is taken to differ in every row.
+    name
+        What the input is called.
+
+    """
+    tables = tuple(dict.fromkeys(scanned(operator)))
+    rows, values = 0, {}
+    for table in tables:
+        known = {column: stored for column in columns if len(tables) == 1 and (stored := _stored(operator, column))}
+        count, *distinct = _counted(reader, table, list(known.values()))
+        rows += count
+        values = dict(zip(known, distinct, strict=True))
+    arriving = sum((_rate(epochs, table) for table in tables), Fraction(0))
+    return InputFigures(name, arriving, rows, {column: values.get(column, rows) for column in columns})
+
+
+def _rate(epochs: Sequence[Epoch], table: str) -> Fraction:
+    """Rows that came into a table for each slot."""
+    later = epochs[1:] or epochs
+    slots = sum(epoch.slot - epoch.previous_slot for epoch in later)
+    rows = sum(counts.inserted for epoch in later for counts in epoch.counts if counts.stream == table)
+    return Fraction(rows, slots) if slots else Fraction(0)
+
+
+def _stored(operator: Operator, column: str) -> str | None:
+    """Return the column of the scanned table that a column of a plan is; none when it is computed."""
+    match operator:
+        case Scan():
+            return column
+        case Filter(input=below) | TimeWindow(input=below):
+            return _stored(below, column)
+        case Project(input=below, columns=columns):
+            named = next((each.sql for each in columns if each.name.lower() == column.lower()), None)
+            plain = None if named is None else column_of(named)
+            return None if plain is None else _stored(below, plain)
+        case _:
+            return None
+
+
+def _counted(reader: Reader, table: str, columns: Sequence[str]) -> Iterator[int]:
+    """Yield a table's live rows, then about how many distinct values each column has among them."""
+    pin = reader.pin
+    source = pin.live_source(pin.state(table), pin.epoch.window_time)
+    distinct = "".join(f", approx_count_distinct({quoted(column)})" for column in columns)
+    query = f"SELECT count(*){distinct} FROM ({select(source, [*columns] or ['_exp'])})"
+    try:
+        row = reader.connection.execute(query).fetchone()
+    except duckdb.Error as error:
+        raise read_error(error) from error
+    yield from row or ()
+
+
+def _name(operator: Operator, classes: Mapping[str, str]) -> str:
+    """Return what a query calls an input: its tables, and the qualifier of its columns where it is another word."""
+    prefixes = {column.rpartition(".")[0] for column in classes}
+    tables = ", ".join(dict.fromkeys(scanned(operator)))
+    alias = prefixes.pop() if len(prefixes) == 1 else ""
+    return f"{tables} {alias}" if alias and alias != tables else tables
