@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["of_view"]
 
 _PULL_UP = "negation pull-up"
+_OF_A_TABLE = ("table", "label", "search_key", "periods", "hidden")
 
 
 def of_view(found: Explanation) -> Report:
@@ -49,8 +50,11 @@ def _losses(found: Explanation) -> Iterator[str]:
         parts.append(f"{_percent(found.predicted)} predicted")
     if found.measured is not None:
         counted = found.measured
-        every = counted.inserted + counted.short_lived
-        parts.append(f"{_percent(counted.share)} measured ({counted.short_lived} of {every} in {_epochs(counted.epochs)})")
+        if counted.short_lived is None or counted.share is None:
+            parts.append("not counted, since its rows can leave before their own end")
+        else:
+            every = counted.inserted + counted.short_lived
+            parts.append(f"{_percent(counted.share)} measured ({counted.short_lived} of {every} in {_epochs(counted.epochs)})")
     if parts:
         fate = "kept beside the view" if found.short_lived == "report" else "lost"
         yield f"short-lived results, {fate}: {'; '.join(parts)}"
@@ -93,15 +97,12 @@ def _record(found: Explanation) -> Mapping[str, object]:
         "view": found.name,
         "epoch": found.epoch,
         "plan": _lines(plan.lines),
-        "tables": [
-            {"table": node.table, "label": node.label, "search_key": node.search_key, "periods": node.periods, "hidden": node.hidden}
-            for node in plan.nodes
-        ],
+        "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],
         "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),
         "short_lived": {
             "mode": found.short_lived,
             "predicted_share": None if found.predicted is None else round(float(found.predicted), 6),
-            "measured_share": None if measured is None else round(float(measured.share), 6),
+            "measured_share": None if measured is None or measured.share is None else round(float(measured.share), 6),
             "counted": None if measured is None else msgspec.to_builtins(measured),
         },
         "join_orders": [

@@ -16,7 +16,7 @@ import duckdb
 from warehouse.serving.engine import read_error
 from warehouse.serving.statement import quoted, select
 from warehouse.updates.journal import epoch_numbers, read_epoch
-from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
+from warehouse.views.algebra import AntiJoin, Filter, Project, Scan, TimeWindow, scanned, stateful_of
 from warehouse.views.chosen_order import equality_classes
 from warehouse.views.dialect import column_of
 from warehouse.views.join_order import JoinInput, all_costs, batch_cost, best_order
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.reader import Reader
     from warehouse.updates.records import Epoch
-    from warehouse.views.algebra import Join, Operator
+    from warehouse.views.algebra import Join, Node, Operator
 
 __all__ = ["InputFigures", "JoinFigures", "ShortLived", "join_figures", "measured_input", "retained", "short_lived"]
 
@@ -35,15 +35,20 @@ _ALL_ORDERS_UP_TO = 5
 
 @dataclass(frozen=True)
 class ShortLived:
-    """Results of a view over some epochs: how many came into its table, how many began and ended between two updates."""
+    """Results of a view over some epochs: how many came into its table, how many began and ended between two updates.
+
+    The latter are none where they are not counted: views whose changed keys are computed anew do not see them.
+    """
 
     epochs: int
     inserted: int
-    short_lived: int
+    short_lived: int | None
 
     @property
-    def share(self) -> Fraction:
+    def share(self) -> Fraction | None:
         """The share of all results that no window state showed; 0 when there was none at all."""
+        if self.short_lived is None:
+            return None
         every = self.inserted + self.short_lived
         return Fraction(self.short_lived, every) if every else Fraction(0)
 
@@ -83,10 +88,12 @@ def retained(reader: Reader) -> tuple[Epoch, ...]:
     return (*(read_epoch(reader.root, number) for number in numbers), reader.epoch)
 
 
-def short_lived(epochs: Sequence[Epoch], view: str) -> ShortLived:
-    """Return what the counts of some epochs say of a view's short-lived results."""
-    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
-    return ShortLived(len(counted), sum(each.inserted for each in counted), sum(each.dead for each in counted))
+def short_lived(epochs: Sequence[Epoch], node: Node) -> ShortLived:
+    """Return what the counts of some epochs say of the short-lived results of a view; ``node`` is its own table's."""
+    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == node.table]
+    seen = node.label != "STR" or isinstance(stateful_of(node.operator), AntiJoin)
+    dead = sum(each.dead for each in counted) if seen else None
+    return ShortLived(len(counted), sum(each.inserted for each in counted), dead)
 
 
 def join_figures(reader: Reader, epochs: Sequence[Epoch], join: Join) -> JoinFigures:
