@@ -91,7 +91,7 @@ def _check(node: exp.Expr, faults: Faults, over: Over) -> None:
                 report(node, faults)
                 return
         if isinstance(node, (exp.Any, exp.All)) and isinstance(node.this, exp.Query):
-            _query(node, faults)
+            _query(node.this, faults)
             return
     if isinstance(node, exp.Cast) and _reads_clock(node):
         faults.add(node, f"the literal {text(node.this)}, which reads the clock", _DETERMINISTIC_ONLY)
@@ -148,7 +148,10 @@ def _window(node: exp.Expr, faults: Faults) -> None:
         key = ", ".join(text(each) for each in node.args.get("partition_by") or ()) or "..."
         faults.add(node, f"{word}, an aggregate over the rows around", "a join with a sub-query that groups", f"GROUP BY {key}")
         return
-    faults.add(node, word, _TOP)
+    ranked = node.copy()
+    ranked.set("this", exp.Anonymous(this="row_number"))
+    ranked.set("spec", None)
+    faults.add(node, word, _TOP, f"QUALIFY {text(ranked)} <= 1" if node.args.get("order") else None)
 
 
 def _filtered(node: exp.Expr, faults: Faults) -> None:

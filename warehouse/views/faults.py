@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-__all__ = ["Fault", "Faults", "RefusedError", "place"]
+__all__ = ["Fault", "Faults", "FaultyError", "RefusedError", "place"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ _KEYWORDS: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.Group, "group"),
     (exp.Having, "having"),
     (exp.Qualify, "qualify"),
-    (exp.Query, "select|values"),
+    (exp.Values, "values"),
+    (exp.Query, "select"),
     (exp.With, "with"),
 )
 """The words that begin a clause, which have no place of their own in the tree."""
@@ -41,6 +42,10 @@ class RefusedError(Exception):
     def __init__(self, at: exp.Expr | int | None, found: str, allowed: str, nearest: str | None = None) -> None:
         self.at, self.found, self.allowed, self.nearest = at, found, allowed, nearest
         super().__init__(f"{found}; allowed: {allowed}")
+
+
+class FaultyError(Exception):
+    """Names or expressions have faults, which are collected; what depends on them is not looked at."""
 
 
 class Faults:

@@ -185,7 +185,7 @@ def _outer_lookup(shop: Workshop, units: list[Unit], conditions: Conditions, loo
         units, conditions = [collapse(shop, units, conditions)], []
         attached = attach(shop, lookup, units, on, outer=True)
     if attached is None:
-        raise no_key(lookup)
+        raise no_key(shop, lookup)
     target, made, rest = attached
     if rest:
         made = nulled(shop, made, lookup, rest)

@@ -95,21 +95,29 @@ def _looked_up_by_all(
     """Join the other units first: a key may come from several of them."""
     others = [unit for unit in units if not is_lookup(unit)]
     if len(others) == 1 or any(item.internal for item in shop.scope.items):
-        raise no_key(lookups[0])
+        raise no_key(shop, lookups[0])
     theirs = frozenset[int]().union(*(unit.owners for unit in others))
     now = [each for each in conditions if owners_of(each) <= theirs]
     rest = [each for each in conditions if not owners_of(each) <= theirs]
     return [join(shop, others, now), *lookups], rest
 
 
-def no_key(lookup: Unit) -> RefusedError:
+def no_key(shop: Workshop, lookup: Unit) -> RefusedError:
     """Return the refusal of a relation whose key is not given."""
     item, relation = lookup.item, lookup.relation
     if item is None or relation is None:
         raise TypeError("not a relation")
     key = " AND ".join(f"{item.alias}.{name} = ..." for name in relation.key)
     found = f"the relation {relation.name} joined without an equality for each column of its key"
-    return RefusedError(item.node, found, f"ON {key}", None)
+    others = [other for other in shop.scope.items if other is not item]
+    pairs = [
+        f"{item.alias}.{name} = {other.alias}.{column}"
+        for name in relation.key
+        for other in [next((each for each in others if each.column(name)), None)]
+        if other is not None and (column := other.column(name))
+    ]
+    suggestion = f"ON {' AND '.join(pairs)}" if len(pairs) == len(relation.key) else None
+    return RefusedError(item.node, found, f"ON {key}", suggestion)
 
 
 def attach(

@@ -15,7 +15,7 @@ from warehouse.views.clauses import check_clauses
 from warehouse.views.columns import columns_of
 from warehouse.views.dialect import conjuncts, plain, text
 from warehouse.views.expressions import check_expression
-from warehouse.views.faults import RefusedError
+from warehouse.views.faults import FaultyError, RefusedError
 from warehouse.views.internal import check_internal
 from warehouse.views.joining import collapse, combine
 from warehouse.views.outputs import outputs_of
@@ -61,10 +61,15 @@ class Binder:
         Raises
         ------
         RefusedError
-            When something in it cannot be maintained; other faults are in ``faults``.
+            When something in it cannot be maintained.
+        FaultyError
+            When there are faults of names and expressions.
 
         """
-        return self._query(query, {}, top=True)
+        plan = self._query(query, {}, top=True)
+        if self.faults.found:
+            raise FaultyError
+        return plan
 
     def columns(self, operator: Operator) -> tuple[str, ...]:
         """Return the columns of a plan."""
@@ -100,6 +105,8 @@ class Binder:
             lambda inner: self._sources.read(inner, known, top=False, keyed=True)[0],
             lambda inner: self._keys(inner, known),
         )
+        if self.faults.found:
+            raise FaultyError
         units, equal = semi_joined(keyed, scope)
         joined, rest = combine(shop, steps, bound)
         source = without(shop, collapse(shop, [*joined, *units], [*rest, *equal]), keyed)
@@ -127,7 +134,9 @@ class Binder:
     def _set_operation(self, query: exp.SetOperation, known: Known) -> Operator:
         distinct = bool(query.args.get("distinct"))
         if not distinct and isinstance(query, exp.Intersect):
-            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once")
+            once = query.copy()
+            once.args["distinct"] = True
+            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(once))
         left = self._query(query.this, known)
         right = self._query(query.expression, known)
         names, others = self.columns(left), self.columns(right)

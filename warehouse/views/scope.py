@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from warehouse.catalog.functions import WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import nearest
+from warehouse.catalog.types import Array, Struct, canonical, parse_type
 from warehouse.views.dialect import text
 from warehouse.views.labels import STR, stream_label
 
@@ -79,11 +80,17 @@ class Item:
     columns: tuple[str, ...]
     relation: Table | None = None
     internal: bool = False
+    types: Types = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
 
     def column(self, name: str) -> str | None:
         """Return the column of that name, ignoring case, as it is spelled."""
         return next((each for each in self.columns if each.lower() == name.lower()), None)
+
+    def is_plain(self, column: str) -> bool:
+        """Whether a column certainly has no fields."""
+        kind = self.types.get(column)
+        return kind is not None and not isinstance(parse_type(kind), (Array, Struct))
 
 
 @dataclass
@@ -120,6 +127,7 @@ class Scope:
             self._add_fault(column, parts, found)
             return bound_column(UNKNOWN, None, UNKNOWN, column)
         number, name, rest = found[0]
+        self._check_fields(column, name, self.items[number].types.get(name), rest)
         bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
         for part in rest:
             bound = exp.Dot(this=bound, expression=exp.to_identifier(part, quoted=True))
@@ -148,11 +156,28 @@ class Scope:
             for number, item in enumerate(self.items)
             if len(parts) > 1 and item.alias.lower() == parts[0].lower() and (column := item.column(parts[1]))
         ]
+        named = len(parts) > 1 and parts[0].lower() in {item.alias.lower() for item in self.items}
         return aliased or [
             (number, column, tuple(parts[1:]))
             for number, item in enumerate(self.items)
-            if (column := item.column(parts[0]))
+            if (column := item.column(parts[0])) and not (named and item.is_plain(column))
         ]
+
+    def _check_fields(self, column: exp.Column, name: str, written: str | None, fields: Sequence[str]) -> None:
+        """Add a field that the column's type, where it is certain, does not have."""
+        kind = parse_type(written) if written is not None else None
+        for part in fields:
+            while isinstance(kind, Array):
+                kind = kind.element
+            if kind is None:
+                return
+            known = {each.name: each.type for each in kind.fields} if isinstance(kind, Struct) else {}
+            found = next((each for each in known if each.lower() == part.lower()), None)
+            if found is None:
+                allowed = f"fields of {name} ({', '.join(known)})" if known else f"{name} is {canonical(kind)} and has no fields"
+                self.faults.add(column, f'the unknown field "{part}" of {name}', allowed, nearest(part, known))
+                return
+            kind = known[found]
 
     def _add_fault(self, column: exp.Column, parts: Sequence[str], found: Sequence[tuple[int, str, tuple[str, ...]]]) -> None:
         written = text(column)

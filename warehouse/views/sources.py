@@ -12,6 +12,7 @@ from warehouse.catalog.spelling import nearest
 from warehouse.time import format_duration
 from warehouse.views.algebra import Named, Project, Scan, TimeWindow, Top
 from warehouse.views.clauses import check_clauses
+from warehouse.views.columns import types_of
 from warehouse.views.dialect import conjuncts, quoted, text
 from warehouse.views.expressions import check_expression, function_name
 from warehouse.views.faults import RefusedError
@@ -102,7 +103,7 @@ class Sources:
         if isinstance(source, exp.Subquery) and isinstance(source.this, exp.Query):
             check_clauses(source)
             operator = self.plan(source, known)
-            return self._aliased(source, Item(source.alias or "_", source, operator, self.columns(operator)))
+            return self._aliased(source, self._planned(source.alias or "_", source, operator))
         if not isinstance(source, exp.Table) or not isinstance(source.this, (exp.Identifier, exp.Anonymous)):
             raise RefusedError(source, text(source), _IN_FROM)
         check_clauses(source)
@@ -116,13 +117,17 @@ class Sources:
             operator = self.plan(query.query, query.known)
             if query.columns:
                 operator = self._renamed(source, operator, query.columns)
-            return Item(source.alias_or_name, source, operator, self.columns(operator))
+            return self._planned(source.alias_or_name, source, operator)
         table = next((each for each in self.tables.values() if each.name == name.lower()), None)
         if table is None:
             names = [*self.tables, *known]
             raise RefusedError(source, f'the unknown table "{name}"', ", ".join(names) or "none", nearest(name, names))
         relation = table if table.kind == "relation" else None
-        return Item(source.alias_or_name, source, Scan(table.name), tuple(table.columns), relation)
+        return Item(source.alias_or_name, source, Scan(table.name), tuple(table.columns), relation, types=table.columns)
+
+    def _planned(self, alias: str, source: exp.Expr, operator: Operator) -> Item:
+        types = types_of(operator, {each.name: each.columns for each in self.tables.values()})
+        return Item(alias, source, operator, tuple(types), types=types)
 
     def _window(self, source: exp.Table, known: Known, *, top: bool) -> Item:
         call: exp.Anonymous = source.this
@@ -145,7 +150,7 @@ class Sources:
             raise RefusedError(source, "an internal window inside a sub-query", allowed, text(plain))
         alias = source.alias or (below.alias if below.alias != "_" else name)
         operator = self._windowed(source, window, below)
-        return Item(alias, source, operator, below.columns, internal=window.internal)
+        return Item(alias, source, operator, below.columns, internal=window.internal, types=below.types)
 
     def _windowed(self, source: exp.Expr, window: Window, below: Item) -> Operator:
         if window.length is not None:
@@ -169,7 +174,9 @@ class Sources:
         columns = tuple(column.name for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
         if not columns:
             return item
-        return replace(item, operator=self._renamed(source, item.operator, columns), columns=columns, relation=None)
+        types = dict(zip(columns, item.types.values(), strict=False))
+        operator = self._renamed(source, item.operator, columns)
+        return replace(item, operator=operator, columns=columns, relation=None, types=types)
 
     def _renamed(self, at: exp.Expr, operator: Operator, columns: tuple[str, ...]) -> Operator:
         names = self.columns(operator)
@@ -180,24 +187,23 @@ class Sources:
     # --- joins ---
 
     def _step(self, scope: Scope, join: exp.Join, number: int) -> Step:
-        item = scope.items[number]
-        side = _side(join, item)
+        side = _side(join, scope, number)
         parts = [each for each in conjuncts(join.args.get("on")) if check_expression(each, self.faults, "rows")]
         conditions = [scope.bind(part) for part in parts]
         conditions += [self._using(scope, name, number, side) for name in join.args.get("using") or ()]
-        return Step(number, side, [each for each in conditions if each is not None])
+        return Step(number, side, conditions)
 
     def _using(self, scope: Scope, identifier: exp.Expr, number: int, side: str) -> exp.Expr:
         """Return the equality of a USING column; its name alone then means the side that is not null."""
         name = identifier.name
         item = scope.items[number]
         column = item.column(name)
-        before = Scope(scope.items[:number], self.faults, scope.qualified, dict(scope.merged))
-        left = before.resolve(exp.Column(this=identifier.copy()))
         if column is None:
             allowed = f"columns of both sides ({', '.join(item.columns)})"
             self.faults.add(identifier, f'the unknown column "{name}" of {item.alias}', allowed, nearest(name, item.columns))
-            return left
+            return exp.Null()
+        before = Scope(scope.items[:number], self.faults, scope.qualified, dict(scope.merged))
+        left = before.resolve(exp.Column(this=identifier.copy()))
         right = bound_column(scope.name(number, column), number, column, identifier)
         merged: exp.Expr = right if side == "right" else left
         if side == "full":
@@ -206,11 +212,14 @@ class Sources:
         return exp.EQ(this=left, expression=right)
 
 
-def _side(join: exp.Join, item: Item) -> Literal["inner", "left", "right", "full"]:
+def _side(join: exp.Join, scope: Scope, number: int) -> Literal["inner", "left", "right", "full"]:
+    item = scope.items[number]
     kind, side = str(join.args.get("kind") or "").upper(), str(join.args.get("side") or "").upper()
     if join.args.get("method"):
         allowed = "JOIN ... USING (column, ...), with the columns by name"
-        raise RefusedError(item.node, f"{join.args['method']} JOIN", allowed)
+        common = [name for name in item.columns if any(other.column(name) for other in scope.items[:number])]
+        suggestion = f"JOIN {text(item.node)} USING ({', '.join(common)})" if common else None
+        raise RefusedError(item.node, f"{join.args['method']} JOIN", allowed, suggestion)
     if kind in {"SEMI", "ANTI"}:
         word = "EXISTS" if kind == "SEMI" else "NOT EXISTS"
         on = join.args.get("on")
