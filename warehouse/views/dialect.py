@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["column_of", "conjuncts", "parse_query", "plain", "quoted", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
+_WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
+_UNIT_ARGUMENTS = 3
+_UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
 _WRITTEN = "as_written"
 
@@ -68,8 +71,10 @@ def parse_query(sql: str) -> exp.Query:
     tree: exp.Query = trees[0]
     for literal in tree.find_all(exp.Literal):
         _keep_spelling(literal, sql)
-    for sum_ in list(tree.find_all(exp.Add)):
-        _keep_interval(sum_)
+    for total in list(tree.find_all(exp.Add)):
+        _keep_interval(total)
+    for call in tree.find_all(exp.Anonymous):
+        _keep_unit(call)
     return tree
 
 
@@ -100,6 +105,15 @@ def _keep_interval(total: exp.Add) -> None:
     parts = (total.this, total.expression)
     if isinstance(total.parent, exp.Binary) and all(isinstance(part, (exp.Interval, exp.Add)) for part in parts):
         total.replace(exp.Paren(this=total.copy()))
+
+
+def _keep_unit(call: exp.Anonymous) -> None:
+    """``timestampadd(SECOND, ...)``: the unit is no column."""
+    first = call.expressions[0] if call.expressions else None
+    if call.name.lower() not in _WITH_UNIT or len(call.expressions) != _UNIT_ARGUMENTS or not isinstance(first, exp.Column):
+        return
+    if not first.table and first.name.upper().removesuffix("S") in _UNITS.split():
+        first.replace(exp.Var(this=first.name))
 
 
 def text(node: exp.Expr) -> str:

@@ -180,6 +180,7 @@ def _outer(shop: Workshop, units: list[Unit], conditions: Conditions, step: Step
 
 def _outer_lookup(shop: Workshop, units: list[Unit], conditions: Conditions, lookup: Unit, on: Conditions) -> list[Unit]:
     """LEFT JOIN of a relation: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
+    units, conditions = _filtered(shop, units, conditions)
     attached = attach(shop, lookup, units, on, outer=True)
     if attached is None or any(not owners_of(each) <= attached[1].owners for each in attached[2]):
         units, conditions = [collapse(shop, units, conditions)], []
