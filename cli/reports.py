@@ -27,7 +27,7 @@ _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
 def of_update(done: UpdateReport) -> Report:
-    """Return what an update did; exit code 1 if landing files need a person."""
+    """Return what an update did; exit code 1 if landing files or views need a person."""
     problems = list(_problems(done))
     lines = [
         *(line for epoch in done.finished for line in ("completed what was begun:", *_epoch_lines(epoch))),
@@ -41,15 +41,17 @@ def of_update(done: UpdateReport) -> Report:
     shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
     if len(problems) > _SHOWN_FILES:
         shown.append(f"and {len(problems) - _SHOWN_FILES} more; `stream-wh status` counts them")
+    shown += [f'view "{view}" could not be maintained: {why}' for view, why in done.failed_views]
     return Report(
         {
             "epochs": [_epoch_record(epoch) for epoch in done.epochs],
             "completed": [_epoch_record(epoch) for epoch in done.finished],
             "problems": problems,
+            "failed_views": [{"view": view, "message": why} for view, why in done.failed_views],
             "removed": msgspec.to_builtins(done.vacuum),
         },
         (*lines, *shown),
-        exit_code=1 if problems else 0,
+        exit_code=1 if problems or done.failed_views else 0,
         warnings=tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings)))),
     )
 

@@ -23,20 +23,37 @@ __all__ = ["demo"]
 
 _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
-        "A project: one warehouse.toml, and a day of departures from New York as hourly files",
+        "A project: one warehouse.toml, a day of departures from New York and the weather there as hourly files",
         ("init", ".", "--example", "flights"),
     ),
-    ("The first update: a flight is live from departure to landing", ("update", "--at", "2013-01-01T11:00:00Z")),
-    ("What the next update would do", ("plan", "--at", "2013-01-01T12:00:00Z")),
-    ("An hour later: new departures come, landed flights go", ("update", "--at", "2013-01-01T12:00:00Z")),
+    ("Declarations and queries of views are checked without Spark", ("validate",)),
+    ("The first update: a flight is live from departure to landing", ("update", "--at", "2013-01-01T12:00:00Z")),
     ("One aircraft in the air", ("probe", "flights", "N14228", "--columns", "tailnum,origin,dest,departed_at")),
     (
         "Flights to San Francisco",
         ("scan", "flights", "--where", "dest = 'SFO'", "--columns", "tailnum,carrier,origin", "--limit", "5"),
     ),
     ("Any DuckDB query", ("sql", "select carrier, count(*) as aloft from flights group by 1 order by 2 desc limit 5")),
-    ("Six hours were missed: one update catches up", ("update", "--at", "2013-01-01T18:00:00Z")),
+    ("What the next update would do", ("plan", "--at", "2013-01-01T18:00:00Z")),
+    ("Departures come, landed flights go: one update for six hours", ("update", "--at", "2013-01-01T18:00:00Z")),
     ("The window as it was at noon", ("probe", "flights", "N14228", "--as-of", "2013-01-01T12:00:00Z", "-o", "jsonl")),
+    ("A view is a query kept as a table: flights with the weather still valid at their origin", ("explain", "with_weather")),
+    (
+        "It is probed like any table; a result lives until the flight lands or the weather is old",
+        ("probe", "with_weather", "JFK", "--columns", "tailnum,dest,temp,wind_speed,_exp", "--limit", "3"),
+    ),
+    ("Results that began and ended between two updates", ("restored", "with_weather", "--limit", "3")),
+    ("A DISTINCT: the destinations of the flights in the air", ("explain", "destinations")),
+    ("How many there are", ("sql", "select count(*) as destinations from destinations")),
+    ("A NOT EXISTS: flights whose origin has no strong wind", ("explain", "without_strong_wind")),
+    ("It blows at two of three", ("sql", "select origin, count(*) as calm from without_strong_wind group by 1")),
+    ("A GROUP BY: only the carriers whose flights changed are touched", ("explain", "by_carrier")),
+    ("Its rows", ("sql", "from by_carrier order by flights desc limit 3")),
+    ("A relation, which changes slowly: each flight with the plane that was known at departure", ("explain", "with_plane")),
+    (
+        "One of its rows",
+        ("scan", "with_plane", "--where", "dest = 'SFO'", "--columns", "tailnum,manufacturer,model,seats", "--limit", "3"),
+    ),
     ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
     ("Where everything stands", ("status",)),
     ("One line an update", ("history",)),
@@ -51,7 +68,7 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     help="Work in this new directory and leave it there.",
 )
 def demo(keep: Path | None) -> int:
-    """Move the windows over a day of real flights, read them, and print each command first."""
+    """Move the windows over a day of real flights, read them and their views, and print each command first."""
     from cli.main import run  # noqa: PLC0415 - the group imports this module
 
     with _workplace(keep) as place, _inside(place):
