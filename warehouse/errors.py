@@ -214,6 +214,20 @@ class MissingPartError(WarehouseError):
     code = "missing_part"
 
 
+class ViewFailedError(WarehouseError):
+    """The last update could not maintain a view, so its rows are not those of the window time."""
+
+    code = "view_failed"
+
+    def __init__(self, view: str, reason: str) -> None:
+        self.view = view
+        self.reason = reason
+        super().__init__(
+            f'view "{view}" could not be maintained by the last update ({reason}); change its SQL so that it does not fail '
+            f"on these rows, then update: it is built anew. Earlier epochs can still be read (as_of)"
+        )
+
+
 class PlatformError(WarehouseError):
     """Java, Spark or the Delta jars are missing or of the wrong version."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError
+from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import all_live, any_live
@@ -55,7 +55,7 @@ class Pin:
 
         Raises
         ------
-        UnknownNameError
+        UnknownNameError, ViewFailedError
             When the epoch has no such table.
 
         """
@@ -63,6 +63,8 @@ class Pin:
         if state is None:
             names = [table.name for table in visible(self.epoch)]
             raise UnknownNameError("table", name, names, nearest(name, names))
+        if state.view is not None and state.view.failed is not None:
+            raise ViewFailedError(state.view.view, state.view.failed)
         return state
 
     def schema_file(self, state: TableState) -> str:
@@ -150,7 +152,7 @@ class Pin:
         views = []
         for state in self.epoch.tables:
             if state.name in query.tables:
-                source = self.live_source(state, tau)
+                source = self.live_source(self.state(state.name), tau)
                 require((source.schema_file, *source.files))
             elif query.lists and state.kind != "state":
                 source = Source(self.schema_file(state), (), (), tau)

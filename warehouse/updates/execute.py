@@ -95,7 +95,8 @@ def execute(
         if (root / directory).is_dir():
             sync_directory(root / directory)
     observer(Moment(Point.DURABLE, plan.epoch))
-    epoch = epoch_of(Outcome(plan, last, done, supply.counted, supply.failed()), tuple(seconds), clock())
+    outcome = Outcome(plan, last, done, supply.counted, supply.failed(), supply.given_up)
+    epoch = epoch_of(outcome, tuple(seconds), clock())
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     return epoch

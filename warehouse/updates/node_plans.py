@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import ColumnRecord, Epoch, TableState
 
-__all__ = ["NodeInput", "layout_of", "plan_nodes", "unbuilt"]
+__all__ = ["NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
 
 @dataclass(frozen=True)
 class NodeInput:
@@ -46,10 +46,23 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
 
 
 def _changed(given: NodeInput, state: TableState | None) -> bool:
-    if state is None or state.view is None:
+    if state is None or state.view is None or state.view.failed is not None:
         return True
     same_node = state.view.node == given.node
     return not (same_node and state.layout == layout_of(given, state))
+
+
+def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
+    """Return what to tell of views that are built anew although they are there."""
+    anew = unbuilt(nodes, last)
+    views = dict.fromkeys(given.view for given in nodes if given.node.table in anew)
+    told = []
+    for view in views:
+        state = last.table(view) if last else None
+        if state is not None and state.view is not None:
+            why = "its last update failed" if state.view.failed else "its declaration, or that of a view it reads, changed"
+            told.append(f'view "{view}" is built anew over the live rows: {why}')
+    return tuple(told)
 
 
 def plan_nodes(

@@ -72,10 +72,11 @@ class PlanTables:
             return self.now(table)
         stream = next((stream for stream in self.plan.streams if stream.name == table), None)
         k0 = self.move.k0 if stream is None else stream.k0
-        loaded_now = SlotBounds.loaded_after(k0)
-        rows = self._live(self._moved(table, loaded_now)).where(f"_load_slot > {k0}L")
-        if stream is not None and k0 != self.move.k0:  # files left over: the epoch before loaded the same slots
-            rows = rows.exceptAll(self._live(self._base(table, loaded_now)).where(f"_load_slot > {k0}L"))
+        if self.move.k0 == self.move.k:  # files were left over: the epoch before loaded the same slots
+            lives = SlotBounds.expiring_after(self.move.k)
+            rows = self._live(self._moved(table, lives)).exceptAll(self._live(self._base(table, lives)))
+        else:
+            rows = self._live(self._moved(table, SlotBounds.loaded_after(k0))).where(f"_load_slot > {k0}L")
         loaded = self._plain(rows)
         gone = None if self.keyed(table) else self.dead(table)
         return loaded if gone is None else loaded.unionByName(gone.selectExpr(*_kept(gone)))

@@ -6,7 +6,7 @@ finished by another process records the same as one that ran through; only count
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.declaration import table_declaration
@@ -47,6 +47,7 @@ class Outcome:
     done: Mapping[str, TableProgress]
     counted: Mapping[str, BatchCounts]
     left_out: Mapping[str, tuple[LeftOut, ...]]
+    given_up: Mapping[str, str] = field(default_factory=dict)
 
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
@@ -168,6 +169,7 @@ def _node_state(outcome: Outcome, planned: NodePlan) -> TableState:
             short_lived=planned.short_lived,
             state=planned.state,
             spare_of=planned.spare_of,
+            failed=outcome.given_up.get(planned.name),
         ),
         restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
     )

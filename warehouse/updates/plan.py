@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import declaration
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
-from warehouse.updates.node_plans import NodeInput, plan_nodes
+from warehouse.updates.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.updates.steps import (
     CreateTable,
     InputFiles,
@@ -92,7 +92,8 @@ def make_plan(
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     created = [stream.name for stream in streams if stream.first]
-    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=moves, epoch=epoch)
+    goes_on = moves or any(given.continues is not None for given in inputs)
+    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
     for node in planned_nodes:
         state = last.table(node.name) if last else None
         steps.extend(_node_steps(node, state, slot, _Ids(epoch, clock)))
@@ -111,6 +112,7 @@ def make_plan(
         streams=tuple(streams),
         steps=tuple(steps),
         nodes=tuple(planned_nodes),
+        warnings=rebuilt(nodes, last),
     )
 
 
@@ -158,7 +160,7 @@ def table_path(stream: str, role: Role) -> str:
 
 def _history(catalog: Catalog) -> int | None:
     """How long a version of a relation may still be looked up after its end: while rows that came before it live."""
-    lifetimes = [stream.max_lifetime for stream in catalog.streams]
+    lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
     return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
 
 

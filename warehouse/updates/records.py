@@ -68,7 +68,11 @@ class SideTable:
 
 @dataclass(frozen=True)
 class ViewRecord:
-    """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared."""
+    """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared.
+
+    ``failed`` says why the last update could not maintain it: its rows are not those of the window time, and it is
+    built anew by the next update.
+    """
 
     view: str
     sql: str
@@ -76,6 +80,7 @@ class ViewRecord:
     short_lived: Literal["drop", "report"]
     state: tuple[ColumnRecord, ...] = ()
     spare_of: str | None = None
+    failed: str | None = None
 
 
 @dataclass(frozen=True)

@@ -95,6 +95,8 @@ class Supply:
     last: Epoch | None = None
     streams: dict[str, StreamSupply] = field(default_factory=dict)
     nodes: dict[str, NodeSupply] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
+    unstored: bool = True
     files: TableFiles = field(init=False)
     counted: dict[str, BatchCounts] = field(default_factory=dict)
 
@@ -156,7 +158,7 @@ class Supply:
         if self.plan.node(table) is not None:
             return self.nodes[table].lost() if table in self.nodes else None
         supply = self.streams.get(table)
-        if supply is None or supply.batch is None or not supply.batch.counts.dead:
+        if not self.unstored or supply is None or supply.batch is None or not supply.batch.counts.dead:
             return None
         return supply.batch.rows.where("_fate = 'dead' AND _exp > _ts")
 
@@ -252,13 +254,38 @@ class Supply:
         A file may turn out to be damaged only when all of its columns are read.
         """
         if self.plan.node(name) is not None:
-            return False
+            return self._forget_unstored(name)
         supply = self.of(name)
         problems = unreadable(supply.session, supply.stream, supply.groups())
         self._release(supply)
         self.counted.pop(name, None)
         supply.leave_out(problems)
         return bool(problems)
+
+    def _forget_unstored(self, name: str) -> bool:
+        """After a view's step failed: do without rows that only landing files hold, and return whether that is new."""
+        if name in self.nodes:
+            self.nodes.pop(name).release()
+        new, self.unstored = self.unstored, False
+        return new
+
+    def give_up(self, name: str, error: Exception) -> None:
+        """Let a view stand still that cannot be maintained, so that the other tables keep moving."""
+        lines = [line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line]
+        self.given_up[name] = lines[0].strip(": ") if lines else type(error).__name__
+
+    def is_given_up(self, name: str) -> bool:
+        """Whether a table is a view's that failed, or that reads one that did."""
+        node = self.plan.node(name)
+        if node is None or name in self.given_up:
+            return name in self.given_up
+        beside = [name + ".spare"] if node.spare_of is None else [node.spare_of]
+        for table in (*beside, *scanned(node.node.operator)):
+            if table in self.given_up:
+                reason = self.given_up[table]
+                self.given_up[name] = reason if reason.startswith("it reads") else f"it reads {table}, which failed: {reason}"
+                return True
+        return False
 
     def failed(self) -> dict[str, tuple[LeftOut, ...]]:
         """Return the files that each stream's batch was read without."""

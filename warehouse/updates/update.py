@@ -107,6 +107,13 @@ class UpdateReport:
     vacuum: VacuumReport = field(default_factory=VacuumReport)
     warnings: tuple[str, ...] = ()
 
+    @property
+    def failed_views(self) -> tuple[tuple[str, str], ...]:
+        """The views that the last of these epochs could not maintain, with the reason."""
+        epochs = (*self.finished, *self.epochs)
+        tables = epochs[-1].tables if epochs else ()
+        return tuple({state.view.view: state.view.failed for state in tables if state.view and state.view.failed}.items())
+
 
 @dataclass(frozen=True)
 class Updater:

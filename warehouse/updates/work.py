@@ -81,13 +81,19 @@ class Work:
 
         A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
         """
+        if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable):
+            return False
         while True:
             try:
                 return self._run(number, step, observer)
-            except SPARK_FAILURES:
-                if not self.supply.leave_out_unreadable(step.stream):
-                    self._require_files(step)
+            except SPARK_FAILURES as error:
+                if self.supply.leave_out_unreadable(step.stream):
+                    continue
+                self._require_files(step)
+                if self.plan.node(step.stream) is None:
                     raise
+                self.supply.give_up(step.stream, error)
+                return False
 
     def _require_files(self, step: Step) -> None:
         """After a step failed: say so when it was for want of the table's own files."""

@@ -45,7 +45,7 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
 
 def load_slot_sql(gen: str, move: Move) -> str:
     """``clamp(slot(gen), k0 + 1, k)``."""
-    return f"greatest(least({slot_sql(gen, move.anchor, move.interval)}, {move.k}L), {move.k0 + 1}L)"
+    return f"greatest(least({slot_sql(gen, move.anchor, move.interval)}, {move.k}L), {min(move.k0 + 1, move.k)}L)"
 
 
 def bucket_sql(columns: Sequence[str], layout: Layout) -> str:

@@ -96,7 +96,8 @@ def rewritten(
 ) -> DataFrame:
     """Return the new content of the buckets of the changed keys, with all columns.
 
-    Versions that ended ``history`` microseconds ago are let go; a deleted key keeps its last one, by which it is known.
+    Versions that had ended ``history`` microseconds before the last window time are let go; a deleted key keeps its
+    last one, by which it is known.
     """
     own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
     fresh = versions.selectExpr(*own, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")
@@ -104,7 +105,7 @@ def rewritten(
     every = fresh.unionByName(others)
     if history is not None:
         last = f"_exp = max(_exp) OVER (PARTITION BY {', '.join(keys)})"
-        kept = f"unix_micros(_exp) > {move.now - history}L OR {last} AS _kept"
+        kept = f"unix_micros(_exp) > {move.before - history}L OR {last} AS _kept"
         every = every.selectExpr("*", kept).where("_kept").drop("_kept")
     return every.selectExpr(
         *own, "_ts", "_exp", "_load_slot", f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot",

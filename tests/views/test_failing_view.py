@@ -1,0 +1,49 @@
+"""A view whose SQL fails on a row stands still; every other table keeps moving."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.updates.projects import Project, csv, row, stream
+from warehouse import Warehouse
+from warehouse.errors import ViewFailedError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
+HEADER = "k,b,e,v"
+
+
+def test_a_view_that_fails_is_told_and_built_anew_when_it_can_be(tmp_path: Path, spark: SparkSession) -> None:
+    """It is not served meanwhile, nor is what reads it; its epoch before is."""
+    views = {
+        "ratio": {"sql": "SELECT k, 10 div v AS q FROM a", "search_key": "k"},
+        "over": {"sql": "SELECT DISTINCT k FROM ratio", "search_key": "k"},
+        "counted": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"},
+    }
+    project = Project(tmp_path / "project", spark, {"a": stream(columns=COLUMNS)}, views=views)
+    project.land("1.csv", csv(f"{row('x', 0.5, 4)},2", header=HEADER))
+    assert project.update(1).failed_views == ()
+    project.land("2.csv", csv(f"{row('zero', 1.5, 3)},0", header=HEADER))
+    report = project.update(2)
+    assert [view for view, _ in report.failed_views] == ["ratio", "over"]
+    assert all("DIVIDE_BY_ZERO" in reason for _, reason in report.failed_views)
+    with Warehouse.open(project.directory) as warehouse:
+        assert warehouse.sql("SELECT k, n FROM counted ORDER BY k").all() == [("x", 1), ("zero", 1)]
+        for view in ("ratio", "over"):
+            with pytest.raises(ViewFailedError, match="built anew"):
+                warehouse.scan(view)
+            with pytest.raises(ViewFailedError):
+                warehouse.sql(f"SELECT * FROM {view}")
+        assert warehouse.scan("ratio", as_of="2024-01-01T01:00:00Z").all() == [("x", 5)]
+    report = project.update(3)  # the row has expired
+    assert report.failed_views == ()
+    assert any('"ratio" is built anew' in text for text in report.epochs[-1].warnings)
+    with Warehouse.open(project.directory) as warehouse:
+        assert warehouse.scan("ratio").all() == [("x", 5)]
+        assert warehouse.scan("over").all() == [("x",)]
