@@ -25,6 +25,7 @@ from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MoveDeferred, MoveRelation
 from warehouse.views.algebra import scanned
 from warehouse.views.feeds import Move
+from warehouse.views.joins import PUSHED_KEYS
 from warehouse.views.keyed import Replacement
 from warehouse.views.maintain import Maintenance
 from warehouse.views.placement import bucket_sql
@@ -124,7 +125,8 @@ class Supply:
     def _node(self, planned: NodePlan) -> NodeSupply:
         types = {column.name.lower(): column.type for column in planned.columns}
         key = [(column, types[column.lower()]) for column in planned.node.search_key]
-        session = table_session(self.spark(), {**key_settings(key), **self._evaluation(planned)})
+        pushed = {"spark.sql.parquet.pushdown.inFilterThreshold": str(PUSHED_KEYS)}
+        session = table_session(self.spark(), {**key_settings(key), **pushed, **self._evaluation(planned)})
         move = move_of(self.plan, planned)
         tables = PlanTables(self.root, self.plan, self.last, move, session, self.files, self._dead)
         maintenance = Maintenance(

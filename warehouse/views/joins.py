@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Join
     from warehouse.views.feeds import Move, Tables
 
-__all__ = ["JoinInputs", "join_inputs", "joined", "new_results"]
+__all__ = ["PUSHED_KEYS", "JoinInputs", "join_inputs", "joined", "new_results"]
 
 BROADCAST_ROWS = 500_000
 """A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
+PUSHED_KEYS = 200
+"""Keys of a delta up to which the files of a window are read by key."""
+_PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
 _TIMES = ("_ts", "_exp", "_out")
 
 
@@ -121,6 +124,10 @@ def _term(
     todo = [number for number in order if number != start]
     there = {start}
     result = rows
+    if small:
+        first = next((each for each in todo if _conditions(join, there, each)), None)
+        if first is not None:
+            sides = {**sides, first: _narrowed(sides[first], rows, _conditions(join, there, first))}
     while todo:
         number = next((each for each in todo if _conditions(join, there, each)), None)
         if number is None:
@@ -129,6 +136,21 @@ def _term(
         result = _probe(F.broadcast(result) if small else result, sides[number], _conditions(join, there, number), join)
         there.add(number)
     return result if join.where is None else result.where(join.where)
+
+
+def _narrowed(side: DataFrame, delta: DataFrame, on: Sequence[tuple[str, str]]) -> DataFrame:
+    """Let a window's files be read by the keys of a delta of few: bounds and Bloom filters then tell which row groups.
+
+    With more keys every row group has some, and telling so would only cost.
+    """
+    one, other = on[0]
+    kind = dict(delta.dtypes)[one]
+    if kind not in _PUSHED_TYPES or dict(side.dtypes)[other] != kind:
+        return side
+    keys = [row[0] for row in delta.select(F.col(quoted(one))).distinct().limit(PUSHED_KEYS + 1).collect()]
+    if len(keys) > PUSHED_KEYS or None in keys:
+        return side
+    return side.where(F.col(quoted(other)).isin(keys))
 
 
 def _conditions(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
