@@ -110,6 +110,7 @@ def status(directory: Path, *, verbose: bool) -> Rows:
     known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
     frozen = [each.table for each in found if not each.declared or each.table not in known]
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
+    told += [f'view "{each.table}" could not be maintained: {each.failed}' for each in found if each.failed]
     return Rows(
         Records.of(StatusRow, [_status_row(each, landing.get(each.table), now) for each in found]),
         _moment(reader),
@@ -170,7 +171,7 @@ def restored(directory: Path, view: str, limit: int | None) -> Rows:
     """Return the short-lived results of a view; where none are kept, what to declare."""
     reader = opened(directory).reader()
     answer = reader.restored(view, limit=limit)
-    record = reader.pin.state(view).view
+    record = reader.pin.recorded(view).view
     hints: tuple[str, ...] = ()
     if record is not None and record.short_lived != "report":
         hints = (f'short-lived results of "{view}" are not kept; `short_lived = "report"` in [views.{view}] keeps them',)
@@ -238,6 +239,7 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
             "short_lived": found.view.short_lived,
             "restored_rows": str(found.view.restored),
             "state_tables": ", ".join(found.view.state) or None,
+            "failed": found.view.failed,
         }
     if found.relation is not None:
         del own["label"], own["arrival"], own["expires"], own["max_lifetime"]  # those of the stream of its changes

@@ -18,7 +18,8 @@ from deltalake import DeltaTable, write_deltalake
 from warehouse.layout import Layout, exp_block, sub_index
 from warehouse.time import HOUR, MINUTE, NEVER, at_slot, parse_instant, slot, to_datetime
 from warehouse.updates.journal import epoch_path, write_record
-from warehouse.updates.records import ColumnRecord, Counts, Declaration, Epoch, Partition, SideTable, TableState
+from warehouse.updates.records import ColumnRecord, Counts, Declaration, Epoch, Partition, SideTable, TableState, ViewRecord
+from warehouse.views.algebra import AsOf, Group, Named, Node, Operator, Project, Scan
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 ANCHOR = parse_instant("2013-01-01T00:00:00Z")
 LAYOUT = Layout("norebuild", 2, 2, "staggered", "blocks", periods=6, expiry_block=3, seal=True)
+NAMES_COUNTS = (Counts("names", files=1, rows=10, inserted=9, rejected=1),)
 SYSTEM = {
     "_ts": pa.timestamp("us", "UTC"),
     "_exp": pa.timestamp("us", "UTC"),
@@ -188,12 +190,14 @@ def build(root: Path, *, slots: Iterable[int] = (2, 3, 4)) -> House:
     tables = (names_table(), pairs_table(), days_table(), amounts_table(), moments_table(), empty_table())
     house = House(root, {table.name: table for table in tables})
     for number, at in enumerate(slots):
-        states = tuple(_state(house, table, at, number) for table in tables)
+        states = tuple(table_state(house, table, at, number) for table in tables)
         add_epoch(house, number, at, states)
     return house
 
 
-def add_epoch(house: House, number: int, at: int, states: tuple[TableState, ...]) -> Epoch:
+def add_epoch(
+    house: House, number: int, at: int, states: tuple[TableState, ...], counts: tuple[Counts, ...] = NAMES_COUNTS
+) -> Epoch:
     """Write an epoch record."""
     epoch = Epoch(
         number=number,
@@ -205,14 +209,15 @@ def add_epoch(house: House, number: int, at: int, states: tuple[TableState, ...]
         committed_at=at_slot(at, ANCHOR, HOUR) + MINUTE,
         catalog_digest="",
         tables=states,
-        counts=(Counts("names", files=1, rows=10, inserted=9, rejected=1),),
+        counts=counts,
     )
     write_record(epoch_path(house.root, number), epoch)
     house.epochs.append(epoch)
     return epoch
 
 
-def _state(house: House, table: Table, at: int, number: int) -> TableState:
+def table_state(house: House, table: Table, at: int, number: int) -> TableState:
+    """Write a table's rows up to a slot and return its state."""
     path = house.root / "tables" / table.name
     earlier = house.epochs[-1].slot if house.epochs else -99
     # two commits an epoch, so that a partition has several files
@@ -286,3 +291,66 @@ def same_tables_later(house: House, at: int) -> Epoch:
     """Write a further epoch with the same tables."""
     last = house.epochs[-1]
     return add_epoch(house, last.number + 1, at, tuple(replace(state) for state in last.tables))
+
+
+VIEW_SQL = "SELECT name FROM names GROUP BY name"
+_STATE_COLUMNS = (("name", "string", pa.string()), ("_state_rows", "bigint", pa.int64()))
+
+
+def _rows(*values: tuple[object, ...], exp: int = NEVER) -> tuple[Row, ...]:
+    return tuple(Row(each, ANCHOR + 290 * MINUTE, exp, 5) for each in values)
+
+
+def _node(table: str, operator: Operator, *, hidden: bool = False) -> Node:
+    return Node(table, operator, ("name",), ("name",), "STR", 6, hidden=hidden)
+
+
+def _restored(root: Path, rows: int) -> SideTable:
+    """Write short-lived results of epoch 3, each a minute later than the one before."""
+    times = [to_datetime(ANCHOR + 200 * MINUTE + minute * MINUTE) for minute in range(rows + 1)]
+    instants = pa.timestamp("us", "UTC")
+    table = {
+        "name": [f"n{number}" for number in range(rows)],
+        "_ts": pa.array(times[:-1], instants),
+        "_exp": pa.array(times[1:], instants),
+        "_epoch": pa.array([3] * rows, pa.int64()),
+    }
+    write_deltalake(str(root / "restored" / "results"), pa.table(table))
+    delta = DeltaTable(str(root / "restored" / "results"))
+    return SideTable("restored/results", str(delta.metadata().id), delta.version(), rows)
+
+
+def add_views(house: House) -> None:
+    """Write epoch 3 at slot 5, with a view over `names` and a relation, the state of its operator and the relation.
+
+    names and planes (a relation) --> results.1 (state: groups with _state_rows) --> results (reports short-lived results)
+    """
+    text = (("name", "string", pa.string()),)
+    states: list[TableState] = []
+    for table, kind in (
+        (Table("results.1", _STATE_COLUMNS, ("name",), _rows(("a", 2), ("b", 1))), "state"),
+        (Table("results", text, ("name",), _rows(("a",), ("b",))), "view"),
+        (Table("planes", text, ("name",), (*_rows(("x",), ("y",)), *_rows(("x",), exp=ANCHOR + 295 * MINUTE))), "relation"),
+    ):
+        house.tables[table.name] = table
+        made = table_state(house, table, 5, 3)
+        declared = tuple(column for column in made.declaration.columns if not column.name.startswith("_"))
+        states.append(replace(made, kind=kind, declaration=replace(made.declaration, columns=declared)))
+    below = AsOf(Scan("names"), "planes", (("name", "name"),), (Named("kind", "`name`"),))
+    nodes = {
+        "results.1": _node("results.1", Group(below, ("name",), ()), hidden=True),
+        "results": _node("results", Project(Scan("results.1"), (Named("name", "`name`"),))),
+    }
+    states = [
+        replace(state, view=ViewRecord("results", VIEW_SQL, nodes[state.name], "report")) if state.name in nodes else state
+        for state in states
+    ]
+    states[1] = replace(states[1], restored=_restored(house.root, 3))
+    declaration = replace(states[2].declaration, op="op", retroactive=True)
+    states[2] = replace(states[2], declaration=declaration)
+    counts = (
+        Counts("names", rows=10, inserted=10, expired=1, bytes_written=100),
+        Counts("results.1", rows=7, inserted=7, bytes_written=30),
+        Counts("results", rows=5, inserted=5, dead=3, expired=2, bytes_written=20),
+    )
+    add_epoch(house, 3, 5, (*house.epochs[-1].tables, *states), counts)

@@ -8,88 +8,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
 
-from warehouse.errors import UnknownNameError, UsageError
+from warehouse.errors import UnknownNameError, UsageError, ViewFailedError
 from warehouse.serving import Reader, catalogue
 from warehouse.serving.history import epoch_row
 from warehouse.serving.visible import inputs_of_view, state_of, visible
-from warehouse.time import DAY, MINUTE, NEVER, to_datetime
-from warehouse.updates.records import Counts, SideTable, TableState, ViewRecord
-from warehouse.views.algebra import AsOf, Group, Named, Node, Operator, Project, Scan
+from warehouse.time import DAY, MINUTE, to_datetime
 
-from .house import ANCHOR, Row, Table, _state, add_epoch
+from .house import ANCHOR, VIEW_SQL, add_epoch, add_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from .house import House
-
-SQL = "SELECT name FROM names GROUP BY name"
-STATE_COLUMNS = (("name", "string", pa.string()), ("_state_rows", "bigint", pa.int64()))
-
-
-def _rows(*values: tuple[object, ...], exp: int = NEVER) -> tuple[Row, ...]:
-    return tuple(Row(each, ANCHOR + 290 * MINUTE, exp, 5) for each in values)
-
-
-def _node(table: str, operator: Operator, *, hidden: bool = False) -> Node:
-    return Node(table, operator, ("name",), ("name",), "STR", 6, hidden=hidden)
-
-
-def _restored(root: Path, rows: int) -> SideTable:
-    """Write short-lived results of epoch 3, each a minute later than the one before."""
-    times = [to_datetime(ANCHOR + 200 * MINUTE + minute * MINUTE) for minute in range(rows + 1)]
-    instants = pa.timestamp("us", "UTC")
-    table = {
-        "name": [f"n{number}" for number in range(rows)],
-        "_ts": pa.array(times[:-1], instants),
-        "_exp": pa.array(times[1:], instants),
-        "_epoch": pa.array([3] * rows, pa.int64()),
-    }
-    write_deltalake(str(root / "restored" / "results"), pa.table(table))
-    delta = DeltaTable(str(root / "restored" / "results"))
-    return SideTable("restored/results", str(delta.metadata().id), delta.version(), rows)
-
 
 @pytest.fixture
 def viewed(own: House) -> House:
     """The house with a view, its operator's state and a relation, in epoch 3 at slot 5."""
-    text = (("name", "string", pa.string()),)
-    states: list[TableState] = []
-    for table, kind in (
-        (Table("results.1", STATE_COLUMNS, ("name",), _rows(("a", 2), ("b", 1))), "state"),
-        (Table("results", text, ("name",), _rows(("a",), ("b",))), "view"),
-        (Table("planes", text, ("name",), (*_rows(("x",), ("y",)), *_rows(("x",), exp=ANCHOR + 295 * MINUTE))), "relation"),
-    ):
-        own.tables[table.name] = table
-        made = _state(own, table, 5, 3)
-        declared = tuple(column for column in made.declaration.columns if not column.name.startswith("_"))
-        states.append(replace(made, kind=kind, declaration=replace(made.declaration, columns=declared)))
-    below = AsOf(Scan("names"), "planes", (("name", "name"),), (Named("kind", "`name`"),))
-    nodes = {
-        "results.1": _node("results.1", Group(below, ("name",), ()), hidden=True),
-        "results": _node("results", Project(Scan("results.1"), (Named("name", "`name`"),))),
-    }
-    states = [
-        replace(state, view=ViewRecord("results", SQL, nodes[state.name], "report")) if state.name in nodes else state
-        for state in states
-    ]
-    states[1] = replace(states[1], restored=_restored(own.root, 3))
-    declaration = replace(states[2].declaration, op="op", retroactive=True)
-    states[2] = replace(states[2], declaration=declaration)
-    epoch = add_epoch(own, 3, 5, (*own.epochs[-1].tables, *states))
-    own.epochs[-1] = replace(
-        epoch,
-        counts=(
-            Counts("names", rows=10, inserted=10, expired=1, bytes_written=100),
-            Counts("results.1", rows=7, inserted=7, bytes_written=30),
-            Counts("results", rows=5, inserted=5, dead=3, expired=2, bytes_written=20),
-        ),
-    )
+    add_views(own)
     return own
 
 
@@ -128,7 +65,7 @@ def test_state_is_found_by_its_exact_name(opened: Reader) -> None:
 def test_a_view_is_described_by_its_query(opened: Reader) -> None:
     """Query, inputs through its state (relations included), what becomes of short-lived results; no arrival."""
     described = catalogue.describe(opened, "results")
-    assert described.view == catalogue.ViewDescription(SQL, ("names", "planes"), "report", 3, ("results.1",))
+    assert described.view == catalogue.ViewDescription(VIEW_SQL, ("names", "planes"), "report", 3, ("results.1",))
     assert (described.kind, described.arrival, described.relation) == ("view", None, None)
     assert inputs_of_view(opened.epoch, "names") == ()
 
@@ -187,3 +124,28 @@ def test_status_tells_what_each_table_is(opened: Reader) -> None:
     kinds = {name: found[name].kind for name in ("names", "results", "results.1", "planes")}
     assert kinds == {"names": "stream", "results": "view", "results.1": "state", "planes": "relation"}
     assert (found["planes"].live_rows, found["planes"].rows) == (2, 3)
+
+
+def test_a_view_that_failed_is_told_and_not_read(viewed: House) -> None:
+    """Its rows are not those of the window time: reads are refused with the reason, descriptions and status tell it."""
+    last = viewed.epochs[-1]
+    failed = [
+        replace(state, view=replace(state.view, failed="division by zero")) if state.view and state.kind == "view" else state
+        for state in last.tables
+    ]
+    add_epoch(viewed, 4, 6, tuple(failed))
+    with Reader.open(viewed.root) as reader:
+        with pytest.raises(ViewFailedError, match="division by zero"):
+            reader.scan("results")
+        with pytest.raises(ViewFailedError):
+            reader.probe("results", ["a"])
+        with pytest.raises(ViewFailedError):
+            reader.sql("SELECT * FROM results")
+        described = catalogue.describe(reader, "results").view
+        assert described is not None
+        assert described.failed == "division by zero"
+        status = {each.table: each.failed for each in catalogue.status(reader, retain=DAY)}
+        assert {name for name, why in status.items() if why} == {"results"}
+        assert len(reader.restored("results").all()) == 3
+        assert reader.sql("SELECT count(*) FROM planes").all() == [(2,)]
+        assert reader.sql("SHOW TABLES").all()

@@ -56,7 +56,8 @@ class ColumnDescription:
 class ViewDescription:
     """What a view is: its query as declared, the tables it reads, and what becomes of its short-lived results.
 
-    ``restored`` such results are kept beside it; ``state`` names the tables in which its operators keep their state.
+    ``restored`` such results are kept beside it; ``state`` names the tables in which its operators keep their state;
+    ``failed`` says why the last update could not maintain it.
     """
 
     sql: str
@@ -64,6 +65,7 @@ class ViewDescription:
     short_lived: str
     restored: int
     state: tuple[str, ...]
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,8 @@ class TableStatus:
     ``rows`` are all in its files, ``live_rows`` those that expire after the window time. An expired row has left the
     newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
     ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
-    ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``.
+    ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
+    says why the last update could not maintain a view, whose counts are then those of former rows.
     """
 
     table: str
@@ -139,6 +142,7 @@ class TableStatus:
     overflow_rows: int
     overflow_dead_for: int
     partitions: tuple[Partition, ...]
+    failed: str | None = None
 
 
 def tables(epoch: Epoch) -> tuple[str, ...]:
@@ -148,8 +152,8 @@ def tables(epoch: Epoch) -> tuple[str, ...]:
 
 def describe(reader: Reader, table: str) -> TableDescription:
     """Return a table's columns, declaration and layout."""
-    types = dict(reader.columns(table))
-    state = reader.pin.state(table)
+    types = dict(reader.retrying(lambda pin: pin.table_columns(reader.connection, pin.recorded(table))))
+    state = reader.pin.recorded(table)
     declaration = state.declaration
     key = declaration.search_key
     return TableDescription(
@@ -169,7 +173,7 @@ def describe(reader: Reader, table: str) -> TableDescription:
         ),
         layout=state.layout.to_json(),
         view=_view(reader.epoch, state),
-        relation=reader.retrying(lambda pin: _relation(reader, pin, pin.state(table))),
+        relation=reader.retrying(lambda pin: _relation(reader, pin, pin.recorded(table))),
     )
 
 
@@ -182,6 +186,7 @@ def _view(epoch: Epoch, state: TableState) -> ViewDescription | None:
         short_lived=state.view.short_lived,
         restored=state.restored.rows if state.restored else 0,
         state=tuple(each.name for each in state_of(epoch, state.owner)),
+        failed=state.view.failed,
     )
 
 
@@ -263,6 +268,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         overflow_rows=overflow,
         overflow_dead_for=overflow_dead_for,
         partitions=state.partitions,
+        failed=state.view.failed if state.view else None,
     )
 
 

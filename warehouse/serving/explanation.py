@@ -139,7 +139,9 @@ def _orders(reader: Reader, epochs: Sequence[Epoch], plan: ViewPlan) -> Iterator
 
 
 def _exist(reader: Reader, operator: Operator) -> bool:
-    return all(reader.epoch.table(table) is not None for table in scanned(operator))
+    """Whether all that an operator reads can be read at the epoch."""
+    states = [reader.epoch.table(table) for table in scanned(operator)]
+    return all(state is not None and (state.view is None or state.view.failed is None) for state in states)
 
 
 # --- where a negation stands ---

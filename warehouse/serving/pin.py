@@ -51,11 +51,27 @@ class Pin:
         self.sandboxes.clear()
 
     def state(self, name: str) -> TableState:
-        """Return a table's state; operators' state tables are found by their exact names.
+        """Return the state of a table that is to be read; operators' state tables are found by their exact names.
 
         Raises
         ------
-        UnknownNameError, ViewFailedError
+        UnknownNameError
+            When the epoch has no such table.
+        ViewFailedError
+            When its rows are not those of the window time.
+
+        """
+        state = self.recorded(name)
+        if state.view is not None and state.view.failed is not None:
+            raise ViewFailedError(state.view.view, state.view.failed)
+        return state
+
+    def recorded(self, name: str) -> TableState:
+        """Return a table's state, of a view that failed too.
+
+        Raises
+        ------
+        UnknownNameError
             When the epoch has no such table.
 
         """
@@ -63,8 +79,6 @@ class Pin:
         if state is None:
             names = [table.name for table in visible(self.epoch)]
             raise UnknownNameError("table", name, names, nearest(name, names))
-        if state.view is not None and state.view.failed is not None:
-            raise ViewFailedError(state.view.view, state.view.failed)
         return state
 
     def schema_file(self, state: TableState) -> str:

@@ -284,7 +284,7 @@ class Reader:
         request = Request.of(None, limit, None, system_columns=False)
 
         def build(pin: Pin) -> Answer:
-            state = pin.state(view)
+            state = pin.recorded(view)
             if state.kind != "view":
                 raise UsageError(f'"{view}" is a {state.kind}; only views have short-lived results')
             own = pin.table_columns(self.connection, state)

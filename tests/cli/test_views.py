@@ -1,0 +1,271 @@
+"""What the commands show of views, relations and the state of operators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from cli.explanation import of_view
+from cli.options import complete_views
+from cli.reports import of_update
+from tests.serving.house import VIEW_SQL, add_epoch, add_views, build
+from warehouse import Warehouse
+from warehouse.serving.explanation import JoinOrder, explained
+from warehouse.serving.measured import InputFigures, JoinFigures, ShortLived
+from warehouse.updates.journal import newest_epoch
+from warehouse.updates.update import UpdateReport
+from warehouse.views.negation_cost import Placement, PlanCost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Ended
+
+    from warehouse.catalog.model import Catalog
+
+DECLARED = """
+[warehouse]
+root = "data"
+anchor = "2013-01-01T00:00:00Z"
+update_interval = "1h"
+
+[streams.names]
+landing = "landing/names"
+format = "csv"
+search_key = "name"
+arrival = "at"
+columns = { name = "string", at = "timestamp", value = "int" }
+
+[streams.odd]
+landing = "landing/odd"
+format = "csv"
+search_key = "name"
+arrival = "at"
+columns = { name = "string", at = "timestamp" }
+
+[views.results]
+search_key = "name"
+sql = "SELECT name FROM names GROUP BY name"
+
+[views.even]
+search_key = "name"
+sql = '''
+SELECT x.name, x.value FROM (
+  SELECT name, value FROM time_window(names, INTERVAL 2 HOURS) n WHERE NOT EXISTS (SELECT * FROM odd o WHERE o.name = n.name)
+) x JOIN time_window(names, INTERVAL 3 HOURS) y ON x.value = y.value
+'''
+"""
+
+BARE = DECLARED.partition("[streams")[0]
+"""Nothing declared, so that no declaration differs from what the tables were built with."""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project with a view that reports short-lived results, its state, and a relation; written without Spark."""
+    directory = tmp_path_factory.mktemp("views")
+    (directory / "warehouse.toml").write_text(DECLARED)
+    add_views(build(directory / "data"))
+    return directory
+
+
+@pytest.fixture
+def undeclared(project: Path) -> Path:
+    """The same tables with none declared."""
+    place = project / "undeclared"
+    place.mkdir(exist_ok=True)
+    (place / "warehouse.toml").write_text(BARE.replace('"data"', '"../data"'))
+    return place
+
+
+@pytest.fixture
+def rows(undeclared: Path, invoke: Callable[..., Ended]) -> Callable[..., list[dict[str, Any]]]:
+    """Run a reading command and return its rows."""
+
+    def read(*arguments: str) -> list[dict[str, Any]]:
+        ended = invoke("-C", str(undeclared), *arguments, "-o", "jsonl")
+        assert ended.code == 0, ended.err
+        return [msgspec.json.decode(line) for line in ended.out.splitlines()]
+
+    return read
+
+
+def test_names_come_with_what_they_are(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """Streams, relations and views, never the state of operators."""
+    found = {row["table"]: row["kind"] for row in rows("tables")}
+    assert (found["names"], found["planes"], found["results"]) == ("stream", "relation", "view")
+    assert "results.1" not in found
+
+
+def test_descriptions_say_what_each_kind_needs(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """A view its query and inputs and no arrival, a relation how it changes."""
+    view = {row["name"]: row["value"] for row in rows("describe", "results") if row["of"] == "table"}
+    assert (view["sql"], view["inputs"], view["short_lived"]) == (VIEW_SQL, "names, planes", "report")
+    assert (view["restored_rows"], view["state_tables"], view["failed"]) == ("3", "results.1", None)
+    assert "arrival" not in view
+    relation = {row["name"]: row["value"] for row in rows("describe", "planes") if row["of"] == "table"}
+    assert (relation["op"], relation["retroactive"], relation["current_versions"]) == ("op", "true", "2")
+    assert "expires" not in relation
+    assert rows("describe", "results.1")[0]["value"] == "state"
+
+
+def test_status_shows_state_only_with_v(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """A view has no landing files to count, and operators' tables are no lines of their own."""
+    standing = {row["table"]: row for row in rows("status")}
+    assert "results.1" not in standing
+    assert (standing["results"]["kind"], standing["results"]["waiting_files"]) == ("view", None)
+    assert {row["table"] for row in rows("status", "-v")} <= {"names", "results", "results.1", "planes"}
+
+
+def test_a_view_that_failed_is_a_warning_of_status(project: Path, invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    """The reason is told where everything else stands."""
+    del project
+    house = build(tmp_path / "data")
+    add_views(house)
+    last = house.epochs[-1]
+    failed = [
+        replace(state, view=replace(state.view, failed="division by zero")) if state.view else state for state in last.tables
+    ]
+    add_epoch(house, 4, 6, tuple(failed))
+    (tmp_path / "warehouse.toml").write_text(BARE)
+    ended = invoke("-C", str(tmp_path), "status")
+    assert ended.code == 0
+    assert 'view "results" could not be maintained: division by zero' in ended.err
+    refused = invoke("-C", str(tmp_path), "scan", "results", "-o", "json")
+    assert (refused.code, refused.error()["code"]) == (1, "view_failed")
+
+
+def test_short_lived_results_are_rows(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """With the result's life and the epoch that told of it, in every format of a reading command."""
+    (first,) = rows("restored", "results", "--limit", "1")
+    assert first == {"name": "n0", "_ts": "2013-01-01T03:20:00Z", "_exp": "2013-01-01T03:21:00Z", "_epoch": 3}
+
+
+def test_a_view_that_keeps_none_says_how_to_keep_them(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    """No rows, exit code 0, and a hint on standard error."""
+    house = build(tmp_path / "data")
+    add_views(house)
+    last = house.epochs[-1]
+    dropped = [
+        replace(state, view=replace(state.view, short_lived="drop"), restored=None) if state.view else state
+        for state in last.tables
+    ]
+    add_epoch(house, 4, 6, tuple(dropped))
+    (tmp_path / "warehouse.toml").write_text(BARE)
+    ended = invoke("-C", str(tmp_path), "restored", "results", "-o", "csv")
+    assert (ended.code, ended.out) == (0, "name,_ts,_exp,_epoch\r\n")
+    assert '`short_lived = "report"` in [views.results]' in ended.err
+    refused = invoke("-C", str(tmp_path), "restored", "names", "-o", "json")
+    assert (refused.code, refused.error()["code"]) == (2, "usage")
+
+
+def test_history_counts_results_apart(rows: Callable[..., list[dict[str, Any]]]) -> None:
+    """What arrived, and what came into views; state inflates neither."""
+    newest = rows("history")[0]
+    assert (newest["inserted"], newest["results"]) == (10, 5)
+
+
+def test_an_update_tells_of_views_in_their_words(project: Path) -> None:
+    """A line for each view: results that came, short-lived and expired ones; none for operators' state."""
+    epoch = newest_epoch(project / "data")
+    assert epoch is not None
+    report = of_update(UpdateReport((epoch,)))
+    assert report.lines[1:] == (
+        "  names: 10 rows of 0 files; 10 inserted, 1 expired",
+        "  results: 5 results came, 3 short-lived, 2 expired",
+    )
+    (record,) = report.record["epochs"]  # type: ignore[misc]
+    assert [counts["stream"] for counts in record["counts"]] == ["names", "results"]
+
+
+def test_validate_checks_the_queries(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    """A query that cannot be maintained is a fault with its place; one that can may come with a warning."""
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "warehouse.toml").write_text(DECLARED)
+    ended = invoke("-C", str(tmp_path), "validate")
+    assert ended.code == 0, ended.err
+    assert "2 streams: names, odd; 2 views: results, even" in ended.err
+    assert "warning: views.even.short_lived" in ended.err
+    (tmp_path / "warehouse.toml").write_text(DECLARED.replace("SELECT name FROM names", "SELECT nmae FROM names"))
+    refused = invoke("-C", str(tmp_path), "validate")
+    assert refused.code == 2
+    assert "views.results.sql" in refused.err
+    assert "nmae" in refused.err
+
+
+@pytest.fixture
+def catalog(project: Path) -> Catalog:
+    """The declarations of the project."""
+    from warehouse.catalog.load import load_catalog  # noqa: PLC0415 - one use
+
+    return load_catalog(project)
+
+
+def test_explain_needs_no_update(catalog: Catalog) -> None:
+    """Plan and labels come from the declarations; that there are no figures is said."""
+    report = of_view(explained(catalog, "results", None))
+    assert report.data
+    assert report.lines[0].startswith("distinct name  MON; results: append-only")
+    assert report.lines[-1] == "no figures: no update has built it yet"
+    record = msgspec.json.decode(msgspec.json.encode(report.record))
+    assert (record["view"], record["epoch"], record["join_orders"]) == ("results", None, [])
+    assert record["tables"][-1]["table"] == "results"
+
+
+def test_explain_shows_figures_and_equal_plans(catalog: Catalog) -> None:
+    """Shares with their counts, orders with their costs, a rewritten plan when it pays and a line when it would not."""
+    found = explained(catalog, "even", None)
+    left = InputFigures("x", Fraction(5, 2), 40, {"x.name": 4, "x.value": 7})
+    right = InputFigures("y", Fraction(1), 8, {"y.name": 2})
+    order = JoinOrder("even", JoinFigures((left, right), ("y", "x"), Fraction(25, 2), Fraction(30), 2))
+    cheap = Placement(pull_up=PlanCost(1, 1, 1), push_down=PlanCost(4, 4, 4))
+    found = replace(found, measured=ShortLived(3, 30, 10), joins=(order,), placement=cheap, predicted=Fraction(1, 8), epoch=7)
+    lines = of_view(found).lines
+    assert "short-lived results, lost: 12.5% predicted; 25.0% measured (10 of 40 in 3 epochs)" in lines
+    position = lines.index(
+        "join order in even: y, x; 12.5 intermediate rows and results an update, the dearest of 2 orders 30"
+    )
+    assert lines[position + 1 : position + 4] == (
+        "  x: 2.5 rows an update, 40 live, 4 different x.name, 7 different x.value",
+        "  y: 1 rows an update, 8 live, 2 different y.name",
+        "  the values of the columns that are compared are taken to be independent",
+    )
+    pulled = next(line for line in lines if line.startswith("negation pull-up: "))
+    assert pulled.endswith("; 3 a slot, as declared 12")
+    assert lines[lines.index(pulled) + 1].startswith("  anti-join")
+    dear = replace(found, placement=Placement(pull_up=cheap.push_down, push_down=cheap.pull_up))
+    assert "negation pull-up would not pay; 12 a slot, as declared 3" in of_view(dear).lines
+    assert not [line for line in of_view(dear).lines if line.startswith("  anti-join")]
+    record = of_view(found).record
+    assert [plan["costs"] for plan in record["equal_plans"]] == [{"declared": 12, "this": 3}]  # type: ignore[attr-defined]
+    uncounted = replace(found, measured=ShortLived(3, 30, None), short_lived="report")
+    assert any(line.startswith("short-lived results, kept beside the view: ") for line in of_view(uncounted).lines)
+    assert not [line for line in of_view(uncounted).lines if "measured" in line]
+
+
+def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    """The same in Python and typed; an unknown view is exit code 2."""
+    assert invoke("init", str(tmp_path / "w"), "--example", "flights").code == 0
+    ended = invoke("-C", str(tmp_path / "w"), "explain", "with_weather")
+    assert ended.code == 0, ended.err
+    assert ended.out.startswith("join on f.origin = w.origin  WK; with_weather: doubly partitioned\n├─ scan flights")
+    with Warehouse.open(tmp_path / "w") as warehouse:
+        assert warehouse.explain("with_weather").name == "with_weather"
+    assert invoke("-C", str(tmp_path / "w"), "explain", "flights").code == 2
+
+
+def test_the_shell_completes_declared_names(project: Path) -> None:
+    """Views where only a view makes sense."""
+    import click  # noqa: PLC0415 - one use
+
+    from cli.main import stream_wh  # noqa: PLC0415 - one use
+
+    context = click.Context(stream_wh)
+    context.params["directory"] = project
+    assert [item.value for item in complete_views(context, click.Argument(["view"]), "")] == ["even", "results"]
+    assert [item.value for item in complete_views(context, click.Argument(["view"]), "r")] == ["results"]
