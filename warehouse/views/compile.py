@@ -166,26 +166,27 @@ class _Compiler:
         if not isinstance(core, _STATELESS):
             return self._hidden(operator, wanted)
         if chain:
-            first = chain[0]
-            below = _underlying(first, wanted) if isinstance(first, Project) else wanted
-            return msgspec.structs.replace(first, input=self._stateless(first.input, below))
+            return self._above(chain[0], wanted)
         return with_inputs(operator, [self._stateless(each, wanted) for each in inputs_of(operator)])
+
+    def _above(self, first: Filter | Project, wanted: tuple[str, ...]) -> Operator:
+        """A filter or projection that its reader applies, over a plan that it reads."""
+        below = _underlying(first, wanted) if isinstance(first, Project) else wanted
+        return msgspec.structs.replace(first, input=self._stateless(first.input, below))
 
     def _hidden(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
         """Store what an operator with state gives; return the scan of it, under the names that its reader knows."""
-        columns = self._known.columns(operator)
-        shape = None
-        if columns:
-            names = _storable(columns)
-            renamed = operator if tuple(names.values()) == columns else Project(operator, _rename(names))
-            shape = self._folded(renamed)
+        chain, _ = _chain(operator)
+        types = types_of(operator, self._known.types)
+        if chain and not _key(tuple(types), types):
+            return self._above(chain[0], wanted)  # no column to sort the table by
+        names = _storable(tuple(types))
+        renamed = operator if all(name == stored for name, stored in names.items()) else Project(operator, _rename(names))
+        shape = self._folded(renamed)
         if shape is None:
-            chain, _ = _chain(operator)
-            first = chain[0]
-            below = _underlying(first, wanted) if isinstance(first, Project) else wanted
-            return msgspec.structs.replace(first, input=self._stateless(first.input, below))
+            return self._above(chain[0], wanted)
         table = self._store(shape, renamed, tuple(names.values()), tuple(names[each] for each in wanted if each in names))
-        if tuple(names) == tuple(names.values()):
+        if renamed is operator:
             return Scan(table)
         return Project(Scan(table), tuple(Named(name, quoted(stored)) for name, stored in names.items()))
 

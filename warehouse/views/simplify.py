@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+from sqlglot import exp
 
 from warehouse.views.algebra import Join, Named, Project, Scan, UnionAll, inputs_of
-from warehouse.views.dialect import column_of
+from warehouse.views.dialect import column_of, parse_query, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,12 +50,25 @@ def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Ope
 
 
 def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
-    """The columns of two projections in a row, when the upper one only picks and renames."""
+    """The columns of two projections in a row, when one of them only picks and renames."""
     given = {column.name: column.sql for column in below.columns}
     picked = [(column.name, column_of(column.sql)) for column in above.columns]
-    if any(name not in given for _, name in picked):
-        return None
-    return tuple(Named(new, given[name]) for new, name in picked if name is not None)
+    if all(name in given for _, name in picked):
+        return tuple(Named(new, given[name]) for new, name in picked if name is not None)
+    names = {name: plain for name, sql in given.items() if (plain := column_of(sql)) is not None}
+    return tuple(Named(each.name, _under(each.sql, names)) for each in above.columns) if len(names) == len(given) else None
+
+
+def _under(sql: str, names: Mapping[str, str]) -> str:
+    """An expression over columns by their other names."""
+    node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
+
+    def other(each: exp.Expr) -> exp.Expr:
+        if isinstance(each, exp.Column) and each.name in names:
+            return exp.column(exp.to_identifier(names[each.name], quoted=True))
+        return each
+
+    return text(node.transform(other))
 
 
 def _all_of(project: Project, tables: Mapping[str, tuple[str, ...]]) -> bool:
