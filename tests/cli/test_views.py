@@ -164,6 +164,23 @@ def test_a_view_that_keeps_none_says_how_to_keep_them(invoke: Callable[..., Ende
     assert (refused.code, refused.error()["code"]) == (2, "usage")
 
 
+def test_dropping_a_view_drops_the_state_of_its_operators(invoke: Callable[..., Ended], tmp_path: Path) -> None:
+    """One name is enough; what else there is stays."""
+    add_views(build(tmp_path / "data"))
+    (tmp_path / "warehouse.toml").write_text(BARE)
+    ended = invoke("-C", str(tmp_path), "drop", "results")
+    assert ended.code == 0, ended.err
+    epoch = newest_epoch(tmp_path / "data")
+    assert epoch is not None
+    assert {"names", "planes"} <= {state.name for state in epoch.tables}
+    assert not {"results", "results.1"} & {state.name for state in epoch.tables}
+    assert {removed.table for removed in epoch.removed if removed.whole} == {
+        "tables/results",
+        "tables/results.1",
+        "restored/results",
+    }
+
+
 def test_history_counts_results_apart(rows: Callable[..., list[dict[str, Any]]]) -> None:
     """What arrived, and what came into views; state inflates neither."""
     newest = rows("history")[0]
