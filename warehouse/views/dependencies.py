@@ -43,9 +43,16 @@ def cycles(queries: Mapping[str, exp.Query], texts: Mapping[str, str]) -> dict[s
         way = _cycle(name, needs)
         if way is not None:
             faults[name] = Faults(texts[name])
-            at = next((table for table in query.find_all(exp.Table) if table.name.lower() == way[1]), None)
-            faults[name].add(at, f"a cycle: {' reads '.join(way)}", "views over streams, relations and other views")
+            found = f"a cycle: {' reads '.join(way)}"
+            faults[name].add(_mention(query, way[1]), found, "views over streams, relations and other views")
     return faults
+
+
+def _mention(query: exp.Query, name: str) -> exp.Expr | None:
+    """Where a query names a table."""
+    tables: list[exp.Expr] = list(query.find_all(exp.Table))
+    windowed = [call.expressions[0] for call in query.find_all(exp.Anonymous) if function_name(call) in WINDOW_FUNCTIONS]
+    return next((each for each in [*tables, *windowed] if each.name.lower() == name), None)
 
 
 def _needs(queries: Mapping[str, exp.Query]) -> dict[str, set[str]]:

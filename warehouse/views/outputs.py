@@ -48,16 +48,21 @@ def outputs_of(select: exp.Select, scope: Scope, *, stored: bool) -> list[Output
     scope
         What it can name.
     stored
-        Whether the names are the user's and must be sound; not those of the keys of a sub-query in WHERE.
+        Whether the names are the user's and must be sound; not where other names are given by position.
 
     """
-    outputs = [output for each in select.expressions for output in _expanded(each, scope)]
+    outputs = [output for each in select.expressions for output in _expanded(each, scope, stored=stored)]
     if stored:
         _check_names(outputs, scope.faults)
-    return outputs
+        return outputs
+    names = [output.name.lower() for output in outputs]
+    return [
+        replace(output, name=f"{output.name}#{number}") if output.name.lower() in names[:number] else output
+        for number, output in enumerate(outputs)
+    ]
 
 
-def _expanded(item: exp.Expr, scope: Scope) -> Iterator[Output]:
+def _expanded(item: exp.Expr, scope: Scope, *, stored: bool) -> Iterator[Output]:
     faults = scope.faults
     if isinstance(item, exp.Star) or (isinstance(item, exp.Column) and isinstance(item.this, exp.Star)):
         star = item if isinstance(item, exp.Star) else item.this
@@ -72,10 +77,10 @@ def _expanded(item: exp.Expr, scope: Scope) -> Iterator[Output]:
     expression = item.this if isinstance(item, exp.Alias) else item
     sound = check_expression(expression, faults, "groups")
     bound = scope.bind(expression) if sound else exp.Null()
-    yield Output(_name(item, faults), bound, item)
+    yield Output(_name(item, faults if stored else None), bound, item)
 
 
-def _name(item: exp.Expr, faults: Faults) -> str:
+def _name(item: exp.Expr, faults: Faults | None) -> str:
     match item:
         case exp.Alias():
             return item.alias
@@ -85,7 +90,7 @@ def _name(item: exp.Expr, faults: Faults) -> str:
             return str(item.expression.name)
         case _:
             suggestion = function_name(item) or "value"
-            if not isinstance(item, (exp.Query, exp.Window)):
+            if faults is not None and not isinstance(item, (exp.Query, exp.Window)):
                 faults.add(item, f"{text(item)} without a name", "an output column with a name", f"{text(item)} AS {suggestion}")
             return suggestion
 

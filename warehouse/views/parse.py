@@ -75,16 +75,16 @@ class Binder:
         """Return the columns of a plan."""
         return columns_of(operator, {name: tuple(table.columns) for name, table in self.tables.items()})
 
-    def _query(self, query: exp.Query, known: Known, *, top: bool = False) -> Operator:
+    def _query(self, query: exp.Query, known: Known, *, top: bool = False, stored: bool = True) -> Operator:
         check_clauses(query)
         known = _with(query, known)
         match query:
             case exp.Select():
-                return self._select(query, known, top=top)
+                return self._select(query, known, top=top, stored=stored)
             case exp.SetOperation():
-                operator = self._set_operation(query, known)
+                operator = self._set_operation(query, known, stored=stored)
             case exp.Subquery(this=exp.Query() as inner):
-                operator = self._query(inner, known, top=top)
+                operator = self._query(inner, known, top=top, stored=stored)
             case _:
                 raise RefusedError(query, text(query), "SELECT ... FROM ...")
         return first_rows(query, operator, self.columns(operator))
@@ -131,14 +131,14 @@ class Binder:
                 conditions.append(part)
         return conditions, predicates
 
-    def _set_operation(self, query: exp.SetOperation, known: Known) -> Operator:
+    def _set_operation(self, query: exp.SetOperation, known: Known, *, stored: bool) -> Operator:
         distinct = bool(query.args.get("distinct"))
         if not distinct and isinstance(query, exp.Intersect):
             once = query.copy()
             once.args["distinct"] = True
             raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(once))
-        left = self._query(query.this, known)
-        right = self._query(query.expression, known)
+        left = self._query(query.this, known, stored=stored)
+        right = self._query(query.expression, known, stored=False)
         names, others = self.columns(left), self.columns(right)
         if len(names) != len(others):
             word = type(query).__name__.upper()
