@@ -121,6 +121,10 @@ QUERIES = [
         " NOT EXISTS (SELECT 1 FROM flights f WHERE f.delay = c.v)) AS s JOIN events e ON e.k = s.x AND e.v < s.v"
     ),
     (
+        "SELECT a.v, b.k FROM (SELECT v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM flights f WHERE f.delay = c.v)) a"
+        " JOIN (SELECT k, v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events f WHERE f.k = c.k)) b ON b.v = a.v"
+    ),
+    (
         "SELECT DISTINCT v FROM (SELECT v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM flights f WHERE f.delay = c.v)) AS s"
         " WHERE v > 2"
     ),

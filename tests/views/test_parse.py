@@ -282,9 +282,9 @@ TREES: list[tuple[str, Operator]] = [
         "SELECT tail FROM flights ORDER BY delay DESC, 1 LIMIT 3",
         project(
             Top(
-                project(FLIGHTS, "tail", "#order1 = `delay`"),
+                project(FLIGHTS, "tail", "delay"),
                 (),
-                (Order("#order1", descending=True, nulls_first=False), Order("tail")),
+                (Order("delay", descending=True, nulls_first=False), Order("tail")),
                 3,
             ),
             "tail",

@@ -70,7 +70,8 @@ def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Opera
         chain, core = _chain(each)
         if not isinstance(core, AntiJoin):
             continue
-        kept, names = _carrying(chain, core.left, tuple(left for left, _ in core.on))
+        others = {name for other in tree.inputs if other is not each for name in columns_of(other, tables)}
+        kept, names = _carrying(chain, core.left, tuple(left for left, _ in core.on), others)
         inputs = (*tree.inputs[:number], kept, *tree.inputs[number + 1 :])
         on = tuple(zip(names, (right for _, right in core.on), strict=True))
         pulled = AntiJoin(msgspec.structs.replace(tree, inputs=inputs), core.right, on)
@@ -131,13 +132,15 @@ def _above(chain: list[Filter | Project], column: str) -> str | None:
     return column
 
 
-def _carrying(chain: list[Filter | Project], core: Operator, columns: tuple[str, ...]) -> tuple[Operator, tuple[str, ...]]:
-    """Filters and projections over a plan, with further columns carried along where they would be lost."""
+def _carrying(
+    chain: list[Filter | Project], core: Operator, columns: tuple[str, ...], others: set[str]
+) -> tuple[Operator, tuple[str, ...]]:
+    """Filters and projections over a plan, with further columns carried along, under no name of ``others``, if lost."""
     names = list(columns)
     for each in reversed(chain):
         made = msgspec.structs.replace(each, input=core)
         if isinstance(made, Project):
-            taken = {named.name.lower() for named in made.columns}
+            taken = {name.lower() for name in [*others, *(named.name for named in made.columns)]}
             for position, name in enumerate(names):
                 above = next((named.name for named in made.columns if column_of(named.sql) == name), None)
                 if above is None:

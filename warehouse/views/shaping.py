@@ -91,7 +91,9 @@ class _Carried:
         for name, each in self.columns:
             if text(each) == written:
                 return name
-        name = f"#order{len(self.columns)}"
+        own = node.name if isinstance(node, exp.Column) else None
+        taken = {name.lower() for name, _ in self.columns}
+        name = own if own is not None and own.lower() not in taken else f"#order{len(self.columns)}"
         self.columns.append((name, node))
         return name
 

@@ -25,7 +25,7 @@ from warehouse.views.algebra import (
     inputs_of,
 )
 from warehouse.views.columns import columns_of
-from warehouse.views.dialect import column_of
+from warehouse.views.dialect import column_of, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -78,6 +78,10 @@ def _origin(name: str, operator: Operator) -> str | None:
         sql = next((column.sql for column in operator.columns if column.name == name), None)
         plain = column_of(sql) if sql else None
         return _origin(plain, operator.input) if plain else sql
+    if isinstance(operator, Group):
+        made = next((each.sql for each in operator.aggregates if each.name == name), None)
+        if made is not None:
+            return made
     return next((found for each in inputs_of(operator) if (found := _origin(name, each))), None)
 
 
@@ -106,7 +110,7 @@ def _stateful(operator: Operator) -> tuple[str, str]:
             return "join", f"on {equal}" + (f", where {operator.where}" if operator.where else "")
         case Group():
             made = ", ".join(each.sql for each in operator.aggregates)
-            return "group", f"by {', '.join(operator.keys)}: {made}" if operator.keys else f"all: {made}"
+            return "group", f"by {', '.join(map(quoted, operator.keys))}: {made}" if operator.keys else f"all: {made}"
         case AntiJoin():
             return "anti-join", f"on {_pairs(operator.on)}"
         case OuterJoin():
@@ -115,7 +119,7 @@ def _stateful(operator: Operator) -> tuple[str, str]:
         case Top():
             return _top(operator)
         case Changes():
-            return "changes", "each new value is appended"
+            return "changes", "appended"
         case OutputWindow():
             size = format_duration(operator.length) if operator.length is not None else f"{operator.rows} rows"
             return "output window", size
@@ -124,7 +128,7 @@ def _stateful(operator: Operator) -> tuple[str, str]:
 
 
 def _top(operator: Top) -> tuple[str, str]:
-    of_each = f" of each {', '.join(operator.partition)}" if operator.partition else ""
+    of_each = f" of each {', '.join(map(quoted, operator.partition))}" if operator.partition else ""
     if not operator.order:
         return "row window", f"newest {operator.limit}{of_each}"
     terms = ", ".join(f"`{each.column}`{' desc' if each.descending else ''}" for each in operator.order)

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import pytest
+
+from warehouse.views.algebra import AntiJoin, Distinct, Equality, Join, Operator, Scan, inputs_of
+from warehouse.views.columns import columns_of
+from warehouse.views.compile import Known
+from warehouse.views.labels import STR, WK
+from warehouse.views.rewrite import alternatives
+
+from .catalogs import TABLES, plan, project, qualified, tree
+
+COLUMNS = {name: tuple(column for column, _ in columns) for name, columns in TABLES.items()}
+CALLS = Scan("calls")
+OTHER = project(Scan("events"), "e.k = `k`")
+
+
+def rewritten(sql: str) -> dict[str, Operator]:
+    """Return the other plans of a query by name."""
+    return {each.name: each.tree for each in alternatives(tree(sql), COLUMNS)}
+
+
+NEGATED = "(SELECT c.k, c.v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k))"
+
+
+def test_negation_goes_above_a_join() -> None:
+    """``(S1 - S3) x S2`` becomes ``(S1 x S2) - S3`` (TV-12: plan R to plan L); only the root then sees rows leave early."""
+    found = rewritten(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    joined = Join(
+        (qualified("s", CALLS, ["k", "v"]), qualified("f", "flights", ["delay"])),
+        (Equality(1, "f.delay", 0, "s.v"),),
+    )
+    assert found == {
+        "negation pull-up": project(AntiJoin(joined, OTHER, (("s.k", "e.k"),)), "k = `s.k`", "delay = `f.delay`")
+    }
+
+
+def test_the_negated_column_is_carried() -> None:
+    """A negated column that the join's input drops is carried through the join, and dropped above."""
+    sql = "SELECT s.v, f.tail FROM (SELECT v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)) s"
+    found = rewritten(f"{sql} JOIN flights f ON f.delay = s.v")
+    joined = Join(
+        (
+            project(CALLS, "s.v = `v`", "c.k = `k`"),
+            qualified("f", "flights", ["tail", "delay"]),
+        ),
+        (Equality(1, "f.delay", 0, "s.v"),),
+    )
+    expected = project(AntiJoin(joined, OTHER, (("c.k", "e.k"),)), "v = `s.v`", "tail = `f.tail`")
+    assert found == {"negation pull-up": expected}
+
+
+def test_several_negations_go_above() -> None:
+    """Each negation below a join goes above it."""
+    pulled = rewritten(f"SELECT a.v FROM {NEGATED} a JOIN {NEGATED} b ON a.v = b.v")["negation pull-up"]
+    seen = []
+    while not isinstance(pulled, Join):
+        seen.append(type(pulled))
+        pulled = inputs_of(pulled)[0]
+    assert seen.count(AntiJoin) == 2
+    columns = [name for each in pulled.inputs for name in columns_of(each, COLUMNS)]
+    assert len(columns) == len(set(columns))
+
+
+def test_distinct_goes_below_a_negation() -> None:
+    """DISTINCT above an anti-join goes below it when the negated column is distinct too: it need not count."""
+    found = rewritten("SELECT DISTINCT k AS key FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)")
+    assert found == {"DISTINCT push-down": AntiJoin(Distinct(project(CALLS, "key = `k`")), OTHER, (("key", "e.k"),))}
+
+
+def test_both_together() -> None:
+    """A negation is pulled through DISTINCT and join by each rewriting alone."""
+    found = rewritten(f"SELECT DISTINCT s.k FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    assert list(found) == ["negation pull-up"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT DISTINCT v FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.k = c.k)",
+        "SELECT DISTINCT k, v FROM (SELECT k, v FROM calls EXCEPT ALL SELECT k, v FROM events)",
+        "SELECT s.k FROM (SELECT k, v FROM calls EXCEPT ALL SELECT k, v FROM events) s JOIN flights f ON f.delay = s.v",
+        "SELECT s.k FROM (SELECT k, count(*) AS n FROM calls GROUP BY k) s JOIN flights f ON f.delay = s.n",
+        "SELECT c.k FROM calls c JOIN events e ON c.k = e.k",
+        f"SELECT s.k FROM calls c LEFT JOIN {NEGATED} s ON s.k = c.k",
+    ],
+)
+def test_what_is_left_alone(sql: str) -> None:
+    """Not through bag difference, outer joins or aggregates, and not where the negated column is not distinct."""
+    assert rewritten(sql) == {}
+
+
+def test_labels_get_simpler() -> None:
+    """Both rewritings leave fewer edges whose rows leave early."""
+    found = plan(f"SELECT s.k, f.delay FROM {NEGATED} s JOIN flights f ON f.delay = s.v")
+    known = Known({name: table.label for name, table in found.tables.items()}, {}, {})
+    join = found.tree.input  # type: ignore[union-attr]
+    (other,) = alternatives(found.tree, COLUMNS)
+    negation = other.tree.input  # type: ignore[union-attr]
+    assert (known.label(join), known.label(negation), known.label(negation.left)) == (STR, STR, WK)
