@@ -12,6 +12,7 @@ from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
+from warehouse.storage.ahead import state_ahead
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
@@ -276,8 +277,9 @@ class Work:
         return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
 
     def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
-        batch = self.supply.batch(step.stream)
         inputs = self.supply.table(step.stream)
+        with state_ahead(inputs.session, self.root / step.path):
+            batch = self.supply.batch(step.stream)
         layout = inputs.planned.layout
         sizes = dict(batch.counts.cells)
         merged = {
@@ -317,8 +319,9 @@ class Work:
         return True
 
     def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
-        batch = self.supply.batch(step.stream)
         inputs = self.supply.table(step.stream)
+        with state_ahead(inputs.session, self.root / step.path):
+            batch = self.supply.batch(step.stream)
         if not batch.counts.cells and not step.rows:
             return False
         columns = self._columns(inputs)
