@@ -297,10 +297,16 @@ def _version_of(name: str) -> int:
 
 
 def make_durable(table: Path, commits: Sequence[Commit]) -> None:
-    """Force commits and the files they add, with their directories, to the disk."""
+    """Force commits and the files they add, with their directories, to the disk.
+
+    Hadoop's sums of the log's files go: a power loss could leave one that denies its file.
+    """
     directories = {table, table.parent, table / "_delta_log"}
     for commit in commits:
-        sync_file(commit_path(table, commit.version))
+        log_file = commit_path(table, commit.version)
+        for name in (log_file.name, log_file.with_suffix(".crc").name):
+            log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
+        sync_file(log_file)
         for file in commit.added:
             path = table / file.path
             sync_file(path)

@@ -46,6 +46,7 @@ _OWNED = {
     # Whole records are typed here, so a line of the wrong shape must not be hidden by reading fewer columns.
     "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
+_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _DUMP_SECONDS = 120.0
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
@@ -55,6 +56,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.databricks.delta.snapshotPartitions": "2",
+    # Writes as Delta's store for HDFS does, which takes it for the local disk too and runs `readlink` eight times a commit.
+    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
@@ -188,6 +191,8 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         "spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism),
         # Java never compiles a method beyond this size: the code of a classification made as one method is interpreted.
         "spark.sql.codegen.hugeMethodLimit": "8000",
+        # Writes the checksum beside a commit; the usual one runs `readlink` eight times for it.
+        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
     }
     for key, value in {**_OWNED, **sized, **settings}.items():
         own.conf.set(key, value)
