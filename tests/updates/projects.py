@@ -145,7 +145,9 @@ class Project:
     def copy(self, directory: Path) -> Project:
         """Return the same project elsewhere, epochs, landing files and all."""
         shutil.copytree(self.directory, directory)
-        return Project(directory, self.spark, json.loads(json.dumps(self.streams)), dict(self.warehouse), self.clock)
+        plain = json.loads(json.dumps([self.streams, self.views, self.relations]))
+        streams, views, relations = plain
+        return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations)
 
     # --- moving the windows ---
 
