@@ -28,6 +28,11 @@ class Table:
     declaration: Declaration
     layout: Layout
 
+    @property
+    def owner(self) -> str:
+        """Its own name: streams have no operators' state."""
+        return self.name
+
 
 @dataclass(frozen=True)
 class Epoch:

@@ -88,9 +88,8 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
         problems=tuple(Problem(file, key, new, f"{old}: {_REMEDY}") for key, new, old in differences),
         notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
         warnings=tuple(
-            f'table "{name}" is no longer declared: kept, frozen; `stream-wh drop {name}` forgets it'
-            for name, table in recorded.items()
-            if not _declared(catalog, table)
+            f'table "{owner}" is no longer declared: kept, frozen; `stream-wh drop {owner}` forgets it'
+            for owner in dict.fromkeys(table.owner for table in recorded.values() if not _declared(catalog, table))
         ),
     )
 

@@ -72,9 +72,13 @@ class _Look:
 def earliest_arrival(
     session: SparkSession, catalog: Catalog, inputs: Iterable[StreamInput], *, slot: int, clock: int, excluded: Excluded
 ) -> int | None:
-    """Return the earliest ``ts`` (microseconds) of a valid waiting row; none when no row waits."""
+    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; none when no row waits.
+
+    Changes of relations do not count: what has been so for years is no history to replay.
+    """
     look = _Look(session, catalog, clock, excluded)
-    found = [look.at(part, slot).earliest for given in inputs if _has_files(given) for part in look.parts(given)]
+    streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]
+    found = [look.at(part, slot).earliest for given in streams for part in look.parts(given)]
     return min((instant for instant in found if instant is not None), default=None)
 
 
