@@ -71,7 +71,9 @@ def check_clauses(node: exp.Expr) -> None:
         For the first of them.
 
     """
-    kind = next(kind for kind in _KNOWN if isinstance(node, kind))
+    kind = next((kind for kind in _KNOWN if isinstance(node, kind)), None)
+    if kind is None:
+        raise RefusedError(node, text(node), "SELECT ... FROM ...")
     for clause, value in node.args.items():
         if value and clause not in _KNOWN[kind]:
             word = clause.strip("_").upper()

@@ -174,6 +174,9 @@ class Sources:
         columns = tuple(column.name for column in alias.columns) if isinstance(alias, exp.TableAlias) else ()
         if not columns:
             return item
+        if item.relation:
+            found = f"other names for the columns of the relation {item.relation.name}"
+            raise RefusedError(source, found, "its columns by their names, with AS in the SELECT")
         types = dict(zip(columns, item.types.values(), strict=False))
         operator = self._renamed(source, item.operator, columns)
         return replace(item, operator=operator, columns=columns, relation=None, types=types)
