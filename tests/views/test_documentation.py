@@ -44,5 +44,5 @@ def test_the_page_shows_the_language() -> None:
     """Each part of the language has its query."""
     assert len(QUERIES) >= 14
     together = " ".join(sql for sql, _ in QUERIES)
-    words = "LEFT JOIN|NOT EXISTS|NOT IN|UNION|GROUP BY|QUALIFY|WITH|time_window|row_window|internal".split("|")
-    assert [word for word in words if word not in together] == []
+    for word in ("LEFT JOIN", "NOT EXISTS", "NOT IN", "UNION", "GROUP BY", "QUALIFY", "WITH", "row_window", "internal"):
+        assert word in together
