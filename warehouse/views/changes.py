@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.views.algebra import AntiJoin, BagDifference, Filter, Join, OuterJoin, Top
-from warehouse.views.dialect import column_of
+from warehouse.views.algebra import AntiJoin, BagDifference, Join, OuterJoin, Top
+from warehouse.views.chains import name_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from warehouse.views.algebra import Operator, Project
+    from warehouse.views.algebra import Filter, Operator, Project
 
 __all__ = ["Key", "changed"]
 
@@ -27,22 +27,11 @@ class Key:
         """Return what they are called above filters and projections, outermost first; nothing when one is lost."""
         found = []
         for equals in self.columns:
-            names = [name for each in equals if (name := _above(chain, each)) is not None]
+            names = [name for each in equals if (name := name_above(chain, each)) is not None]
             if not names:
                 return None
             found.append(names[0])
         return tuple(found)
-
-
-def _above(chain: Sequence[Filter | Project], column: str) -> str | None:
-    for each in reversed(chain):
-        if isinstance(each, Filter):
-            continue
-        above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
-        if above is None:
-            return None
-        column = above
-    return column
 
 
 def changed(operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]]) -> Key | None:

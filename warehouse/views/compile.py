@@ -29,6 +29,7 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
+from warehouse.views.chains import chain_of, put_back
 from warehouse.views.changes import changed
 from warehouse.views.columns import columns_of, types_of
 from warehouse.views.dialect import column_of, quoted
@@ -116,7 +117,7 @@ class _Compiler:
 
     def _folded(self, plan: Operator) -> _Shape | None:
         """The operator with state that a plan is, with what is above it; nothing when that cannot be one node."""
-        chain, core = _chain(plan)
+        chain, core = chain_of(plan)
         if isinstance(core, _STATELESS):
             return None
         strict = self._known.label(core) == STR
@@ -131,9 +132,9 @@ class _Compiler:
             return _Shape(cut, group.keys, (group.keys,)) if group.keys else _Shape(cut, (), ())
         key = changed(core, self._known.columns) if strict else None
         if key is None:
-            return _Shape(_over(chain, self._cut(core)), (), ())
+            return _Shape(put_back(chain, self._cut(core)), (), ())
         stored = key.stored(chain)
-        return None if stored is None else _Shape(_over(chain, self._cut(core)), stored, key.by)
+        return None if stored is None else _Shape(put_back(chain, self._cut(core)), stored, key.by)
 
     def _distinct(self, chain: Sequence[Filter | Project], core: Distinct, *, strict: bool) -> _Shape | None:
         """DISTINCT is stored whole; over rows that leave early it is a count of each value (update-patterns sheet, 2.2)."""
@@ -162,7 +163,7 @@ class _Compiler:
         """A plan over stored tables and hidden nodes; ``wanted`` are the columns that its reader looks rows up by."""
         if isinstance(operator, Scan):
             return operator
-        chain, core = _chain(operator)
+        chain, core = chain_of(operator)
         if not isinstance(core, _STATELESS):
             return self._hidden(operator, wanted)
         if chain:
@@ -176,7 +177,7 @@ class _Compiler:
 
     def _hidden(self, operator: Operator, wanted: tuple[str, ...]) -> Operator:
         """Store what an operator with state gives; return the scan of it, under the names that its reader knows."""
-        chain, _ = _chain(operator)
+        chain, _ = chain_of(operator)
         types = types_of(operator, self._known.types)
         if chain and not _key(tuple(types), types):
             return self._above(chain[0], wanted)  # no column to sort the table by
@@ -223,21 +224,6 @@ class _Shape:
     operator: Operator
     key: tuple[str, ...]
     by: tuple[tuple[str, ...], ...]
-
-
-def _chain(operator: Operator) -> tuple[list[Filter | Project], Operator]:
-    """The filters and projections at the top of a plan, outermost first, and what is below them."""
-    chain: list[Filter | Project] = []
-    while isinstance(operator, (Filter, Project)):
-        chain.append(operator)
-        operator = operator.input
-    return chain, operator
-
-
-def _over(chain: Sequence[Filter | Project], core: Operator) -> Operator:
-    for each in reversed(chain):
-        core = msgspec.structs.replace(each, input=core)
-    return core
 
 
 def _renamed(chain: Sequence[Filter | Project], columns: tuple[str, ...]) -> dict[str, str] | None:

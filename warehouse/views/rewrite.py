@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.views.algebra import AntiJoin, Distinct, Filter, Join, Named, Project, inputs_of
+from warehouse.views.algebra import AntiJoin, Distinct, Join, Named, Project, inputs_of
+from warehouse.views.chains import Chain, chain_of, name_above, put_back
 from warehouse.views.columns import columns_of
 from warehouse.views.dialect import column_of, quoted
 from warehouse.views.simplify import simplified, with_inputs
@@ -67,7 +68,7 @@ def _negation_up(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> Opera
     if not isinstance(tree, Join):
         return tree
     for number, each in enumerate(tree.inputs):
-        chain, core = _chain(each)
+        chain, core = chain_of(each)
         if not isinstance(core, AntiJoin):
             continue
         others = {name for other in tree.inputs if other is not each for name in columns_of(other, tables)}
@@ -86,14 +87,14 @@ def _distinct_down(tree: Operator, _: Mapping[str, tuple[str, ...]]) -> Operator
     """``distinct(L - R)`` becomes ``distinct(L) - R`` where the negated columns are among those that are distinct."""
     if not isinstance(tree, Distinct):
         return tree
-    chain, core = _chain(tree.input)
+    chain, core = chain_of(tree.input)
     if not isinstance(core, AntiJoin):
         return tree
-    names = [_above(chain, left) for left, _ in core.on]
+    names = [name_above(chain, left) for left, _ in core.on]
     if any(name is None for name in names):
         return tree
     on = tuple((name, right) for name, (_, right) in zip(names, core.on, strict=True) if name is not None)
-    return AntiJoin(Distinct(_over(chain, core.left)), core.right, on)
+    return AntiJoin(Distinct(put_back(chain, core.left)), core.right, on)
 
 
 _PULLED = (
@@ -107,33 +108,8 @@ _RULES: tuple[tuple[str, _Rule, str], ...] = (
 )
 
 
-def _chain(operator: Operator) -> tuple[list[Filter | Project], Operator]:
-    chain: list[Filter | Project] = []
-    while isinstance(operator, (Filter, Project)):
-        chain.append(operator)
-        operator = operator.input
-    return chain, operator
-
-
-def _over(chain: list[Filter | Project], core: Operator) -> Operator:
-    for each in reversed(chain):
-        core = msgspec.structs.replace(each, input=core)
-    return core
-
-
-def _above(chain: list[Filter | Project], column: str) -> str | None:
-    """What a column is called above filters and projections, outermost first."""
-    for each in reversed(chain):
-        if isinstance(each, Project):
-            above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
-            if above is None:
-                return None
-            column = above
-    return column
-
-
 def _carrying(
-    chain: list[Filter | Project], core: Operator, columns: tuple[str, ...], others: set[str]
+    chain: Chain, core: Operator, columns: tuple[str, ...], others: set[str]
 ) -> tuple[Operator, tuple[str, ...]]:
     """Filters and projections over a plan, with further columns carried along, under no name of ``others``, if lost."""
     names = list(columns)
