@@ -16,9 +16,10 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.reading import quoted
 from warehouse.storage.deltalog import commit_path
 from warehouse.storage.scan import SlotBounds
+from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
 from warehouse.views.algebra import Distinct, scanned, stateful_of
-from warehouse.views.feeds import Move, user_columns
+from warehouse.views.feeds import Move, user_columns, window_lengths
 from warehouse.views.keyed import Replacement
 
 if TYPE_CHECKING:
@@ -91,26 +92,8 @@ class PlanTables:
         """Return the rows that are live at the plan's window time."""
         return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k))))
 
-    def changed(self, table: str) -> DataFrame:
-        """Return the difference between the two, with ``_weight``; of a keyed table by its content."""
-        if not self.keyed(table):
-            came = self.arrived(table).where(f"unix_micros(_exp) > {self.move.now}L").selectExpr("*", "1 AS _weight")
-            went = self.before(table).where(f"unix_micros(_exp) <= {self.move.now}L").selectExpr("*", "-1 AS _weight")
-            return came.unionByName(went)
-        came, went = self.now(table), self.before(table)
-        own = [quoted(name) for name in user_columns(came)]
-        every = came.selectExpr(*own, "_exp", "_ts", "1 AS _weight").unionByName(
-            went.selectExpr(*own, "_exp", "_ts", "-1 AS _weight")
-        )
-        from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere
-
-        netted = every.groupBy(*[F.col(name) for name in own], "_exp").agg(
-            F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_weight) AS int) AS _weight")
-        )
-        return netted.where("_weight <> 0")
-
-    def quiet(self, table: str, *, lasting: bool = False) -> bool:
-        """Whether a table gained no row since the last epoch; with ``lasting``, whether it lost none either."""
+    def quiet(self, table: str) -> bool:
+        """Whether a table gained no row since the last epoch; a keyed one: whether it lost none either."""
         state = self.last.table(table) if self.last else None
         if self.move.first or state is None:
             return False
@@ -122,17 +105,18 @@ class PlanTables:
         stream = next((stream for stream in self.plan.streams if stream.name == table), None)
         k0 = self.move.k0 if stream is None else stream.k0
         came = SlotBounds.loaded_after(k0)
-        if version != state.version and any(came(file) for file in self.files.files(f"tables/{table}", version)):
-            return False
-        return not (lasting and self.expiring(table))
+        return version == state.version or not any(came(file) for file in self.files.files(f"tables/{table}", version))
 
-    def expiring(self, table: str) -> bool:
-        """Whether rows of a table may have expired since the last epoch."""
+    def expiring(self, table: str, window: int | None = None) -> bool:
+        """Whether rows of a table, or of a time window of that many microseconds over it, may have ended since the last epoch."""
         state = self.last.table(table) if self.last else None
         if self.move.first or state is None:
             return False
         lived = SlotBounds.expiring_after(self.move.k0)
         held = [file for file in self.files.files(f"tables/{table}", state.version) if lived(file)]
+        if window is not None:
+            inside = SlotBounds.loaded_after(self.move.k0 - window // self.move.interval - 1)
+            return any(inside(file) for file in held)
         return any(file.min_exp_slot is None or file.min_exp_slot <= self.move.k for file in held)
 
     def versions(self, relation: str) -> DataFrame:
@@ -235,12 +219,16 @@ class NodeSupply:
         if self._batch is None:
             rows = None if self._idle() else self.maintenance.appended()
             if rows is None:
-                empty = self.session.range(0).selectExpr("CAST(NULL AS string) AS _fate")
-                self._batch = Batch(empty, BatchCounts(), persisted=False)
+                self._batch = Batch(self._no_rows(), BatchCounts(), persisted=False)
             else:
                 kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
                 self._batch = Batch(kept, _counts(kept), persisted=True)
         return self._batch
+
+    def _no_rows(self) -> DataFrame:
+        """A batch of none, with which a step may still let rows go."""
+        columns = [*((column.name, column.type) for column in self.columns), *SYSTEM_COLUMNS, ("_fate", "string")]
+        return self.session.range(0).selectExpr(*[f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in columns])
 
     def replacement(self) -> Replacement:
         """Return what replaces a keyed node's changed rows."""
@@ -257,11 +245,16 @@ class NodeSupply:
         """Whether nothing that the node reads has changed, nor a row of its own that another waits for has gone."""
         node, tables = self.planned.node, self.tables
         core = stateful_of(node.operator)
-        lasting = node.label == "STR"
         own = self.planned.spare_of or node.table
         if self.planned.first or (isinstance(core, Distinct) and tables.expiring(own)):
             return False
-        return all(tables.quiet(table, lasting=lasting and self.spare_of is None) for table in scanned(node.operator))
+        read = list(scanned(node.operator))
+        if not all(tables.quiet(table) for table in read):
+            return False
+        if node.label != "STR" or self.spare_of is not None:
+            return True
+        ends = [(table, None) for table in read if not tables.keyed(table)]
+        return not any(tables.expiring(table, window) for table, window in (*ends, *window_lengths(node.operator)))
 
     def lost(self) -> DataFrame | None:
         """Return the short-lived results: those that nobody could see; none when they are not known."""

@@ -156,13 +156,22 @@ class Supply:
         return tables.own(table)
 
     def _dead(self, table: str) -> DataFrame | None:
-        """Rows that died before they were stored, as far as this process has them at hand."""
+        """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
         if self.plan.node(table) is not None:
-            return self.nodes[table].lost() if table in self.nodes else None
-        supply = self.streams.get(table)
-        if not self.unstored or supply is None or supply.batch is None or not supply.batch.counts.dead:
+            return None if self.is_given_up(table) else self.node(table).lost()
+        if not self.unstored or all(planned.name != table for planned in self.plan.streams):
+            return None
+        supply = self.of(table)
+        if supply.batch is None and self._had_dead(table):
+            self.batch(table)
+        if supply.batch is None or not supply.batch.counts.dead:
             return None
         return supply.batch.rows.where("_fate = 'dead' AND _exp > _ts")
+
+    def _had_dead(self, name: str) -> bool:
+        """Whether a stream's batch, of which this process has seen nothing, had such rows when it was committed."""
+        first = first_batch_commit(self.plan, self.done, name)
+        return first is not None and bool(first.metadata.get("counts", {}).get("dead"))
 
     def of(self, name: str) -> StreamSupply:
         """Return a stream's supply, with a session that has the stream's time zone and its table's key settings."""

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 from warehouse.ingest.reading import quoted
 from warehouse.time import NEVER
-from warehouse.views.algebra import AsOf, Filter, Operator, Project, Scan, TimeWindow, UnionAll
+from warehouse.views.algebra import AsOf, Filter, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame
 
-__all__ = ["CARRIED", "Move", "Tables", "carried_by", "feed", "over", "user_columns"]
+__all__ = ["CARRIED", "Move", "Tables", "carried_by", "changes", "feed", "over", "user_columns", "window_lengths"]
 
 CARRIED = ("_ts", "_exp", "_out")
 _WEIGHT = "_weight"
@@ -53,9 +53,6 @@ class Tables(Protocol):
 
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
-
-    def changed(self, table: str) -> DataFrame:
-        """Return the difference between the two, with ``_weight``."""
 
     def rows(self, table: str) -> int:
         """Return about how many rows a table has."""
@@ -96,6 +93,39 @@ def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callabl
             return over(operator, operator.input, feed(operator.input, scan, versions))
         case _:
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a feed")
+
+
+def changes(operator: Operator, tables: Tables, move: Move) -> DataFrame:
+    """Return a pipeline's rows that came and are live now, and those that were live at the last epoch and are not.
+
+    A row's life is the pipeline's, which a time window may end before the table does. Of tables whose rows may leave
+    before their own end both contents are compared, row by row.
+    """
+    lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
+    before = feed(operator, tables.before, tables.versions).where(lived)
+    if any(tables.keyed(table) for table in scanned(operator)):
+        return _netted(feed(operator, tables.now, tables.versions).where(lives), before)
+    came = feed(operator, tables.arrived, tables.versions).where(lives)
+    went = before.where(f"NOT {lives}")
+    return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
+
+
+def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
+    """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
+
+    own = [*map(quoted, user_columns(now)), "_exp", "_out"]
+    every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
+    weights = F.expr(f"CAST(sum(_one) AS int) AS {_WEIGHT}")
+    return every.groupBy(*[F.col(name) for name in own]).agg(F.expr("max(_ts) AS _ts"), weights).where(f"{_WEIGHT} <> 0")
+
+
+def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
+    """Yield each table that is read through a time window, with the window's length in microseconds."""
+    for below in inputs_of(operator):
+        if isinstance(operator, TimeWindow):
+            yield from ((table, operator.length) for table in scanned(below))
+        yield from window_lengths(below)
 
 
 def over(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:

@@ -55,6 +55,7 @@ def replacement(
     *,
     columns: Sequence[str],
     search_key: Sequence[str],
+    state: Sequence[str] = (),
     layout: Layout,
     move: Move,
 ) -> Replacement:
@@ -68,54 +69,62 @@ def replacement(
         The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
     keys, changed_key
         The changed values of these columns; none: every row may have changed.
-    columns
-        User and state columns.
+    columns, state
+        What rows are compared by, and columns beside them that may change in a row that stays the same.
     search_key
         What buckets are made by.
     layout, move
         Of the table; from when to when.
 
     """
-    own = [quoted(name) for name in columns]
-    times = "named_struct('ts', _ts, 'slot', _load_slot)"
-    held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{times} AS _was", "CAST(NULL AS timestamp) AS _gen")
-    none = "CAST(NULL AS struct<ts: timestamp, slot: bigint>) AS _was"
-    both = held.unionByName(new.selectExpr(*own, "_exp", none, "_ts AS _gen"))
+    own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
+    stored = f"struct({', '.join(beside_it)})" if state else "0"
+    row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
+    was, came = row.format(slot="_load_slot"), row.format(slot="0L")
+    held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    arrived = new.selectExpr(*own, "_exp", f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
+    both = held.unionByName(arrived)
     matched = (
         both.groupBy(*[F.col(name) for name in own], "_exp")
-        .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_gen)) AS _gen"))
+        .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came"))
         .selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
         .persist()
     )
     summary = (
         matched.groupBy("sub_index")
         .agg(
-            F.expr("sum(size(_gen))"),
-            F.expr("sum(greatest(size(_gen) - size(_was), 0))"),
-            F.expr("sum(greatest(size(_was) - size(_gen), 0))"),
+            F.expr("sum(size(_came))"),
+            F.expr("sum(greatest(size(_came) - size(_was), 0))"),
+            F.expr("sum(greatest(size(_was) - size(_came), 0))"),
+            F.expr("bool_or(_was.state <> _came.state)"),
         )
         .collect()
     )
-    touched = {row[0]: (row[1], row[2], row[3]) for row in summary if row[2] or row[3]}
+    touched = {row[0]: (row[1], row[2], row[3]) for row in summary if any(row[2:])}
     if not touched:
         matched.unpersist()
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
-    gen = "_gen[_at]"
+    gen = "_came[_at].ts"
     if not move.first:  # a row from before that enters now was let in by others: when exactly is not known
         gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
-    entered = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)})"
-    each = f"explode(transform(_gen, (_one, _at) -> CASE WHEN _at < size(_was) THEN _was[_at] ELSE {entered} END))"
+    stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
+    enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
+    each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
+    kept = [f"_row.state.{name} AS {name}" for name in beside_it]
     changed = (
         matched.where(buckets)
-        .where("size(_gen) > 0")
+        .where("size(_came) > 0")
         .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
-        .selectExpr(*own, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block")
+        .selectExpr(
+            *own, *kept, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
+        )
     )
     others = beside(old, keys, changed_key).where(f"unix_micros(_exp) > {move.now}L")
     rest = others.selectExpr(
-        *own, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index", "0L AS exp_block"
-    ).where(buckets)
+        *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
+        "0L AS exp_block",
+    ).where(buckets)  # fmt: skip
     return Replacement(
         changed.unionByName(rest),
         {bucket: count for bucket, (count, _, _) in touched.items()},

@@ -27,7 +27,7 @@ from warehouse.views.algebra import (
     stateful_of,
 )
 from warehouse.views.distinct import moved
-from warehouse.views.feeds import feed, over
+from warehouse.views.feeds import changes, feed, over
 from warehouse.views.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.joins import join_inputs, joined, new_results
 from warehouse.views.keyed import Replacement, replacement
@@ -176,7 +176,7 @@ class Maintenance:
             *value, f"timestamp_micros({self.move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
         )
         old = self.spares()
-        return self._replaced(_placeless(new) if old is None else old, new, values.select(*value), columns, columns, layout)
+        return self._replaced(_placeless(new) if old is None else old, new, values.select(*value), columns, layout)
 
     # --- keyed nodes ---
 
@@ -187,16 +187,16 @@ class Maintenance:
         if keys is not None:
             keys = keys.persist()
             self._held.append(keys.unpersist)
-        columns: Sequence[str] = self.node.columns
+        state: Sequence[str] = ()
         if isinstance(self.core, Group) and is_adjustable(self.core, self._input_types()):
-            columns = [*columns, *state_columns(self.core)]
+            state = state_columns(self.core)
         rows = self._current(keys, old)
         lost = None
         if isinstance(self.core, AntiJoin):
             lost = rows.where(f"unix_micros(_exp) <= {self.move.now}L")
             rows = rows.where(f"unix_micros(_exp) > {self.move.now}L")
         changed_key = self.node.changed_key or self.node.search_key
-        result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, columns, self.layout)
+        result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, self.layout, state)
         return result, lost
 
     def _replaced(
@@ -205,13 +205,15 @@ class Maintenance:
         new: DataFrame,
         keys: DataFrame | None,
         changed_key: Sequence[str],
-        columns: Sequence[str],
         layout: Layout,
+        state: Sequence[str] = (),
     ) -> Replacement:
+        columns = self.node.columns
         search_key = columns if layout is not self.layout else self.node.search_key
         result = replacement(
-            old, new, keys, changed_key, columns=columns, search_key=search_key, layout=layout, move=self.move
-        )
+            old, new, keys, changed_key,
+            columns=columns, search_key=search_key, state=state, layout=layout, move=self.move,
+        )  # fmt: skip
         self._held.append(result.release)
         return result
 
@@ -219,12 +221,11 @@ class Maintenance:
         """The keys of rows that came or went; none: the whole answer is looked at."""
         core, node = self.core, self.node
         if core is None:
-            changes = feed(node.operator, self.tables.changed, self.tables.versions)
-            return renamed(changes, node.search_key, node.search_key).distinct()
+            return renamed(changes(node.operator, self.tables, self.move), node.search_key, node.search_key).distinct()
         if not node.changed_key:
             return None
         parts = [
-            renamed(feed(each, self.tables.changed, self.tables.versions), by, node.changed_key)
+            renamed(changes(each, self.tables, self.move), by, node.changed_key)
             for each, by in zip(inputs_of(core), node.changed_by, strict=True)
         ]
         keys = parts[0]
@@ -284,11 +285,10 @@ class Maintenance:
         types = self._input_types()
         if is_adjustable(group, types):
             if old is None:
-                changes = self._live(group.input, None, 0).selectExpr("*", "1 AS _weight")
-                rows = adjusted(group, changes, None, types)
+                rows = adjusted(group, self._live(group.input, None, 0).selectExpr("*", "1 AS _weight"), None, types)
             else:
-                changes = feed(group.input, self.tables.changed, self.tables.versions)
-                rows = adjusted(group, changes, among(old, keys, group.keys), types)
+                moved_rows = changes(group.input, self.tables, self.move)
+                rows = adjusted(group, moved_rows, among(old, keys, group.keys), types)
         else:
             rows = recomputed(group, self._live(group.input, keys, 0))
         names = [quoted(name) for name in rows.columns]

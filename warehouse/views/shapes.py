@@ -49,9 +49,6 @@ class _Empty:
     def before(self, table: str) -> DataFrame:
         return self.now(table)
 
-    def changed(self, table: str) -> DataFrame:
-        return self.now(table).selectExpr("*", "1 AS _weight")
-
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
