@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 import numpy as np
 
-from warehouse.views.join_order import JoinInput, grouped_cost, probe_sequence, probing_cost
+from warehouse.views.costs.join_order import JoinInput, grouped_cost, probe_sequence, probing_cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from warehouse.views.join_order import Cost, Order
+    from warehouse.views.costs.join_order import Cost, Order
 
 __all__ = ["ALGORITHMS", "BUCKETS", "INTERVAL", "ORDERS", "TABLE_5_5", "Line", "Row", "count", "generate", "measure", "table"]
 

@@ -18,7 +18,7 @@ from warehouse.serving.explanation import JoinOrder, explained
 from warehouse.serving.measured import InputFigures, JoinFigures, ShortLived
 from warehouse.updates.journal import newest_epoch
 from warehouse.updates.update import UpdateReport
-from warehouse.views.negation_cost import Placement, PlanCost
+from warehouse.views.costs.negation_cost import Placement, PlanCost
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,9 +15,9 @@ from warehouse.serving.explanation import explained
 from warehouse.serving.measured import ShortLived, retained
 from warehouse.time import HOUR, MINUTE, NEVER, format_instant
 from warehouse.updates.records import Counts
-from warehouse.views.join_order import JoinInput, batch_cost
-from warehouse.views.losses import lost_share
-from warehouse.views.negation_cost import negation_placement
+from warehouse.views.costs.join_order import JoinInput, batch_cost
+from warehouse.views.costs.losses import lost_share
+from warehouse.views.costs.negation_cost import negation_placement
 
 from .house import ANCHOR, House, Row, Table, add_epoch, table_state
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.views.join_order import (
+from warehouse.views.costs.join_order import (
     JoinInput,
     KeyCounts,
     all_costs,
@@ -30,7 +30,7 @@ from warehouse.views.join_order import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.views.join_order import Order
+    from warehouse.views.costs.join_order import Order
 
 
 def table(*rows: tuple[int, int, int]) -> Order:

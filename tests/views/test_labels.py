@@ -23,8 +23,8 @@ from warehouse.views.algebra import (
     Top,
     UnionAll,
 )
-from warehouse.views.intervals import interval_of
 from warehouse.views.labels import MON, STR, WK, Label, label, stream_label
+from warehouse.views.language.intervals import interval_of
 from warehouse.views.lifetimes import lifetime
 
 from .catalogs import plan, problems, stream

@@ -7,8 +7,8 @@ from functools import cache
 import numpy as np
 import pytest
 
-from warehouse.views.join_order import JoinInput
-from warehouse.views.negation_cost import (
+from warehouse.views.costs.join_order import JoinInput
+from warehouse.views.costs.negation_cost import (
     Negation,
     Placement,
     PlanCost,

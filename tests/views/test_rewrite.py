@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 
 from warehouse.views.algebra import AntiJoin, Distinct, Equality, Join, Operator, Scan, inputs_of
-from warehouse.views.columns import columns_of
 from warehouse.views.compile import Known
 from warehouse.views.labels import STR, WK
+from warehouse.views.language.columns import columns_of
 from warehouse.views.rewrite import alternatives
 
 from .catalogs import TABLES, plan, project, qualified, tree

@@ -15,11 +15,11 @@ from warehouse.errors import UnknownNameError
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.serving.spelling import nearest
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
+from warehouse.views.costs.losses import lost_share
+from warehouse.views.costs.negation_cost import Placement, negation_placement
 from warehouse.views.describe import describe
-from warehouse.views.dialect import column_of
 from warehouse.views.labels import label
-from warehouse.views.losses import lost_share
-from warehouse.views.negation_cost import Placement, negation_placement
+from warehouse.views.language.dialect import column_of
 from warehouse.views.plans import compile_views
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from warehouse.serving.engine import read_error
 from warehouse.serving.statement import quoted, select
 from warehouse.updates.journal import epoch_numbers, read_epoch
 from warehouse.views.algebra import AntiJoin, Filter, Project, Scan, TimeWindow, scanned, stateful_of
-from warehouse.views.chosen_order import equality_classes
-from warehouse.views.dialect import column_of
-from warehouse.views.join_order import JoinInput, all_costs, batch_cost, best_order
+from warehouse.views.costs.chosen_order import equality_classes
+from warehouse.views.costs.join_order import JoinInput, all_costs, batch_cost, best_order
+from warehouse.views.language.dialect import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -57,8 +57,8 @@ def with_columns(
     if not anew:
         return list(nodes)
     from warehouse.storage.session import table_session  # noqa: PLC0415 - planning alone needs no Spark
-    from warehouse.views.feeds import Move  # noqa: PLC0415 - same
-    from warehouse.views.shapes import shape_of  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.feeds import Move  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.shapes import shape_of  # noqa: PLC0415 - same
 
     known: dict[str, Sequence[ColumnRecord]] = {
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]

@@ -19,8 +19,8 @@ from warehouse.storage.scan import SlotBounds
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
 from warehouse.views.algebra import Distinct, scanned, stateful_of
-from warehouse.views.feeds import Move, user_columns, window_lengths
-from warehouse.views.keyed import Replacement
+from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
+from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.storage.snapshot import DataFile
     from warehouse.updates.records import Epoch
     from warehouse.updates.steps import NodePlan, Plan
-    from warehouse.views.maintain import Maintenance
+    from warehouse.views.maintenance.maintain import Maintenance
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
 

@@ -24,12 +24,12 @@ from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MoveDeferred, MoveRelation
 from warehouse.views.algebra import scanned
-from warehouse.views.feeds import Move
-from warehouse.views.joins import PUSHED_KEYS
-from warehouse.views.keyed import Replacement
-from warehouse.views.maintain import Maintenance
-from warehouse.views.placement import bucket_sql
-from warehouse.views.versions import changes_of, reused, rewritten, versions_of
+from warehouse.views.maintenance.feeds import Move
+from warehouse.views.maintenance.joins import PUSHED_KEYS
+from warehouse.views.maintenance.keyed import Replacement
+from warehouse.views.maintenance.maintain import Maintenance
+from warehouse.views.maintenance.placement import bucket_sql
+from warehouse.views.maintenance.versions import changes_of, reused, rewritten, versions_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.views.algebra import AntiJoin, BagDifference, Join, OuterJoin, Top
-from warehouse.views.chains import name_above
+from warehouse.views.language.chains import name_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

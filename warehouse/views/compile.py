@@ -29,21 +29,21 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
-from warehouse.views.chains import chain_of, put_back
 from warehouse.views.changes import changed
-from warehouse.views.columns import columns_of, types_of
-from warehouse.views.dialect import column_of, quoted
 from warehouse.views.labels import STR, label
+from warehouse.views.language.chains import chain_of, put_back
+from warehouse.views.language.columns import columns_of, types_of
+from warehouse.views.language.dialect import column_of, quoted
+from warehouse.views.language.renaming import renamed_group
+from warehouse.views.language.simplify import simplified, with_inputs
 from warehouse.views.lifetimes import lifetime
-from warehouse.views.renaming import renamed_group
-from warehouse.views.simplify import simplified, with_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from warehouse.views.algebra import Operator
     from warehouse.views.labels import Label
-    from warehouse.views.types import Types
+    from warehouse.views.language.types import Types
 
 __all__ = ["Known", "compile_plan"]
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.views.algebra import Group, Project, Scan, inputs_of
 from warehouse.views.compile import Known, compile_plan
-from warehouse.views.dialect import column_of
 from warehouse.views.labels import Label, label
+from warehouse.views.language.dialect import column_of
+from warehouse.views.language.simplify import with_inputs
+from warehouse.views.language.wording import heading
 from warehouse.views.rewrite import alternatives
-from warehouse.views.simplify import with_inputs
-from warehouse.views.wording import heading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -32,7 +32,7 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
-from warehouse.views.intervals import interval_of
+from warehouse.views.language.intervals import interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.views.algebra import OutputWindow
-from warehouse.views.columns import types_of
 from warehouse.views.compile import Known, compile_plan
-from warehouse.views.dependencies import cycles, named_in, ordered
-from warehouse.views.dialect import parse_query
-from warehouse.views.faults import Faults, FaultyError, RefusedError
+from warehouse.views.language.columns import types_of
+from warehouse.views.language.dependencies import cycles, named_in, ordered
+from warehouse.views.language.dialect import parse_query
+from warehouse.views.language.faults import Faults, FaultyError, RefusedError
+from warehouse.views.language.nullability import never_null
+from warehouse.views.language.options import key_faults, layout_faults, tables_of, warnings_of
+from warehouse.views.language.output_windows import check_output_window
+from warehouse.views.language.parse import Binder
+from warehouse.views.language.scope import Table, declared_tables
+from warehouse.views.language.simplify import simplified
 from warehouse.views.lifetimes import lifetime
-from warehouse.views.nullability import never_null
-from warehouse.views.options import key_faults, layout_faults, tables_of, warnings_of
-from warehouse.views.output_windows import check_output_window
-from warehouse.views.parse import Binder
-from warehouse.views.scope import Table, declared_tables
-from warehouse.views.simplify import simplified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, View
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.labels import Label
-    from warehouse.views.types import Types
+    from warehouse.views.language.types import Types
 
 __all__ = ["ViewPlan", "ViewPlans", "compile_views"]
 

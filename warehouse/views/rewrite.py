@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from warehouse.views.algebra import AntiJoin, Distinct, Join, Named, Project, inputs_of
-from warehouse.views.chains import Chain, chain_of, name_above, put_back
-from warehouse.views.columns import columns_of
-from warehouse.views.dialect import column_of, quoted
-from warehouse.views.simplify import simplified, with_inputs
+from warehouse.views.language.chains import Chain, chain_of, name_above, put_back
+from warehouse.views.language.columns import columns_of
+from warehouse.views.language.dialect import column_of, quoted
+from warehouse.views.language.simplify import simplified, with_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -1,0 +1,1 @@
+"""What plans cost and lose: join orders, placements of a negation, short-lived results."""

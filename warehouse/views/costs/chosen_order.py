@@ -1,0 +1,86 @@
+"""The join order of a step, from what its batch shows: how many rows came, of how many values, against which windows.
+
+Rates drift, so each step chooses anew (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
+rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several
+attributes the model takes their values as independent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.views.costs.join_order import JoinInput, all_costs, batch_cost, best_order
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.views.algebra import Join
+
+__all__ = ["InputStatistics", "chosen_order", "equality_classes"]
+
+_ALL_ORDERS_UP_TO = 5
+_MOSTLY_DIFFERENT = 0.8
+
+
+@dataclass(frozen=True)
+class InputStatistics:
+    """Of one input in one step: rows that arrived, distinct values of its join columns among them, rows in its window."""
+
+    arrived: int
+    distinct: Mapping[str, int]
+    window: int
+
+
+def equality_classes(join: Join) -> tuple[Mapping[str, str], ...]:
+    """Return for each input which of its columns belongs to which class of columns that must all be equal.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Equality, Join, Scan
+    >>> equal = (Equality(0, "a", 1, "b"), Equality(1, "b", 2, "c"), Equality(1, "d", 2, "e"))
+    >>> equality_classes(Join((Scan("x"), Scan("y"), Scan("z")), equal))
+    ({'a': '0.a'}, {'b': '0.a', 'd': '1.d'}, {'c': '0.a', 'e': '1.d'})
+    """
+    parent: dict[tuple[int, str], tuple[int, str]] = {}
+
+    def root(column: tuple[int, str]) -> tuple[int, str]:
+        while parent.setdefault(column, column) != column:
+            column = parent[column]
+        return column
+
+    for each in join.equal:
+        one, other = sorted((root((each.left, each.left_column)), root((each.right, each.right_column))))
+        parent[other] = one
+    classes: list[dict[str, str]] = [{} for _ in join.inputs]
+    for number, column in sorted(parent):
+        classes[number][column] = "{}.{}".format(*root((number, column)))
+    return tuple(classes)
+
+
+def chosen_order(join: Join, statistics: Sequence[InputStatistics]) -> tuple[int, ...]:
+    """Return the cheapest order of a join's inputs, as their numbers."""
+    classes = equality_classes(join)
+    inputs = [
+        JoinInput(
+            name=str(number),
+            rate=each.arrived,
+            lifetime=1,
+            distinct={classes[number][column]: _values(count, each) for column, count in each.distinct.items()},
+            rows=each.window,
+        )
+        for number, each in enumerate(statistics)
+    ]
+    cost = batch_cost(1)
+    if len(inputs) <= _ALL_ORDERS_UP_TO:
+        order = min(all_costs(inputs, cost), key=lambda costed: costed[1])[0]
+    else:
+        order = best_order(inputs, cost).order
+    return tuple(int(each.name) for each in order)
+
+
+def _values(distinct: int, statistics: InputStatistics) -> int:
+    """Distinct values in the window: as many as in the batch, unless nearly all of its rows differ."""
+    if statistics.arrived == 0 or distinct < _MOSTLY_DIFFERENT * statistics.arrived:
+        return distinct
+    return max(distinct, statistics.window * distinct // statistics.arrived)

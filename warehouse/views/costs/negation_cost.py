@@ -1,0 +1,273 @@
+"""Where a negation stands in a plan, and how its answer is kept: update-patterns sheet, sections 5.4 and 6.3.
+
+The query is ``S1 JOIN S2 ON a WHERE S1.a NOT IN S3``, an anti-join; for bag difference the two plans differ in their answer
+(section 6.1, rule 5) and nothing here applies.
+
+    pull-up      (S1 JOIN S2) - S3     no operator but the last sees a negative tuple; the whole join is kept
+    push-down    (S1 - S3) JOIN S2     less is joined and kept; the join has to process negative tuples
+
+Rates are rows per unit of time in steady state, prices are in any one unit of cost. The estimates are floats: they
+rest on measured figures, and no tie between plans has to be exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import exp
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from warehouse.views.costs.join_order import selectivity
+
+if TYPE_CHECKING:
+    from warehouse.views.costs.join_order import JoinInput
+
+__all__ = [
+    "Negation",
+    "Placement",
+    "PlanCost",
+    "Prices",
+    "Structure",
+    "StructureCost",
+    "negation_placement",
+    "structure_cost",
+    "uniform_negation",
+]
+
+Structure: TypeAlias = Literal["calendar", "hash"]
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What single acts cost, all in one unit; only their ratios matter.
+
+    Parameters
+    ----------
+    compare
+        To look at one row when a join probes.
+    count
+        To look up and change the multiplicity of one value in a negation.
+    scan
+        c_scan: to look at one row of a calendar queue for the one that a negative tuple cancels.
+    look_up
+        c_hash: to find and delete one row of a hash table.
+    negative
+        c_extra_negatives: to make and hand on one negative tuple.
+    keep
+        To put one row into any buffer and, if it is a queue, to drop it with its day.
+    """
+
+    compare: float = 1
+    count: float = 1
+    scan: float = 1
+    look_up: float = 1
+    negative: float = 1
+    keep: float = 1
+
+
+@dataclass(frozen=True)
+class StructureCost:
+    """What either structure for a strict result costs per unit of time; equally dear, the calendar queue is the cheaper."""
+
+    calendar: float
+    hash: float
+
+    @property
+    def cheaper(self) -> Structure:
+        """The structure to keep the result in."""
+        return "calendar" if self.calendar <= self.hash else "hash"
+
+    @property
+    def least(self) -> float:
+        """The cost of the cheaper one."""
+        return min(self.calendar, self.hash)
+
+
+def structure_cost(
+    rows: float, expirations: float, premature: float, *, extra_negatives: float | None = None, prices: Prices | None = None
+) -> StructureCost:
+    """Compare a calendar queue with a hash table on the key for a result labelled STR, section 5.4.
+
+    The calendar queue needs a negative tuple for premature expirations only, and scans the result for each: e·π·R·c_scan.
+    The hash table needs one for every expiration: e·c_hash + rate·c_extra_negatives.
+
+    Parameters
+    ----------
+    rows
+        R: rows of the result.
+    expirations
+        e: rows that leave it per unit of time.
+    premature
+        π, 0 to 1: the share of these that leaves before its own time; measured for each view.
+    extra_negatives
+        Negative tuples per unit of time that exist because natural expirations are announced too. By default those of
+        this result, e·(1 - π); a plan that announces the expirations of its windows as well adds them.
+    prices
+        Of single acts; by default each is 1.
+
+    Raises
+    ------
+    ValueError
+        When `premature` is no share.
+
+    Examples
+    --------
+    >>> structure_cost(rows=1000, expirations=10, premature=0.001).cheaper
+    'calendar'
+    >>> structure_cost(rows=1000, expirations=10, premature=0.4).cheaper
+    'hash'
+    """
+    if not 0 <= premature <= 1:
+        raise ValueError(f"premature = {premature}: give the share of expirations that are premature, 0 to 1")
+    each = prices or Prices()
+    extra = expirations * (1 - premature) if extra_negatives is None else extra_negatives
+    return StructureCost(
+        calendar=expirations * premature * rows * each.scan,
+        hash=expirations * each.look_up + extra * each.negative,
+    )
+
+
+@dataclass(frozen=True)
+class Negation:
+    """How S3 acts on the rows of S1, measured or from :func:`uniform_negation`.
+
+    Parameters
+    ----------
+    kept
+        The share of the live rows of S1 without a live partner in S3, 0 to 1. It is taken to be the same among those
+        that S2 joins with, and among those that just arrived.
+    cancelled
+        Rows of S1 per unit of time that were without a partner and get one. As many lose their last one and come back.
+    """
+
+    kept: float
+    cancelled: float
+
+
+def uniform_negation(left: JoinInput, negated: JoinInput) -> Negation:
+    """What to expect of S3 when values are spread evenly and those of one input are among those of the other [derived].
+
+    The live rows of S3 with one value are Poisson with mean W3/v3, so a value that S3 has is absent with probability
+    exp(-W3/v3); an absent one is met by λ3/v3 arrivals per unit of time. A share min(1, v3/v1) of the rows of S1 has such
+    values.
+
+    Raises
+    ------
+    ValueError
+        When the inputs have not exactly one equality class in common, that of the negation.
+    """
+    common = left.values.keys() & negated.values.keys()
+    if len(common) != 1:
+        raise ValueError(f"{sorted(common)}: give one attribute in common, or a measured Negation")
+    (name,) = common
+    of_left, of_negated = left.values[name], negated.values[name]
+    reached = min(1.0, float(of_negated / of_left))
+    absent = exp(-float(negated.window / of_negated))
+    met = float(negated.rate) / float(of_negated)
+    return Negation(kept=1 - reached * (1 - absent), cancelled=float(left.window) * reached * absent * met)
+
+
+@dataclass(frozen=True)
+class PlanCost:
+    """The three sums of section 6.3, per unit of time.
+
+    Parameters
+    ----------
+    operators
+        Over the operators: positive rate x work.
+    negatives
+        Over the edges labelled STR: negative rate x (look-up, and for the join the probe).
+    buffers
+        Over the buffers: rows that enter.
+    """
+
+    operators: float
+    negatives: float
+    buffers: float
+
+    @property
+    def total(self) -> float:
+        """What the plans are compared by."""
+        return self.operators + self.negatives + self.buffers
+
+
+@dataclass(frozen=True)
+class Placement:
+    """The cost of both plans; of equals pull-up is the cheaper, since fewer of its edges are strict."""
+
+    pull_up: PlanCost
+    push_down: PlanCost
+
+    @property
+    def cheaper(self) -> Literal["pull-up", "push-down"]:
+        """The plan to take."""
+        return "pull-up" if self.pull_up.total <= self.push_down.total else "push-down"
+
+
+def negation_placement(
+    left: JoinInput,
+    right: JoinInput,
+    negated: JoinInput,
+    negation: Negation | None = None,
+    *,
+    joining: float | None = None,
+    prices: Prices | None = None,
+) -> Placement:
+    """Compare the negation above the join with the negation below it, section 6.3.
+
+    Parameters
+    ----------
+    left, right, negated
+        S1, S2, S3 after their own selections: rates, windows, distinct values, buckets.
+    negation
+        How S3 acts on S1; by default :func:`uniform_negation`.
+    joining
+        The share of all pairs of S1 and S2 that join; by default the :func:`~warehouse.views.costs.join_order.selectivity`.
+    prices
+        Of single acts; by default each is 1.
+
+    Returns
+    -------
+    Placement
+        Both costs. The kept answer is the same in both plans and is counted in both. A strict buffer takes the cheaper
+        structure of :func:`structure_cost`.
+    """
+    each = prices or Prices()
+    acts = negation or uniform_negation(left, negated)
+    pairs = float(selectivity(left.values, right.values)) if joining is None else joining
+    rate, window = float(left.rate), float(left.window)
+    other_rate, other = float(right.rate), float(right.window)
+    partners = pairs * other  # of one row of S1
+    joined = pairs * (rate * other + other_rate * window)
+    born = rate * acts.kept + acts.cancelled  # of S1 - S3, comebacks included
+    answered = joined * acts.kept + acts.cancelled * partners
+    counted = float(negated.rate)
+    right_probe, left_probe = _compared(right, pairs), _compared(left, pairs)
+
+    answer_edge = _negatives(answered, partners * window * acts.kept, acts.cancelled * partners, each)
+    inner_edge = _negatives(born, window * acts.kept, acts.cancelled, each) + acts.cancelled * right_probe * each.compare
+    return Placement(
+        pull_up=PlanCost(
+            operators=(rate * right_probe + other_rate * left_probe) * each.compare + (joined + counted) * each.count,
+            negatives=answer_edge,
+            buffers=(rate + other_rate + joined + counted + answered) * each.keep,
+        ),
+        push_down=PlanCost(
+            operators=(born * right_probe + other_rate * left_probe * acts.kept) * each.compare + (rate + counted) * each.count,
+            negatives=inner_edge + answer_edge,
+            buffers=(rate + other_rate + counted + born + answered) * each.keep,
+        ),
+    )
+
+
+def _negatives(entering: float, rows: float, cancelled: float, prices: Prices) -> float:
+    """The cost of a strict edge: making its negative tuples, and finding in the cheaper structure what leaves.
+
+    In steady state as many rows leave as enter.
+    """
+    premature = min(1.0, cancelled / entering) if entering else 0.0
+    return cancelled * prices.negative + structure_cost(rows, entering, premature, prices=prices).least
+
+
+def _compared(window: JoinInput, pairs: float) -> float:
+    """Rows compared by one probe: a bucket, which holds at least the matches."""
+    return float(window.window) * max(1 / window.buckets, pairs)

@@ -1,0 +1,149 @@
+"""GROUP BY: keys and arguments become columns of the input, what is made of aggregates a projection above."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import count
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import Aggregate, Distinct, Group, Named, Project
+from warehouse.views.language.dialect import quoted, text
+from warehouse.views.language.expressions import aggregates_in, function_name
+from warehouse.views.language.scope import UNKNOWN, bound_column
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.language.faults import Faults
+
+__all__ = ["Grouping", "grouped"]
+
+_SYNONYMS = {"mean": "avg", "some": "bool_or", "any": "bool_or", "every": "bool_and"}
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """A plan whose rows are groups, and expressions over its columns, in the order they were asked for."""
+
+    operator: Operator
+    expressions: list[exp.Expr]
+
+
+def grouped(
+    source: Operator, keys: Sequence[exp.Expr], expressions: Sequence[exp.Expr], names: Mapping[str, str], faults: Faults
+) -> Grouping:
+    """Group rows by keys; without aggregates the groups are the distinct keys.
+
+    Parameters
+    ----------
+    source
+        The rows.
+    keys
+        Bound expressions; none: one group of all rows.
+    expressions
+        Bound expressions over keys and aggregates. Columns that are neither are faults.
+    names
+        What the view calls an expression, by its text: keys and aggregates get these names where they are free.
+    faults
+        Where faults go.
+
+    """
+    builder = _Builder(names)
+    key_names = {text(key): builder.key(key) for key in keys}
+    for each in expressions:
+        for call in aggregates_in(_without_keys(each, key_names)):
+            builder.aggregate(call)
+    made = [_over_groups(each, key_names, builder.calls, faults) for each in expressions]
+    inputs = Project(source, tuple(builder.inputs))
+    if key_names and not builder.aggregates:
+        return Grouping(Distinct(inputs), made)
+    return Grouping(Group(inputs, tuple(key_names.values()), tuple(builder.aggregates)), made)
+
+
+class _Builder:
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._wanted = names
+        self._taken: set[str] = set()
+        self._numbers = count(1)
+        self.inputs: list[Named] = []
+        self.aggregates: list[Aggregate] = []
+        self.calls: dict[str, str] = {}
+
+    def key(self, node: exp.Expr) -> str:
+        name = self._free(self._wanted.get(text(node)) or (node.name if isinstance(node, exp.Column) else None))
+        self.inputs.append(Named(name, text(node)))
+        return name
+
+    def aggregate(self, call: exp.Anonymous) -> None:
+        written = text(call)
+        if written in self.calls:
+            return
+        name = self._free(self._wanted.get(written))
+        self.calls[written] = name
+        self.aggregates.append(self._aggregate(name, call))
+
+    def _aggregate(self, name: str, call: exp.Anonymous) -> Aggregate:
+        function = function_name(call) or ""
+        function = _SYNONYMS.get(function, function)
+        arguments = list(call.expressions)
+        distinct = len(arguments) == 1 and isinstance(arguments[0], exp.Distinct)
+        if distinct:
+            arguments = list(arguments[0].expressions)
+        if function == "count" and not distinct:
+            arguments = _counted(arguments)
+            if not arguments:
+                return Aggregate(name, "count", None, "count(*)")
+        columns = [each if _constant(each) else self._argument(each) for each in arguments]
+        written = ", ".join(text(each) if isinstance(each, exp.Expr) else quoted(each) for each in columns)
+        first = next((each for each in columns if isinstance(each, str)), None)
+        return Aggregate(name, function, first, f"{function}({'DISTINCT ' if distinct else ''}{written})", distinct)
+
+    def _argument(self, node: exp.Expr) -> str:
+        sql = text(node)
+        for each in self.inputs:
+            if each.sql == sql:
+                return each.name
+        name = self._free(node.name if isinstance(node, exp.Column) else None)
+        self.inputs.append(Named(name, sql))
+        return name
+
+    def _free(self, wanted: str | None) -> str:
+        name = wanted if wanted is not None and wanted.lower() not in self._taken else f"#{next(self._numbers)}"
+        self._taken.add(name.lower())
+        return name
+
+
+def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The one argument of a count that is null where the count passes a row over; none for ``count(*)``."""
+    if any(isinstance(each, exp.Null) for each in arguments):
+        return [exp.Null()]
+    proper = [each for each in arguments if not _constant(each) and not isinstance(each, exp.Star)]
+    if len(proper) <= 1:
+        return proper
+    present: exp.Expr = exp.and_(*(exp.Not(this=exp.Is(this=each.copy(), expression=exp.Null())) for each in proper), copy=False)
+    return [exp.Case(ifs=[exp.If(this=present, true=exp.Literal.number(1))])]
+
+
+def _constant(node: exp.Expr) -> bool:
+    return isinstance(node, (exp.Literal, exp.Boolean))
+
+
+def _without_keys(node: exp.Expr, keys: Mapping[str, str]) -> exp.Expr:
+    return node.transform(lambda each: bound_column(keys[text(each)], None, "", None) if text(each) in keys else each)
+
+
+def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, str], faults: Faults) -> exp.Expr:
+    def replaced(each: exp.Expr) -> exp.Expr:
+        written = text(each)
+        if written in keys or written in calls:
+            return bound_column(keys.get(written) or calls[written], None, "", each)
+        if isinstance(each, exp.Column) and each.name != UNKNOWN:
+            base = each.meta.get("base") or each.name
+            allowed = "columns that are grouped, and aggregates of the others"
+            faults.add(each, f'the column "{base}", which is neither grouped nor aggregated', allowed, f"GROUP BY ..., {base}")
+        return each
+
+    return node.transform(replaced)

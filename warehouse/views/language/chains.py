@@ -1,0 +1,47 @@
+"""Filters and projections above an operator, taken off and put back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.views.algebra import Filter, Project
+from warehouse.views.language.dialect import column_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.views.algebra import Operator
+
+__all__ = ["Chain", "chain_of", "name_above", "put_back"]
+
+Chain = list[Filter | Project]
+"""Outermost first."""
+
+
+def chain_of(operator: Operator) -> tuple[Chain, Operator]:
+    """Return the filters and projections at the top of a plan, and what is below them."""
+    chain: Chain = []
+    while isinstance(operator, (Filter, Project)):
+        chain.append(operator)
+        operator = operator.input
+    return chain, operator
+
+
+def put_back(chain: Sequence[Filter | Project], core: Operator) -> Operator:
+    """Return the same filters and projections over another operator."""
+    for each in reversed(chain):
+        core = msgspec.structs.replace(each, input=core)
+    return core
+
+
+def name_above(chain: Sequence[Filter | Project], column: str) -> str | None:
+    """Return what a column is called above filters and projections; nothing when it is lost or changed."""
+    for each in reversed(chain):
+        if isinstance(each, Project):
+            above = next((named.name for named in each.columns if column_of(named.sql) == column), None)
+            if above is None:
+                return None
+            column = above
+    return column

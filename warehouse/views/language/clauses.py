@@ -1,0 +1,187 @@
+"""Clauses of a query as they stand: those that views have, read; the others, refused with what to write instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.language.dialect import text
+from warehouse.views.language.expressions import function_name
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Ranking", "Term", "check_clauses", "limit_of", "order_of", "ranking_of", "without_order"]
+
+_KNOWN = {
+    exp.Select: {
+        "expressions", "from_", "joins", "where", "group", "having", "qualify", "order", "limit", "distinct", "with_", "hint",
+    },
+    exp.SetOperation: {"this", "expression", "distinct", "order", "limit", "with_"},
+    exp.Subquery: {"this", "alias", "order", "limit", "with_"},
+    exp.Table: {"this", "alias", "hints"},
+}  # fmt: skip
+_SAMPLES = ("TABLESAMPLE, which picks rows by chance", "all rows, or a WHERE condition on hash(column)")
+_ORDERS = ("SORT BY, CLUSTER BY or DISTRIBUTE BY", "search_key, which says how the view's table is sorted")
+_INSTEAD = {
+    "laterals": ("LATERAL VIEW, which makes several rows of one", "one row for each row; load the parts as rows of a stream"),
+    "sample": _SAMPLES,
+    "pivots": ("PIVOT or UNPIVOT", "GROUP BY with an aggregate for each column, e.g. sum(CASE WHEN b = 1 THEN a END)"),
+    "windows": ("a WINDOW clause", "the window in QUALIFY: row_number() OVER (PARTITION BY ... ORDER BY ...) <= k"),
+    "offset": ("OFFSET", "ORDER BY ... LIMIT k, without the rows left out"),
+    "sort": _ORDERS,
+    "cluster": _ORDERS,
+    "distribute": _ORDERS,
+    "by_name": ("UNION BY NAME", "the columns of both sides in the same order"),
+    "joins": ("joins inside parentheses", "a sub-query: (SELECT ... FROM ... JOIN ...) AS alias"),
+    "db": ("a qualified table name", "streams, relations and views by name alone"),
+    "version": ("time travel", "the table as it is; `--as-of` reads a view as it was"),
+    "when": ("time travel", "the table as it is; `--as-of` reads a view as it was"),
+}
+_FIRST = "ORDER BY ... LIMIT k, or QUALIFY row_number() OVER (PARTITION BY ... ORDER BY ...) <= k"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One term of an ORDER BY."""
+
+    expression: exp.Expr
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The first ``limit`` rows of each partition in an order."""
+
+    partition: tuple[exp.Expr, ...]
+    order: tuple[Term, ...]
+    limit: int
+
+
+def check_clauses(node: exp.Expr) -> None:
+    """Refuse the clauses that views do not have.
+
+    Raises
+    ------
+    RefusedError
+        For the first of them.
+
+    """
+    kind = next((kind for kind in _KNOWN if isinstance(node, kind)), None)
+    if kind is None:
+        raise RefusedError(node, text(node), "SELECT ... FROM ...")
+    for clause, value in node.args.items():
+        if value and clause not in _KNOWN[kind]:
+            word = clause.strip("_").upper()
+            found, allowed = _INSTEAD.get(clause, (f"the clause {word}", "SELECT ... FROM ... WHERE ... GROUP BY"))
+            first = value[0] if isinstance(value, list) else value
+            raise RefusedError(first if isinstance(first, exp.Expr) and _placed(first) else node, found, allowed)
+    distinct = node.args.get("distinct")
+    if isinstance(distinct, exp.Distinct) and distinct.args.get("on"):
+        raise RefusedError(distinct, "DISTINCT ON", "QUALIFY row_number() OVER (PARTITION BY ... ORDER BY ...) = 1")
+
+
+def _placed(node: exp.Expr) -> bool:
+    return any("start" in each.meta for each in node.walk())
+
+
+def order_of(query: exp.Expr) -> tuple[Term, ...]:
+    """Return the terms of a query's ORDER BY."""
+    order = query.args.get("order")
+    return _terms(order.expressions) if order else ()
+
+
+def _terms(ordered: Sequence[exp.Expr]) -> tuple[Term, ...]:
+    return tuple(
+        Term(each.this, bool(each.args.get("desc")), bool(each.args.get("nulls_first")))
+        if isinstance(each, exp.Ordered)
+        else Term(each, descending=False, nulls_first=True)
+        for each in ordered
+    )
+
+
+def without_order(query: exp.Expr) -> str:
+    """Return a query without its ORDER BY."""
+    plain = query.copy()
+    plain.set("order", None)
+    return text(plain)
+
+
+def limit_of(query: exp.Expr) -> int | None:
+    """Return k of LIMIT k, none without.
+
+    Raises
+    ------
+    RefusedError
+        For ORDER BY and LIMIT without each other, or when k is no constant from 1.
+
+    """
+    limit, order = query.args.get("limit"), query.args.get("order")
+    if limit is None and order is None:
+        return None
+    if limit is None:
+        allowed = "rows without an order: reading commands sort; or ORDER BY ... LIMIT k"
+        raise RefusedError(order, "ORDER BY without LIMIT", allowed, without_order(query))
+    number = limit.args.get("expression") or limit.args.get("count")
+    if not isinstance(limit, exp.Limit) or not _is_number(number):
+        raise RefusedError(limit, text(limit).strip(), "LIMIT k with a whole number from 1")
+    if order is None:
+        raise RefusedError(limit, "LIMIT without ORDER BY, which keeps any rows", _FIRST, f"ORDER BY ... {text(limit).strip()}")
+    return int(number.name)
+
+
+def _is_number(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit() and int(node.name) >= 1
+
+
+def ranking_of(qualify: exp.Qualify | None) -> Ranking | None:
+    """Return what QUALIFY keeps: the one form is ``row_number() OVER (...) <= k``, also as ``< k`` and ``= 1``.
+
+    Raises
+    ------
+    RefusedError
+        For every other form.
+
+    """
+    if qualify is None:
+        return None
+    condition = qualify.this
+    while isinstance(condition, exp.Paren):
+        condition = condition.this
+    window, limit = _compared(condition)
+    if window is None or limit is None or limit < 1:
+        raise RefusedError(qualify, f"QUALIFY {text(condition)}", f"QUALIFY {_TOP}")
+    function = function_name(window.this)
+    order = window.args.get("order")
+    if function != "row_number" or window.args.get("spec") or order is None:
+        proper = window.copy()
+        proper.set("this", exp.Anonymous(this="row_number"))
+        proper.set("spec", None)
+        suggestion = f"QUALIFY {text(proper)} <= {limit}" if order is not None else None
+        raise RefusedError(qualify, f"QUALIFY with {text(window)}", f"QUALIFY {_TOP}", suggestion)
+    return Ranking(tuple(window.args.get("partition_by") or ()), _terms(order.expressions), limit)
+
+
+_TOP = "row_number() OVER (PARTITION BY ... ORDER BY ...) <= k, with a whole number k from 1"
+
+
+def _compared(condition: exp.Expr) -> tuple[exp.Window | None, int | None]:
+    """The window that is compared with a number, and how many rows that keeps."""
+    if not isinstance(condition, exp.Binary):
+        return None, None
+    left, right = condition.this, condition.expression
+    flipped = isinstance(right, exp.Window)
+    window, number = (right, left) if flipped else (left, right)
+    if not isinstance(window, exp.Window) or not _is_number(number):
+        return None, None
+    limit = int(number.name)
+    below, up_to = ((exp.GT, exp.GTE) if flipped else (exp.LT, exp.LTE))
+    if isinstance(condition, up_to):
+        return window, limit
+    if isinstance(condition, below):
+        return window, limit - 1
+    return (window, 1) if isinstance(condition, exp.EQ) and limit == 1 else (window, None)

@@ -1,0 +1,160 @@
+"""Spark SQL in and out, word for word: what sqlglot reads as a tree is written back as it stood.
+
+sqlglot's own Spark dialect translates functions on the way (a round trip of ``to_date(x, 'yyyyMMdd')`` loses the
+format, that of ``x - INTERVAL 2 HOURS 3 MINUTES`` changes its value). Here every function is a name with arguments, every
+string keeps its escapes, and the clock's words without parentheses are columns that no table has.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import SqlglotError
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["column_of", "conjuncts", "parse_query", "plain", "quoted", "text", "unquoted"]
+
+_SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
+_WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
+_UNIT_ARGUMENTS = 3
+_UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
+_PLAIN = re.compile(r"`((?:[^`]|``)+)`")
+_WRITTEN = "as_written"
+
+
+class _Verbatim(Spark):
+    class Tokenizer(Spark.Tokenizer):
+        STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - Spark 4 reads '' inside a string as one quote
+
+    class Parser(SparkParser):
+        FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way
+        FUNCTION_PARSERS = {  # noqa: RUF012 - those whose arguments are no list
+            name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX_FUNCTIONS
+        }
+        NO_PAREN_FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way
+        NO_PAREN_FUNCTION_PARSERS = {  # noqa: RUF012 - sqlglot's way
+            name: parser for name, parser in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name == "CASE"
+        }
+
+    class Generator(SparkGenerator):
+        def literal_sql(self, expression: exp.Literal) -> str:
+            written = expression.meta.get(_WRITTEN)
+            return str(written) if written is not None else super().literal_sql(expression)
+
+
+def parse_query(sql: str) -> exp.Query:
+    """Return the tree of one query; nodes that stand for words have their place in ``meta``.
+
+    Raises
+    ------
+    RefusedError
+        When it does not parse, or is no query, or several.
+
+    """
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, read=_Verbatim) if tree is not None]
+    except SqlglotError as error:
+        raise _unparsed(sql, error) from None
+    if len(trees) != 1 or not isinstance(trees[0], exp.Query):
+        found = "several statements" if len(trees) > 1 else "no query"
+        raise RefusedError(trees[1] if len(trees) > 1 else None, found, "one query: SELECT ... FROM ...")
+    tree: exp.Query = trees[0]
+    for literal in tree.find_all(exp.Literal):
+        _keep_spelling(literal, sql)
+    for total in list(tree.find_all(exp.Add)):
+        _keep_interval(total)
+    for call in tree.find_all(exp.Anonymous):
+        _keep_unit(call)
+    return tree
+
+
+def _unparsed(sql: str, error: SqlglotError) -> RefusedError:
+    details = getattr(error, "errors", None) or [{}]
+    detail: dict[str, Any] = details[0]
+    line, column, word = detail.get("line"), detail.get("col"), detail.get("highlight")
+    message = re.sub(r"\x1b\[\d+m", "", str(detail.get("description") or error)).splitlines()[0]
+    reason = re.split(r" but got | for <class", message)[0].rstrip(". ")
+    if line is None or column is None:
+        return RefusedError(None, f"a query that does not parse: {reason}", "Spark SQL")
+    start = str(detail.get("start_context", "")) + str(word)
+    place = sql.find(start) + len(start) - len(str(word)) if start in sql else 0
+    return RefusedError(place, f'"{word}", where the query stops to parse ({reason})', "Spark SQL")
+
+
+def _keep_spelling(literal: exp.Literal, sql: str) -> None:
+    start, end = literal.meta.get("start"), literal.meta.get("end")
+    if not literal.is_string or start is None or end is None:
+        return
+    written = sql[start : end + 1]
+    if written[-1:] in {"'", '"'} and len(written) > 1:
+        literal.meta[_WRITTEN] = written
+
+
+def _keep_interval(total: exp.Add) -> None:
+    """``INTERVAL 2 HOURS 3 MINUTES`` is read as a sum; it must stay one operand."""
+    parts = (total.this, total.expression)
+    if isinstance(total.parent, exp.Binary) and all(isinstance(part, (exp.Interval, exp.Add)) for part in parts):
+        total.replace(exp.Paren(this=total.copy()))
+
+
+def _keep_unit(call: exp.Anonymous) -> None:
+    """``timestampadd(SECOND, ...)``: the unit is no column."""
+    first = call.expressions[0] if call.expressions else None
+    if call.name.lower() not in _WITH_UNIT or len(call.expressions) != _UNIT_ARGUMENTS or not isinstance(first, exp.Column):
+        return
+    if not first.table and first.name.upper().removesuffix("S") in _UNITS.split():
+        first.replace(exp.Var(this=first.name))
+
+
+def text(node: exp.Expr) -> str:
+    """Return a node as Spark SQL."""
+    return node.sql(dialect=_Verbatim, normalize_functions=False, comments=False)
+
+
+def unquoted(node: exp.Expr) -> str:
+    """Return a bound node as a person would write it, for messages."""
+    return text(node).replace("`", "")
+
+
+def quoted(name: str) -> str:
+    """Return a column name in backticks."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def plain(name: str) -> str:
+    """Return a column name as a person would write it: in backticks only where it must be."""
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else quoted(name)
+
+
+def column_of(sql: str) -> str | None:
+    """Return the column that an expression is, if it is nothing but a column in backticks.
+
+    >>> column_of("`f.a`"), column_of("`a` + 1")
+    ('f.a', None)
+    """
+    match = _PLAIN.fullmatch(sql)
+    return match[1].replace("``", "`") if match else None
+
+
+def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:
+    """Yield the parts of a condition that all must hold."""
+    match condition:
+        case None:
+            return
+        case exp.And():
+            yield from conjuncts(condition.this)
+            yield from conjuncts(condition.expression)
+        case exp.Paren():
+            yield from conjuncts(condition.this)
+        case _:
+            yield condition

@@ -1,0 +1,95 @@
+"""Internal windows: they bound memory only, so results stay; which queries can have them (update-patterns sheet, 4.1).
+
+A selection, a flat join or a GROUP BY (each new value is then appended). A duplicate elimination or a negation over one
+would show duplicates, or rows that the negation forbids; outer joins and first rows contain one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import Scan, Top
+from warehouse.views.language.dialect import text
+from warehouse.views.language.expressions import function_name
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.windows import WINDOW_FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.labels import Label
+    from warehouse.views.language.scope import Item
+
+__all__ = ["check_internal", "with_external_windows"]
+
+_ALLOWED = "internal windows under a selection, an inner join or GROUP BY; elsewhere the window is external"
+
+
+def check_internal(
+    select: exp.Select, items: Sequence[Item], label: Callable[[Operator], Label], *, aggregated: bool, negated: str | None
+) -> None:
+    """Refuse what cannot be over an internal window.
+
+    Parameters
+    ----------
+    select
+        The view's own SELECT.
+    items
+        Its inputs.
+    label
+        Gives the state label of an input.
+    aggregated
+        Whether rows are grouped.
+    negated
+        What else in the query keeps it from being a flat join, in a word; or none.
+
+    Raises
+    ------
+    RefusedError
+        For the first fault.
+
+    """
+    inside = [item for item in items if item.internal]
+    if not inside:
+        return
+    for clause, word in (("distinct", "DISTINCT"), ("qualify", "QUALIFY"), ("limit", "ORDER BY ... LIMIT")):
+        if select.args.get(clause):
+            negated = negated or word
+    if negated:
+        raise RefusedError(inside[0].node, f"{negated} over an internal window", _ALLOWED, with_external_windows(select))
+    for item in items:
+        _check_beside(item, label(item.operator), inside[0], aggregated=aggregated)
+    rows = next((item for item in inside if isinstance(item.operator, Top)), None)
+    if rows is not None and not aggregated:
+        raise RefusedError(rows.node, "an internal row_window that nothing aggregates", _instead(rows, items), None)
+
+
+def _check_beside(item: Item, label: Label, inner: Item, *, aggregated: bool) -> None:
+    if item.internal or (item.relation is not None and not item.relation.retroactive):
+        return
+    if label.kind == "STR":
+        found = f"{item.alias}, whose rows can leave before their own end, beside the internal window {inner.alias}"
+        raise RefusedError(item.node, found, "external windows, or inputs whose rows live to their own end")
+    if aggregated and label.kind != "MON":
+        found = f"{item.alias}, whose rows expire, grouped together with the internal window {inner.alias}"
+        raise RefusedError(item.node, found, "internal windows over all inputs of a GROUP BY, or over none")
+
+
+def _instead(item: Item, items: Sequence[Item]) -> str:
+    if len(items) > 1:
+        return "time_window(..., internal => true) in a join; row windows are internal under GROUP BY only"
+    below = item.operator.input if isinstance(item.operator, Top) else item.operator
+    name = below.table if isinstance(below, Scan) else "its input"
+    return f"{name} itself: a selection over an internal window gives every row"
+
+
+def with_external_windows(select: exp.Expr) -> str:
+    """Return a query whose windows are external."""
+    plain = select.copy()
+    for call in plain.find_all(exp.Anonymous):
+        if function_name(call) in WINDOW_FUNCTIONS:
+            call.set("expressions", [each for each in call.expressions if not isinstance(each, exp.Kwarg)])
+    return text(plain)

@@ -1,0 +1,223 @@
+"""The joins of one FROM, put together from its items: inner joins flat, outer joins by twos, relations looked up.
+
+An inner join of any number of inputs is one operator. A non-retroactive relation is looked up by the rows that name its
+key, below the join, so each stream row sees the version as of its own ``ts`` (DESIGN 9). Unmatched rows of outer joins
+and lookups behave as in SQL.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from warehouse.views.algebra import Equality, Join, OuterJoin
+from warehouse.views.language.dialect import text, unquoted
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.lookups import (
+    attach,
+    check_relations,
+    check_steady,
+    is_lookup,
+    looked_up,
+    no_key,
+    not_preserved,
+    nulled,
+)
+from warehouse.views.language.scope import owners_of
+from warehouse.views.language.units import Unit, Workshop, all_hold
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.views.language.scope import Item
+
+__all__ = ["Conditions", "Step", "collapse", "combine"]
+
+Conditions = list[exp.Expr]
+Side = Literal["inner", "left", "right", "full"]
+
+
+@dataclass(frozen=True)
+class Step:
+    """The next item of a FROM, how it is joined, and the parts of its ON condition, bound."""
+
+    number: int
+    side: Side
+    on: Conditions
+
+
+def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) -> tuple[list[Unit], Conditions]:
+    """Join the items of a FROM up to its last outer join; return the units that are left to be joined, and on what.
+
+    Parameters
+    ----------
+    shop
+        Where units are made.
+    steps
+        The items in order.
+    where
+        The parts of WHERE. Those on rows that no outer join makes null are used as soon as they can be.
+
+    """
+    made_null: set[int] = set()
+    for position, step in enumerate(steps):
+        if step.side in {"left", "full"}:
+            made_null.add(step.number)
+        if step.side in {"right", "full"}:
+            made_null.update(each.number for each in steps[:position])
+    pending = [each for each in where if not owners_of(each) & made_null]
+    late = [each for each in where if owners_of(each) & made_null]
+    units: list[Unit] = []
+    for step in steps:
+        if step.side == "inner":
+            units.append(shop.unit(step.number))
+            pending += step.on
+            continue
+        there = frozenset[int]().union(*(unit.owners for unit in units))
+        ready = [each for each in pending if owners_of(each) <= there]
+        pending = [each for each in pending if each not in ready]
+        units = _outer(shop, units, ready, step)
+    return units, pending + late
+
+
+def collapse(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> Unit:
+    """Inner join units on conditions.
+
+    Raises
+    ------
+    RefusedError
+        When no equality connects two parts, or a relation cannot be looked up.
+
+    """
+    found, rest = _filtered(shop, units, conditions)
+    found, rest = looked_up(shop, found, rest, collapse)
+    found, rest = _filtered(shop, found, rest)
+    return shop.filtered(found[0], rest) if len(found) == 1 else _joined(shop, found, rest)
+
+
+def _filtered(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> tuple[list[Unit], Conditions]:
+    """Give each unit the conditions that are its own."""
+    own: list[Conditions] = [[] for _ in units]
+    rest = []
+    mixed = not all(unit.relation for unit in units)
+    for each in conditions:
+        number = shop.within(each, units)
+        if number is None or (mixed and is_lookup(units[number])):
+            rest.append(each)
+        else:
+            own[number].append(each)
+    return [shop.filtered(unit, each) for unit, each in zip(units, own, strict=True)], rest
+
+
+def _joined(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr]) -> Unit:
+    check_relations(shop, units)
+    pairs = [(each, sides) for each in conditions if (sides := shop.sides(each, units))]
+    plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
+    null_safe = bool(pairs) and not plain
+    used = plain or pairs
+    _check_connected(shop, units, [sides for _, sides in used], conditions)
+    keys: list[Conditions] = [[] for _ in units]
+    for each, (left, right) in used:
+        keys[left].append(each.this)
+        keys[right].append(each.expression)
+    made = [shop.keyed(unit, each) for unit, each in zip(units, keys, strict=True)]
+    names: list[Iterator[str]] = [iter(each) for _, each in made]
+    equal = tuple(Equality(left, next(names[left]), right, next(names[right])) for _, (left, right) in used)
+    consumed = {id(each) for each, _ in used}
+    rest = [each for each in conditions if id(each) not in consumed]
+    where = all_hold([text(each) for each in rest], rest) if rest else None
+    owners = frozenset[int]().union(*(unit.owners for unit in units))
+    return Unit(Join(tuple(unit.operator for unit, _ in made), equal, where, null_safe), owners)
+
+
+def _check_connected(
+    shop: Workshop, units: Sequence[Unit], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
+) -> None:
+    reached, grown = {0}, True
+    while grown:
+        more = {each for pair in sides if reached & set(pair) for each in pair}
+        grown = not more <= reached
+        reached |= more
+    if len(reached) == len(units):
+        return
+    apart = next(number for number in range(len(units)) if number not in reached)
+    here, there = (shop.items(units[number]) for number in (0, apart))
+    names = f"{here[0].alias} and {there[0].alias}"
+    others = [each for each in conditions if owners_of(each) & units[apart].owners]
+    found = f"the join of {names} on {unquoted(others[0])} alone" if others else f"{names} joined without a condition"
+    raise RefusedError(there[0].node, found, "a join with an equality of columns of both sides", _equality(here, there))
+
+
+def _equality(here: Sequence[Item], there: Sequence[Item]) -> str | None:
+    """A join condition on a column that both sides have."""
+    for one in here:
+        for other in there:
+            for name in one.columns:
+                if other.column(name):
+                    return f"{one.alias}.{name} = {other.alias}.{other.column(name)}"
+    return None
+
+
+# --- outer joins ---
+
+
+def _outer(shop: Workshop, units: list[Unit], conditions: Conditions, step: Step) -> list[Unit]:
+    right = shop.unit(step.number)
+    if is_lookup(right) and step.side == "left" and not all(unit.relation for unit in units):
+        return _outer_lookup(shop, units, conditions, right, step.on)
+    if step.side == "right" and len(units) == 1 and is_lookup(units[0]) and not right.relation:
+        return _outer_lookup(shop, [right], conditions, units[0], step.on)
+    left = collapse(shop, units, conditions)
+    for lookup, other in ((left, right), (right, left)):
+        if is_lookup(lookup) and not other.relation:
+            raise not_preserved(lookup)
+        if lookup.relation and not other.relation:
+            check_steady(shop, other, lookup)
+    return [_outer_joined(shop, left, right, step)]
+
+
+def _outer_lookup(shop: Workshop, units: list[Unit], conditions: Conditions, lookup: Unit, on: Conditions) -> list[Unit]:
+    """LEFT JOIN of a relation: rows without a version, or whose version fails the rest of ON, are kept with nulls."""
+    units, conditions = _filtered(shop, units, conditions)
+    attached = attach(shop, lookup, units, on, outer=True)
+    if attached is None or any(not owners_of(each) <= attached[1].owners for each in attached[2]):
+        units, conditions = [collapse(shop, units, conditions)], []
+        attached = attach(shop, lookup, units, on, outer=True)
+    if attached is None:
+        raise no_key(shop, lookup)
+    target, made, rest = attached
+    if rest:
+        made = nulled(shop, made, lookup, rest)
+    units = [made if unit is target else unit for unit in units]
+    return units if not conditions else [collapse(shop, units, conditions)]
+
+
+def _outer_joined(shop: Workshop, left: Unit, right: Unit, step: Step) -> Unit:
+    units = (left, right)
+    pairs: list[tuple[exp.Expr, exp.Expr]] = []
+    own: tuple[Conditions, Conditions] = ([], [])
+    rest: Conditions = []
+    for each in step.on:
+        sides = shop.sides(each, units) if isinstance(each, exp.EQ) else None
+        within = shop.within(each, units)
+        if sides is not None:
+            pairs.append((each.this, each.expression) if sides == (0, 1) else (each.expression, each.this))
+        elif (step.side, within) in {("left", 1), ("right", 0)}:
+            own[within or 0].append(each)
+        else:
+            rest.append(each)
+    if not pairs:
+        here, there = shop.items(left), shop.items(right)
+        found = f"an outer join of {here[-1].alias} and {there[0].alias} without an equality"
+        allowed = "an outer join with an equality of columns of both sides"
+        raise RefusedError(there[0].node, found, allowed, _equality(here, there))
+    filtered = [shop.filtered(unit, conditions) for unit, conditions in zip(units, own, strict=True)]
+    (one, names), (other, partners) = (
+        shop.keyed(unit, [pair[side] for pair in pairs]) for side, unit in enumerate(filtered)
+    )
+    where = all_hold([text(each) for each in rest], rest) if rest else None
+    kind: Literal["left", "right", "full"] = "left" if step.side == "inner" else step.side
+    on = tuple(zip(names, partners, strict=True))
+    return Unit(OuterJoin(one.operator, other.operator, kind, on, where), left.owners | right.owners)

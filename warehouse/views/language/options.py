@@ -1,0 +1,100 @@
+"""The keys of ``[views.NAME]`` beside its SQL, against the plan: the search key, the layout, short-lived results, windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.spelling import nearest
+from warehouse.catalog.types import is_key_type, parse_type
+from warehouse.layout import LayoutError, resolve
+from warehouse.time import format_duration
+from warehouse.views.algebra import AsOf, OutputWindow, Scan, TimeWindow, inputs_of
+from warehouse.views.labels import STR
+from warehouse.views.language.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.catalog.model import View
+    from warehouse.views.algebra import Node, Operator
+    from warehouse.views.labels import Label
+    from warehouse.views.language.scope import Table
+    from warehouse.views.language.types import Types
+
+__all__ = ["key_faults", "layout_faults", "tables_of", "warnings_of"]
+
+
+def tables_of(operator: Operator) -> Iterator[str]:
+    """Yield the tables that a plan reads, relations that it looks up among them."""
+    if isinstance(operator, Scan):
+        yield operator.table
+    if isinstance(operator, AsOf):
+        yield operator.relation
+    for each in inputs_of(operator):
+        yield from tables_of(each)
+
+
+def key_faults(view: View, columns: Types) -> Iterator[Fault]:
+    """Yield the columns of the search key that the view does not give, or that no table can be sorted by."""
+    by_lower = {name.lower(): (name, kind) for name, kind in columns.items()}
+    for given in view.search_key:
+        if given.lower() not in by_lower:
+            allowed = f"columns that the view gives ({', '.join(columns)})"
+            yield Fault(f'the unknown column "{given}"', allowed, nearest(given, columns))
+            continue
+        name, kind = by_lower[given.lower()]
+        if kind is not None and not is_key_type(parse_type(kind)):
+            allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
+            yield Fault(f'the column "{name}" of type {kind}', allowed)
+
+
+def layout_faults(view: View, tree: Operator, node: Node, label: Label) -> Iterator[tuple[str, Fault]]:
+    """Yield (key, fault) of the layout, and of what becomes of short-lived results."""
+    given = {key: value for key, value in vars(view.layout).items() if value is not None}
+    if label == STR:
+        for key in given:
+            found = f"{key} for a view whose rows can leave before their own end (STR)"
+            yield f"layout.{key}", Fault(found, "nothing: its table is cut by the search key")
+    elif given:
+        try:
+            resolve(periods=node.periods, label=label.kind, **given)
+        except LayoutError as error:
+            for problem in error.problems:
+                yield f"layout.{problem.key}", Fault(problem.found, f"{problem.allowed}: {problem.message.rstrip('.')}")
+    if view.short_lived == "report" and isinstance(tree, OutputWindow):
+        allowed = '"drop": an output window has no place for results that are gone'
+        yield "short_lived", Fault('"report" with an output window', allowed)
+
+
+def warnings_of(view: View, tree: Operator, tables: Mapping[str, Table], label: Label, interval: int) -> Iterator[str]:
+    """Yield what a sound view does that its owner may not expect, each beginning with the key that it is about."""
+    update = format_duration(interval)
+    if view.short_lived == "drop" and label.kind in {"WK", "STR"}:
+        yield (
+            f"short_lived: results that come and go between two updates ({update}) are not kept;"
+            ' "report" keeps a record of them'
+        )
+    for length in sorted({each.length for each in _operators(tree) if isinstance(each, TimeWindow)}):
+        if length < interval:
+            yield (
+                f"sql: a window of {format_duration(length)} is shorter than the update interval ({update});"
+                " rows that are older than it at an update are in no answer"
+            )
+    yield from _relations(tree, tables)
+
+
+def _relations(tree: Operator, tables: Mapping[str, Table]) -> Iterator[str]:
+    read: Sequence[Table] = [tables[each.table] for each in _operators(tree) if isinstance(each, Scan)]
+    if all(table.kind == "relation" for table in read):
+        return
+    for table in dict.fromkeys(table.name for table in read if table.kind == "relation" and not table.retroactive):
+        yield (
+            f"sql: {table} is read as it is now, so its changes act on rows that came before them;"
+            f" joined ON its key ({', '.join(tables[table].key)}) it is read as of each row's time"
+        )
+
+
+def _operators(tree: Operator) -> Iterator[Operator]:
+    yield tree
+    for each in inputs_of(tree):
+        yield from _operators(each)

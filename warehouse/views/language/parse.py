@@ -1,0 +1,195 @@
+"""SQL to a plan: names bound, conditions placed, every construct an operator of the algebra or refused with its place.
+
+Each part of a query has a module of its own: FROM (sources, windows), its joins (units, joining, lookups), sub-queries of
+WHERE (predicates, sub_queries), what is made of the rows (shaping, outputs, aggregation). Here they meet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, Join, Project, UnionAll
+from warehouse.views.language.clauses import check_clauses
+from warehouse.views.language.columns import columns_of
+from warehouse.views.language.dialect import conjuncts, plain, text
+from warehouse.views.language.expressions import check_expression
+from warehouse.views.language.faults import FaultyError, RefusedError
+from warehouse.views.language.internal import check_internal
+from warehouse.views.language.joining import collapse, combine
+from warehouse.views.language.outputs import outputs_of
+from warehouse.views.language.predicates import predicate_of
+from warehouse.views.language.shaping import first_rows, shape_of
+from warehouse.views.language.sources import Sources, With, renaming
+from warehouse.views.language.sub_queries import keyed_by, semi_joined, without
+from warehouse.views.language.units import Workshop
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.language.faults import Faults
+    from warehouse.views.language.joining import Step
+    from warehouse.views.language.predicates import Predicate
+    from warehouse.views.language.scope import Table
+    from warehouse.views.language.sources import Known
+
+__all__ = ["Binder"]
+
+
+class Binder:
+    """Binds one view's query.
+
+    Parameters
+    ----------
+    tables
+        What it can name.
+    faults
+        Where faults of names and expressions go; a construct that cannot be is raised instead.
+
+    """
+
+    def __init__(self, tables: Mapping[str, Table], faults: Faults) -> None:
+        self.tables = tables
+        self.faults = faults
+        self._sources = Sources(tables, faults, self._query, self.columns)
+
+    def bind(self, query: exp.Query) -> Operator:
+        """Return the plan of a view's query.
+
+        Raises
+        ------
+        RefusedError
+            When something in it cannot be maintained.
+        FaultyError
+            When there are faults of names and expressions.
+
+        """
+        plan = self._query(query, {}, top=True)
+        if self.faults.found:
+            raise FaultyError
+        return plan
+
+    def columns(self, operator: Operator) -> tuple[str, ...]:
+        """Return the columns of a plan."""
+        return columns_of(operator, {name: tuple(table.columns) for name, table in self.tables.items()})
+
+    def _query(self, query: exp.Query, known: Known, *, top: bool = False, stored: bool = True) -> Operator:
+        check_clauses(query)
+        known = _with(query, known)
+        match query:
+            case exp.Select():
+                return self._select(query, known, top=top, stored=stored)
+            case exp.SetOperation():
+                operator = self._set_operation(query, known, stored=stored)
+            case exp.Subquery(this=exp.Query() as inner):
+                operator = self._query(inner, known, top=top, stored=stored)
+            case _:
+                raise RefusedError(query, text(query), "SELECT ... FROM ...")
+        return first_rows(query, operator, self.columns(operator))
+
+    def _select(self, select: exp.Select, known: Known, *, top: bool = False, stored: bool = True) -> Operator:
+        check_clauses(select)
+        conditions, predicates = self._where(select)
+        scope, steps = self._sources.read(select, known, top=top, keyed=bool(predicates))
+        bound = [scope.bind(each) for each in conditions]
+        shape = shape_of(select, scope, outputs_of(select, scope, stored=stored))
+        shop = Workshop(scope, self.tables)
+        if top:
+            aggregated = shape.keys is not None
+            check_internal(select, scope.items, shop.label, aggregated=aggregated, negated=_negated(predicates, steps))
+        keyed = keyed_by(
+            predicates,
+            scope,
+            lambda inner: self._sources.read(inner, known, top=False, keyed=True)[0],
+            lambda inner: self._keys(inner, known),
+        )
+        if self.faults.found:
+            raise FaultyError
+        units, equal = semi_joined(keyed, scope)
+        joined, rest = combine(shop, steps, bound)
+        source = without(shop, collapse(shop, [*joined, *units], [*rest, *equal]), keyed)
+        plan = shape.over(source.operator, scope, self.columns)
+        return Changes(plan) if any(item.internal for item in scope.items) and shape.keys is not None else plan
+
+    def _keys(self, query: exp.Query, known: Known) -> Operator:
+        """The plan of a sub-query of WHERE, whose columns have names that no user gave."""
+        if not isinstance(query, exp.Select):
+            raise TypeError("the keys of a sub-query are selected")
+        return self._select(query, known, stored=False)
+
+    def _where(self, select: exp.Select) -> tuple[list[exp.Expr], list[Predicate]]:
+        where = select.args.get("where")
+        conditions, predicates = [], []
+        for part in conjuncts(where.this if where else None):
+            predicate = predicate_of(part)
+            if predicate is not None:
+                predicates.append(predicate)
+                continue
+            if check_expression(part, self.faults, "rows"):
+                conditions.append(part)
+        return conditions, predicates
+
+    def _set_operation(self, query: exp.SetOperation, known: Known, *, stored: bool) -> Operator:
+        distinct = bool(query.args.get("distinct"))
+        if not distinct and isinstance(query, exp.Intersect):
+            once = query.copy()
+            once.args["distinct"] = True
+            raise RefusedError(query, "INTERSECT ALL", "INTERSECT, which keeps each row once", text(once))
+        left = self._query(query.this, known, stored=stored)
+        right = self._query(query.expression, known, stored=False)
+        names, others = self.columns(left), self.columns(right)
+        if len(names) != len(others):
+            word = type(query).__name__.upper()
+            found = f"{word} of {len(names)} columns ({', '.join(names)}) and {len(others)} ({', '.join(others)})"
+            raise RefusedError(query, found, "as many columns on both sides, in the same order")
+        if distinct and isinstance(query, exp.Except):
+            raise _except(query, names, others)
+        if isinstance(query, exp.Intersect):
+            return _intersection(left, right, names, others)
+        right = right if others == names else Project(right, renaming(others, names))
+        if isinstance(query, exp.Except):
+            return BagDifference(left, right)
+        sides = [part for side in (left, right) for part in (side.inputs if isinstance(side, UnionAll) else (side,))]
+        union = UnionAll(tuple(sides))
+        return Distinct(union) if distinct else union
+
+
+def _with(query: exp.Query, known: Known) -> Known:
+    """The WITH queries that a query can name."""
+    clause = query.args.get("with_")
+    if clause is None:
+        return known
+    if clause.args.get("recursive"):
+        raise RefusedError(clause, "WITH RECURSIVE", "queries that do not name themselves")
+    known = dict(known)
+    for each in clause.expressions:
+        alias = each.args["alias"]
+        known[alias.name.lower()] = With(each.this, tuple(column.name for column in alias.columns), dict(known))
+    return known
+
+
+def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | None:
+    """What keeps a SELECT from being a flat join, in a word."""
+    if predicates:
+        return "EXISTS, IN or a negation of them"
+    return "an outer join" if any(step.side != "inner" for step in steps) else None
+
+
+def _intersection(left: Operator, right: Operator, names: tuple[str, ...], others: tuple[str, ...]) -> Operator:
+    """INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10)."""
+    renamed = tuple(f"#2.{name}" for name in others)
+    sides = (Distinct(left), Distinct(Project(right, renaming(others, renamed))))
+    equal = tuple(Equality(0, name, 1, other) for name, other in zip(names, renamed, strict=True))
+    return Project(Join(sides, equal, None, null_safe=True), renaming(names, names))
+
+
+def _except(query: exp.SetOperation, names: Sequence[str], others: Sequence[str]) -> RefusedError:
+    equal = " AND ".join(f"b.{plain(other)} = a.{plain(name)}" for name, other in zip(names, others, strict=True))
+    suggestion = (
+        f"SELECT DISTINCT * FROM ({text(query.this)}) AS a WHERE NOT EXISTS "
+        f"(SELECT 1 FROM ({text(query.expression)}) AS b WHERE {equal})"
+    )
+    allowed = "EXCEPT ALL, which takes away one row for each; or NOT EXISTS over SELECT DISTINCT, in which null equals nothing"
+    return RefusedError(query, "EXCEPT, which keeps each row once", allowed, suggestion)

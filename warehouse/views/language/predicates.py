@@ -1,0 +1,182 @@
+"""EXISTS, IN and their negations in WHERE: which rows of the outer query they look for, and by which equalities.
+
+What such a sub-query may say of the outer query are equalities, so that each becomes a join by keys: EXISTS and IN with
+the distinct keys of the sub-query's rows, NOT EXISTS and NOT IN as an anti-join (update-patterns sheet, 2.4 and 10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.language.dialect import conjuncts, text
+from warehouse.views.language.expressions import aggregates_in
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.views.language.scope import Scope
+
+__all__ = ["Predicate", "Sought", "predicate_of", "sought"]
+
+_CLAUSES = ("group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """``[NOT] EXISTS (query)``, or ``[NOT] IN`` with the expressions that are looked for."""
+
+    node: exp.Expr
+    query: exp.Query
+    left: tuple[exp.Expr, ...] | None
+    negated: bool
+
+
+@dataclass(frozen=True)
+class Sought:
+    """A sub-query that gives one column for each equality, named by ``names``, and the outer expressions, unbound."""
+
+    query: exp.Query
+    names: tuple[str, ...]
+    outer: tuple[exp.Expr, ...]
+
+
+def predicate_of(condition: exp.Expr) -> Predicate | None:
+    """Return the predicate that a part of WHERE is, or nothing."""
+    negated, node = False, condition
+    while isinstance(node, (exp.Not, exp.Paren)):
+        negated ^= isinstance(node, exp.Not)
+        node = node.this
+    if isinstance(node, exp.Exists) and isinstance(node.this, exp.Query):
+        return Predicate(node, _unwrapped(node.this), None, negated)
+    query = node.args.get("query") if isinstance(node, exp.In) else None
+    if isinstance(query, exp.Query):
+        left = node.this
+        parts = left.expressions if isinstance(left, exp.Tuple) else [left]
+        return Predicate(node, _unwrapped(query), tuple(parts), negated)
+    return None
+
+
+def _unwrapped(query: exp.Query) -> exp.Query:
+    while isinstance(query, exp.Subquery) and isinstance(query.this, exp.Query) and not _modified(query):
+        query = query.this
+    return query
+
+
+def _modified(query: exp.Query) -> bool:
+    return any(query.args.get(clause) for clause in _CLAUSES)
+
+
+def sought(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.Select], Scope], prefix: str) -> Sought:
+    """Return what a predicate looks for.
+
+    Parameters
+    ----------
+    predicate
+        The predicate.
+    outer
+        What the outer query can name.
+    inner_scope
+        Gives what a sub-query can name by itself.
+    prefix
+        Begins the names of the columns, so that no two inputs of a join share one.
+
+    Raises
+    ------
+    RefusedError
+        When the sub-query says more of the outer query than equalities, or nothing.
+
+    """
+    query = predicate.query
+    inner: list[exp.Expr] = []
+    pairs_outer: list[exp.Expr] = []
+    if predicate.left is not None:
+        inner = _listed(query, predicate)
+        pairs_outer = list(predicate.left)
+    if not isinstance(query, exp.Select) or _modified(query) or _aggregated(query):
+        return _closed(predicate, query, inner, prefix, pairs_outer)
+    scope = inner_scope(query)
+    kept = []
+    where = query.args.get("where")
+    for part in conjuncts(where.this if where else None):
+        pair = _correlation(part, scope, outer)
+        if pair is None:
+            kept.append(part)
+        else:
+            inner.append(pair[0])
+            pairs_outer.append(pair[1])
+    if not inner:
+        raise _unrelated(predicate)
+    names = _names(inner, prefix)
+    narrowed = query.copy()
+    narrowed.set("expressions", [_named(each, name) for each, name in zip(inner, names, strict=True)])
+    narrowed.set("where", exp.Where(this=exp.and_(*kept, copy=True, wrap=True)) if kept else None)
+    return Sought(narrowed, names, tuple(pairs_outer))
+
+
+def _listed(query: exp.Query, predicate: Predicate) -> list[exp.Expr]:
+    """The columns that IN compares with."""
+    left = predicate.left or ()
+    columns: Sequence[exp.Expr] = query.selects
+    starred = any(isinstance(each, exp.Star) or isinstance(each.unalias().this, exp.Star) for each in columns)
+    if starred or len(columns) != len(left):
+        found = f"IN with {len(left)} on the left and {'*' if starred else len(columns)} in the sub-query"
+        raise RefusedError(predicate.node, found, "as many columns, by name, on both sides of IN")
+    return [each.unalias() for each in columns]
+
+
+def _aggregated(query: exp.Select) -> bool:
+    return any(next(aggregates_in(each), None) for each in query.expressions)
+
+
+def _closed(
+    predicate: Predicate, query: exp.Query, inner: Sequence[exp.Expr], prefix: str, outer: Sequence[exp.Expr]
+) -> Sought:
+    """A sub-query that groups, unites or limits is taken as it is: it cannot name the outer query."""
+    if not inner:
+        raise _unrelated(predicate)
+    names = _names(inner, prefix)
+    listed = [exp.column(exp.to_identifier(each.alias_or_name, quoted=True)) for each in query.selects]
+    if any(not each.alias_or_name for each in query.selects):
+        raise RefusedError(predicate.node, "a grouped or united sub-query whose columns have no name", "columns with AS")
+    outside = exp.Select(expressions=[_named(each, name) for each, name in zip(listed, names, strict=True)])
+    alias = exp.TableAlias(this=exp.to_identifier(prefix, quoted=True))
+    outside.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
+    return Sought(outside, names, tuple(outer))
+
+
+def _names(inner: Sequence[exp.Expr], prefix: str) -> tuple[str, ...]:
+    names: list[str] = []
+    for number, each in enumerate(inner, start=1):
+        name = f"{prefix}.{each.name if isinstance(each, exp.Column) else number}"
+        names.append(name if name.lower() not in {other.lower() for other in names} else f"{prefix}.{number}")
+    return tuple(names)
+
+
+def _named(node: exp.Expr, name: str) -> exp.Alias:
+    return exp.Alias(this=node.copy(), alias=exp.to_identifier(name, quoted=True))
+
+
+def _unrelated(predicate: Predicate) -> RefusedError:
+    word = "NOT EXISTS" if predicate.negated else "EXISTS"
+    found = f"{word} with a sub-query that no equality relates to the outer query's rows"
+    return RefusedError(predicate.node, found, f"{word} (SELECT 1 FROM ... WHERE inner.column = outer.column), not grouped")
+
+
+def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, exp.Expr] | None:
+    """(inner side, outer side) of an equality with the outer query; nothing when a part does not name it."""
+    if part.find(exp.Query):
+        return None
+    outside = [each for each in part.find_all(exp.Column) if not inner.has(each) and outer.has(each)]
+    if not outside:
+        return None
+    if isinstance(part, exp.EQ):
+        for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
+            own, others = list(mine.find_all(exp.Column)), list(theirs.find_all(exp.Column))
+            if own and all(inner.has(each) for each in own) and all(not inner.has(each) for each in others):
+                return mine, theirs
+    found = f"{text(part)}, which relates a sub-query to the outer query by more than an equality"
+    raise RefusedError(part, found, "equalities between a column of the sub-query and one of the outer query")

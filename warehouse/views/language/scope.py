@@ -1,0 +1,232 @@
+"""What a query can name: the stored tables, and the items of its FROM with their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from sqlglot import exp
+
+from warehouse.catalog.functions import WITHOUT_PARENTHESES
+from warehouse.catalog.spelling import nearest
+from warehouse.catalog.types import Array, Struct, canonical, parse_type
+from warehouse.views.labels import STR, stream_label
+from warehouse.views.language.dialect import text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.views.algebra import Operator
+    from warehouse.views.labels import Label
+    from warehouse.views.language.faults import Faults
+    from warehouse.views.language.types import Types
+
+__all__ = ["UNKNOWN", "Item", "Scope", "Table", "bound_column", "declared_tables", "owners_of"]
+
+UNKNOWN = "?"
+"""The name of a column that could not be resolved."""
+_SYSTEM = {
+    "_ts": "the time a row arrived; a column of the stream that holds it can be named",
+    "_exp": "a row's end, which the view's rows inherit; a column of the stream that holds it can be named",
+}
+_CLOCK = "which depends on the clock or the session"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A stored table that a query can name.
+
+    ``lifetime`` is S in microseconds, ``never_null`` the columns without nulls, in lower case.
+    """
+
+    name: str
+    kind: Literal["stream", "relation", "view"]
+    columns: Types
+    label: Label
+    lifetime: int | None
+    key: tuple[str, ...] = ()
+    retroactive: bool = False
+    never_null: frozenset[str] = frozenset()
+
+
+def declared_tables(catalog: Catalog) -> dict[str, Table]:
+    """Return the streams and relations of a catalog by name."""
+    tables = {}
+    for stream in catalog.streams:
+        label = stream_label(stream)
+        bounds = [bound for bound in (stream.max_lifetime, label.constant) if bound is not None]
+        types: Types = {column.name: column.type for column in stream.columns}
+        bound = min(bounds, default=None)
+        tables[stream.name] = Table(stream.name, "stream", types, label, bound, stream.search_key)
+    for relation in catalog.relations:
+        types = {column.name: column.type for column in relation.columns}
+        tables[relation.name] = Table(
+            relation.name, "relation", types, STR, None, relation.search_key, retroactive=relation.retroactive
+        )
+    return tables
+
+
+@dataclass
+class Item:
+    """One item of FROM: its rows under plain names, and what it is called.
+
+    ``relation`` is set when it is a bare relation; ``internal`` when it is a window that ends no result.
+    """
+
+    alias: str
+    node: exp.Expr
+    operator: Operator
+    columns: tuple[str, ...]
+    relation: Table | None = None
+    internal: bool = False
+    types: Types = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+
+    def column(self, name: str) -> str | None:
+        """Return the column of that name, ignoring case, as it is spelled."""
+        return next((each for each in self.columns if each.lower() == name.lower()), None)
+
+    def is_plain(self, column: str) -> bool:
+        """Whether a column certainly has no fields."""
+        kind = self.types.get(column)
+        return kind is not None and not isinstance(parse_type(kind), (Array, Struct))
+
+
+@dataclass
+class Scope:
+    """The items of one FROM; ``qualified`` names are ``alias.column``, else the plain names of the only item."""
+
+    items: list[Item]
+    faults: Faults
+    qualified: bool
+    merged: dict[str, exp.Expr] = field(default_factory=dict)
+    """USING columns by lower-case name: what the name alone means."""
+
+    def name(self, number: int, column: str) -> str:
+        """Return the bound name of an item's column, and note that it is needed."""
+        item = self.items[number]
+        item.used.add(column)
+        return f"{item.alias}.{column}" if self.qualified else column
+
+    def has(self, column: exp.Column) -> bool:
+        """Whether a name can be resolved here."""
+        return self._found(_parts(column)) != [] or _parts(column)[0].lower() in self.merged
+
+    def bind(self, node: exp.Expr) -> exp.Expr:
+        """Return a copy of an expression whose columns have their bound names; unknown names are faults."""
+        return node.transform(lambda each: self.resolve(each) if isinstance(each, exp.Column) else each)
+
+    def resolve(self, column: exp.Column) -> exp.Expr:
+        """Return a bound column, with the fields that are taken of it."""
+        parts = _parts(column)
+        if len(parts) == 1 and parts[0].lower() in self.merged:
+            return self.merged[parts[0].lower()].copy()
+        found = self._found(parts)
+        if len(found) != 1:
+            self._add_fault(column, parts, found)
+            return bound_column(UNKNOWN, None, UNKNOWN, column)
+        number, name, rest = found[0]
+        self._check_fields(column, name, self.items[number].types.get(name), rest)
+        bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
+        for part in rest:
+            bound = exp.Dot(this=bound, expression=exp.to_identifier(part, quoted=True))
+        return bound
+
+    def columns(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:
+        """Return what ``*`` or ``alias.*`` stands for: names and bound columns, USING columns first and once."""
+        listed: list[tuple[str, exp.Expr]] = []
+        if alias is None:
+            listed = [(self._spelled(name), node.copy()) for name, node in self.merged.items()]
+        for number, item in enumerate(self.items):
+            if alias is not None and item.alias.lower() != alias.lower():
+                continue
+            for column in item.columns:
+                if alias is not None or column.lower() not in self.merged:
+                    listed.append((column, bound_column(self.name(number, column), number, column, item.node)))
+        return listed
+
+    def _spelled(self, name: str) -> str:
+        return next(column for item in self.items for column in item.columns if column.lower() == name)
+
+    def _found(self, parts: Sequence[str]) -> list[tuple[int, str, tuple[str, ...]]]:
+        """(item, column, fields) of each meaning of a dotted name; a qualified one comes first and alone."""
+        aliased = [
+            (number, column, tuple(parts[2:]))
+            for number, item in enumerate(self.items)
+            if len(parts) > 1 and item.alias.lower() == parts[0].lower() and (column := item.column(parts[1]))
+        ]
+        named = len(parts) > 1 and parts[0].lower() in {item.alias.lower() for item in self.items}
+        return aliased or [
+            (number, column, tuple(parts[1:]))
+            for number, item in enumerate(self.items)
+            if (column := item.column(parts[0])) and not (named and item.is_plain(column))
+        ]
+
+    def _check_fields(self, column: exp.Column, name: str, written: str | None, fields: Sequence[str]) -> None:
+        """Add a field that the column's type, where it is certain, does not have."""
+        kind = parse_type(written) if written is not None else None
+        for part in fields:
+            while isinstance(kind, Array):
+                kind = kind.element
+            if kind is None:
+                return
+            known = {each.name: each.type for each in kind.fields} if isinstance(kind, Struct) else {}
+            found = next((each for each in known if each.lower() == part.lower()), None)
+            if found is None:
+                allowed = f"fields of {name} ({', '.join(known)})" if known else f"{name} is {canonical(kind)} and has no fields"
+                self.faults.add(column, f'the unknown field "{part}" of {name}', allowed, nearest(part, known))
+                return
+            kind = known[found]
+
+    def _add_fault(self, column: exp.Column, parts: Sequence[str], found: Sequence[tuple[int, str, tuple[str, ...]]]) -> None:
+        written = text(column)
+        if found:
+            owners = [f"{self.items[number].alias}.{name}" for number, name, _ in found]
+            self.faults.add(column, f'the ambiguous column "{written}"', f"one of {', '.join(owners)}", owners[0])
+            return
+        last = parts[-1].lower()
+        if last in _SYSTEM:
+            self.faults.add(column, f'the system column "{written}"', f"columns of the inputs; {last} is {_SYSTEM[last]}")
+        elif last.startswith("_"):
+            self.faults.add(column, f'the name "{written}"', "columns of the inputs; names that begin with _ are the system's")
+        elif len(parts) == 1 and last in WITHOUT_PARENTHESES:
+            self.faults.add(column, f"{last}, {_CLOCK}", "a deterministic expression of the columns of the inputs")
+        else:
+            self._add_unknown(column, written, parts)
+
+    def _add_unknown(self, column: exp.Column, written: str, parts: Sequence[str]) -> None:
+        items = [item for item in self.items if len(parts) > 1 and item.alias.lower() == parts[0].lower()] or self.items
+        known = [name for item in items for name in item.columns]
+        aliases = [item.alias for item in self.items]
+        if len(parts) > 1 and parts[0].lower() not in {alias.lower() for alias in aliases}:
+            meant = nearest(parts[0], aliases)
+            suggestion = f"{meant}.{parts[1]}" if meant else None
+            allowed = f"columns of {', '.join(aliases) or 'nothing: this part of the query cannot name what is outside it'}"
+            self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
+            return
+        meant = nearest(parts[-1], known)
+        suggestion = f"{parts[0]}.{meant}" if meant and len(parts) > 1 else meant
+        allowed = f"columns of the inputs ({', '.join(known) or 'none'})"
+        self.faults.add(column, f'the unknown column "{written}"', allowed, suggestion)
+
+
+def bound_column(name: str, owner: int | None, base: str, at: exp.Expr | None) -> exp.Column:
+    """Return a column by its bound name; it remembers its item, the item's name for it, and its place in the SQL."""
+    identifier = exp.to_identifier(name, quoted=True)
+    if at is not None:
+        first = next((each for each in at.find_all(exp.Identifier) if "start" in each.meta), None)
+        identifier.meta.update({key: first.meta[key] for key in ("start", "end")} if first else {})
+    column = exp.Column(this=identifier)
+    column.meta.update({"owner": owner, "base": base})
+    return column
+
+
+def owners_of(node: exp.Expr) -> frozenset[int]:
+    """Return the items whose columns a bound expression uses."""
+    owners = (column.meta.get("owner") for column in node.find_all(exp.Column))
+    return frozenset(owner for owner in owners if owner is not None)
+
+
+def _parts(column: exp.Column) -> list[str]:
+    return [part.name for part in column.parts]

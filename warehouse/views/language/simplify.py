@@ -1,0 +1,78 @@
+"""Projections without effect, and two in a row, become none and one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from sqlglot import exp
+
+from warehouse.views.algebra import Join, Named, Project, Scan, UnionAll, inputs_of
+from warehouse.views.language.dialect import column_of, parse_query, text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.views.algebra import Operator
+
+__all__ = ["simplified", "with_inputs"]
+
+
+def with_inputs(operator: Operator, inputs: Sequence[Operator]) -> Operator:
+    """Return an operator over other inputs, in the order of :func:`warehouse.views.algebra.inputs_of`."""
+    if isinstance(operator, (Join, UnionAll)):
+        return msgspec.structs.replace(operator, inputs=tuple(inputs))
+    if len(inputs) > 1:
+        return msgspec.structs.replace(operator, left=inputs[0], right=inputs[1])
+    return msgspec.structs.replace(operator, input=inputs[0]) if inputs else operator
+
+
+def simplified(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> Operator:
+    """Return an equal plan with fewer projections.
+
+    Parameters
+    ----------
+    operator
+        A plan.
+    tables
+        The columns of the tables that it scans.
+
+    """
+    operator = with_inputs(operator, [simplified(each, tables) for each in inputs_of(operator)])
+    if not isinstance(operator, Project):
+        return operator
+    below = operator.input
+    if isinstance(below, Project):
+        columns = _composed(operator, below)
+        if columns is not None:
+            operator = Project(below.input, columns)
+    return operator.input if _all_of(operator, tables) else operator
+
+
+def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
+    """The columns of two projections in a row, when one of them only picks and renames."""
+    given = {column.name: column.sql for column in below.columns}
+    picked = [(column.name, column_of(column.sql)) for column in above.columns]
+    if all(name in given for _, name in picked):
+        return tuple(Named(new, given[name]) for new, name in picked if name is not None)
+    names = {name: plain for name, sql in given.items() if (plain := column_of(sql)) is not None}
+    return tuple(Named(each.name, _under(each.sql, names)) for each in above.columns) if len(names) == len(given) else None
+
+
+def _under(sql: str, names: Mapping[str, str]) -> str:
+    """An expression over columns by their other names."""
+    node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
+
+    def other(each: exp.Expr) -> exp.Expr:
+        if isinstance(each, exp.Column) and each.name in names:
+            return exp.column(exp.to_identifier(names[each.name], quoted=True))
+        return each
+
+    return text(node.transform(other))
+
+
+def _all_of(project: Project, tables: Mapping[str, tuple[str, ...]]) -> bool:
+    below = project.input
+    names = tuple(column.name for column in project.columns)
+    plain = all(column_of(column.sql) == column.name for column in project.columns)
+    return plain and isinstance(below, Scan) and names == tables[below.table]

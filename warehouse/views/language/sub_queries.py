@@ -1,0 +1,165 @@
+"""EXISTS and IN as joins with distinct keys, NOT EXISTS and NOT IN as anti-joins.
+
+The distinct rows of one key have disjoint lifetimes, so a row of the outer query is in the answer exactly while some row
+of the sub-query lives, as often as it is itself (update-patterns sheet, 10).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import AntiJoin, Distinct
+from warehouse.views.language.dialect import text
+from warehouse.views.language.expressions import check_expression
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.nullability import never_null
+from warehouse.views.language.predicates import sought
+from warehouse.views.language.scope import Item, bound_column, owners_of
+from warehouse.views.language.units import Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.language.predicates import Predicate
+    from warehouse.views.language.scope import Scope
+    from warehouse.views.language.units import Workshop
+
+__all__ = ["Keyed", "keyed_by", "semi_joined", "without"]
+
+
+@dataclass(frozen=True)
+class Keyed:
+    """A predicate as a plan of keys: the rows it looks for, the names of their columns, and what they must equal."""
+
+    predicate: Predicate
+    operator: Operator
+    names: tuple[str, ...]
+    outer: tuple[exp.Expr, ...]
+
+
+def keyed_by(
+    predicates: Sequence[Predicate],
+    scope: Scope,
+    inner_scope: Callable[[exp.Select], Scope],
+    plan: Callable[[exp.Query], Operator],
+) -> list[Keyed]:
+    """Return the plans of the sub-queries of WHERE, and bind what they are compared with.
+
+    Parameters
+    ----------
+    predicates
+        The predicates.
+    scope
+        What the outer query can name.
+    inner_scope
+        Gives what a sub-query can name by itself.
+    plan
+        Gives the plan of a sub-query.
+
+    """
+    keyed = []
+    taken = {item.alias.lower() for item in scope.items}
+    for number, predicate in enumerate(predicates, start=1):
+        found = sought(predicate, scope, inner_scope, _prefix(predicate, number, taken))
+        taken.add(found.names[0].split(".", 1)[0].lower())
+        for each in found.outer:
+            check_expression(each, scope.faults, "rows")
+        outer = tuple(scope.bind(each) for each in found.outer)
+        if not all(owners_of(each) for each in outer) and not predicate.negated:
+            raise RefusedError(predicate.node, text(predicate.node), "a column of the outer query on the left of IN")
+        keyed.append(Keyed(predicate, plan(found.query), found.names, outer))
+    return keyed
+
+
+def _prefix(predicate: Predicate, number: int, taken: set[str]) -> str:
+    """What the sub-query's columns are called by: its input's alias, where the outer query has no such input."""
+    start = predicate.query.args.get("from_")
+    alias = start.this.alias_or_name if start is not None else ""
+    return f"{alias}#{number}" if not alias or alias.lower() in taken else str(alias)
+
+
+def semi_joined(keyed: Sequence[Keyed], scope: Scope) -> tuple[list[Unit], list[exp.Expr]]:
+    """Return EXISTS and IN as further inputs of the join, and their equalities."""
+    units: list[Unit] = []
+    conditions: list[exp.Expr] = []
+    for each in keyed:
+        if each.predicate.negated:
+            continue
+        owner = len(scope.items)
+        distinct = Distinct(each.operator)
+        scope.items.append(Item(each.names[0].split(".", 1)[0], each.predicate.node, distinct, ()))
+        units.append(Unit(distinct, frozenset({owner})))
+        keys = [bound_column(name, owner, name, each.predicate.node) for name in each.names]
+        conditions += [exp.EQ(this=one, expression=key) for one, key in zip(each.outer, keys, strict=True)]
+    return units, conditions
+
+
+def without(shop: Workshop, unit: Unit, keyed: Sequence[Keyed]) -> Unit:
+    """Return the rows for which NOT EXISTS and NOT IN hold.
+
+    Raises
+    ------
+    RefusedError
+        When a side of NOT IN may be null.
+
+    """
+    for each in keyed:
+        if not each.predicate.negated:
+            continue
+        unit, columns = shop.keyed(unit, each.outer)
+        on = tuple(zip(columns, each.names, strict=True))
+        if each.predicate.left is not None:
+            _check_nulls(shop, each, unit.operator, on[: len(each.predicate.left)])
+        unit = Unit(AntiJoin(unit.operator, each.operator, on), unit.owners)
+    return unit
+
+
+def _check_nulls(shop: Workshop, keyed: Keyed, left: Operator, on: Sequence[tuple[str, str]]) -> None:
+    facts = {table.name: table.never_null for table in shop.tables.values()}
+    here, there = never_null(left, facts), never_null(keyed.operator, facts)
+    for number, (one, other) in enumerate(on):
+        for name, sound, place in ((one, here, "on the left of NOT IN"), (other, there, "in the sub-query of NOT IN")):
+            if name.lower() not in sound:
+                written = _written(keyed.predicate, number, left=sound is here)
+                found = f"{written} {place}, where a null would empty the answer"
+                proofs = f"{written} IS NOT NULL in that WHERE, or coalesce({written}, ...)"
+                allowed = f"NOT EXISTS, which nulls do not disturb; or {proofs}"
+                raise RefusedError(keyed.predicate.node, found, allowed, _not_exists(shop, keyed))
+
+
+def _written(predicate: Predicate, number: int, *, left: bool) -> str:
+    if left:
+        return text((predicate.left or ())[number])
+    return text(predicate.query.selects[number].unalias())
+
+
+def _not_exists(shop: Workshop, keyed: Keyed) -> str | None:
+    """The query with NOT EXISTS, its columns qualified; none where that needs more than a new condition."""
+    query, left = keyed.predicate.query, keyed.predicate.left or ()
+    start = query.args.get("from_")
+    if not isinstance(query, exp.Select) or query.args.get("group") or query.args.get("joins") or start is None:
+        return None
+    alias = start.this.alias_or_name
+    if alias.lower() in {item.alias.lower() for item in shop.scope.items}:
+        return None
+
+    def inner(node: exp.Expr) -> exp.Expr:
+        return exp.column(node.name, table=alias) if isinstance(node, exp.Column) and not node.table else node
+
+    def outer(node: exp.Expr) -> exp.Expr:
+        owner = node.meta.get("owner")
+        return node if owner is None else exp.column(node.meta["base"], table=shop.scope.items[owner].alias)
+
+    rewritten = query.copy()
+    rewritten.set("expressions", [exp.Literal.number(1)])
+    rewritten.set("distinct", None)
+    pairs = zip(query.selects, keyed.outer[: len(left)], strict=True)
+    equal = [exp.EQ(this=one.unalias().transform(inner), expression=other.transform(outer)) for one, other in pairs]
+    where = query.args.get("where")
+    kept = [where.this.copy()] if where else []
+    rewritten.set("where", exp.Where(this=exp.and_(*kept, *equal, copy=False)))
+    return f"NOT EXISTS ({text(rewritten)})"

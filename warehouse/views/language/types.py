@@ -1,0 +1,125 @@
+"""The Spark SQL type of an expression, where it is certain without Spark.
+
+sqlglot's inference is not used: for Spark it calls ``timestampdiff`` and ``year`` by the wrong width and keeps the digits
+of a decimal that is summed. A type that is not certain is none here; Spark decides it when the table is made.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.types import canonical, parse_type
+from warehouse.views.language.dialect import column_of, parse_query, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["Types", "type_of"]
+
+Types = dict[str, str | None]
+"""Column name to Spark SQL type in canonical text, in order; ``None`` where only Spark can tell."""
+
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_FLOATING = ("float", "double")
+_LARGEST_INT = 2**31 - 1
+_BOOLEAN = (
+    exp.And, exp.Or, exp.Not, exp.Is, exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.GT, exp.GTE, exp.LT, exp.LTE,
+    exp.Between, exp.In, exp.Like, exp.ILike, exp.RegexpLike, exp.Boolean,
+)  # fmt: skip
+_FIXED = {
+    "boolean": "any some every bool_and bool_or isnull isnotnull isnan startswith endswith contains",
+    "int": "year quarter month day dayofmonth dayofweek dayofyear weekofyear hour minute second length char_length",
+    "bigint": "count count_if approx_count_distinct unix_micros unix_millis unix_seconds timestampdiff xxhash64",
+    "double": "stddev stddev_pop stddev_samp variance var_pop var_samp corr sqrt exp ln log10",
+    "string": "lower upper lcase ucase trim ltrim rtrim concat_ws date_format md5 sha sha1 sha2 hex regexp_extract",
+    "date": "to_date date_sub last_day make_date",
+    "timestamp": "to_timestamp date_trunc timestamp_seconds timestamp_millis timestamp_micros timestampadd",
+}
+_RESULTS = {name: kind for kind, names in _FIXED.items() for name in names.split()}
+_SAME = frozenset({"min", "max", "coalesce", "nvl", "ifnull", "greatest", "least", "nullif"})
+
+
+def type_of(sql: str, columns: Mapping[str, str | None]) -> str | None:
+    """Return the canonical type of an expression over columns in backticks, or nothing.
+
+    >>> columns = {"f.n": "int", "f.at": "timestamp"}
+    >>> type_of("sum(`f.n`)", columns), type_of("max(`f.at`)", columns), type_of("`f.n` * 1.5", columns)
+    ('bigint', 'timestamp', None)
+    """
+    by_lower = {name.lower(): kind for name, kind in columns.items()}
+    name = column_of(sql)
+    if name is not None:
+        return by_lower.get(name.lower())
+    return _type(parse_query(f"SELECT {sql}").selects[0], by_lower)
+
+
+def _type(node: exp.Expr, columns: Mapping[str, str | None]) -> str | None:
+    match node:
+        case exp.Paren() | exp.Neg() | exp.Alias():
+            return _type(node.this, columns)
+        case exp.Column():
+            return columns.get(node.name.lower()) if not node.table else None
+        case exp.Cast():
+            return _written(node.to)
+        case exp.Literal():
+            return _literal(node)
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
+            return _arithmetic(_type(node.this, columns), _type(node.expression, columns))
+        case exp.Div():
+            kinds = {_type(node.this, columns), _type(node.expression, columns)}
+            return "double" if kinds <= {*_WHOLE, *_FLOATING} else None
+        case exp.Case():
+            branches = [branch.args["true"] for branch in node.args["ifs"]]
+            default = node.args.get("default")
+            return _agreed(_type(each, columns) for each in [*branches, *([default] if default else [])])
+        case exp.Anonymous():
+            return _called(node, columns)
+    if isinstance(node, _BOOLEAN):
+        return "boolean"
+    return "string" if isinstance(node, exp.Trim) else None
+
+
+def _literal(node: exp.Literal) -> str | None:
+    if node.is_string:
+        return "string"
+    if not node.name.isdigit():
+        return None
+    return "int" if int(node.name) <= _LARGEST_INT else "bigint"
+
+
+def _written(kind: exp.DataType) -> str | None:
+    try:
+        return canonical(parse_type(text(kind)))
+    except FaultError:
+        return None
+
+
+def _arithmetic(left: str | None, right: str | None) -> str | None:
+    if left in _WHOLE and right in _WHOLE:
+        return max(left, right, key=_WHOLE.index)
+    return "double" if {left, right} <= {*_WHOLE, "double"} and "double" in {left, right} else None
+
+
+def _agreed(kinds: Iterable[str | None]) -> str | None:
+    found = set(kinds)
+    return found.pop() if len(found) == 1 else None
+
+
+def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | None:
+    name = str(node.this).lower()
+    arguments = [part for each in node.expressions for part in (each.expressions if isinstance(each, exp.Distinct) else [each])]
+    if name in _RESULTS:
+        return _RESULTS[name]
+    if name == "if":
+        return _agreed(_type(each, columns) for each in arguments[1:])
+    if name in _SAME:
+        return _agreed(_type(each, columns) for each in arguments)
+    kind = _type(arguments[0], columns) if arguments else None
+    if name in {"sum", "try_sum"}:
+        return "bigint" if kind in _WHOLE else "double" if kind in _FLOATING else None
+    if name in {"avg", "mean", "try_avg"}:
+        return "double" if kind in {*_WHOLE, *_FLOATING} else None
+    return None

@@ -1,0 +1,87 @@
+"""``time_window(s, INTERVAL ...)`` and ``row_window(s, n [, column])`` as they stand in FROM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from warehouse.catalog.spelling import nearest
+from warehouse.views.language.dialect import text
+from warehouse.views.language.expressions import function_name
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.intervals import microseconds
+
+__all__ = ["WINDOW_FUNCTIONS", "Window", "read_window"]
+
+WINDOW_FUNCTIONS = ("time_window", "row_window")
+_TIME = "time_window(table, INTERVAL 1 HOUR), with internal => true for a window that only bounds memory"
+_ROWS = "row_window(table, 1000), or row_window(table, 10, column) for the newest rows of each value"
+_FEWEST_ARGUMENTS = 2
+_MOST_ARGUMENTS = {"time_window": 2, "row_window": 3}
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window over ``source``: of a length in microseconds, or of a number of rows (of each value of a column)."""
+
+    source: exp.Expr
+    length: int | None = None
+    rows: int | None = None
+    partition: exp.Column | None = None
+    internal: bool = False
+
+
+def read_window(call: exp.Anonymous) -> Window:
+    """Return the window that a table function of FROM means.
+
+    Raises
+    ------
+    RefusedError
+        When its arguments are not those of a window.
+
+    """
+    name = function_name(call) or ""
+    usage = _TIME if name == "time_window" else _ROWS
+    named = [each for each in call.expressions if isinstance(each, exp.Kwarg)]
+    plain = [each for each in call.expressions if not isinstance(each, exp.Kwarg)]
+    if not _FEWEST_ARGUMENTS <= len(plain) <= _MOST_ARGUMENTS[name]:
+        raise RefusedError(call, f"{name} with {len(plain)} arguments", usage)
+    internal = _internal(named)
+    source = plain[0]
+    if not isinstance(source, (exp.Column, exp.Subquery)) or (isinstance(source, exp.Column) and source.table):
+        raise RefusedError(call, f"{text(source)} as the input of {name}", "the name of a stream, a view or a WITH query")
+    if name == "time_window":
+        return Window(source, length=_length(plain[1]), internal=internal)
+    partition = plain[2] if len(plain) == _MOST_ARGUMENTS[name] else None
+    if partition is not None and not isinstance(partition, exp.Column):
+        raise RefusedError(partition, f"{text(partition)} as the third argument of row_window", "a column of its input")
+    return Window(source, rows=_rows(plain[1]), partition=partition, internal=internal)
+
+
+def _internal(named: list[exp.Kwarg]) -> bool:
+    internal = False
+    for argument in named:
+        key = argument.this.name
+        if key.lower() != "internal":
+            raise RefusedError(argument, f'the argument "{key}"', "internal => true", nearest(key, ["internal"]))
+        if not isinstance(argument.expression, exp.Boolean):
+            raise RefusedError(argument, f"internal => {text(argument.expression)}", "internal => true or false")
+        internal = bool(argument.expression.this)
+    return internal
+
+
+def _length(node: exp.Expr) -> int:
+    length = microseconds(node)
+    if length is None:
+        allowed = "a constant INTERVAL of weeks, days, hours, minutes and seconds, such as INTERVAL 1 HOUR"
+        raise RefusedError(node, f"the window length {text(node)}", allowed)
+    if length <= 0:
+        raise RefusedError(node, f"the window length {text(node)}", "an interval longer than zero")
+    return length
+
+
+def _rows(node: exp.Expr) -> int:
+    if not isinstance(node, exp.Literal) or node.is_string or not node.name.isdigit() or int(node.name) < 1:
+        raise RefusedError(node, f"the window size {text(node)}", "a whole number of rows from 1")
+    return int(node.name)

@@ -1,0 +1,144 @@
+"""Operators in words, for people: a name and what it is of, without the plan's quoting."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from warehouse.time import format_duration
+from warehouse.views.algebra import (
+    AntiJoin,
+    AsOf,
+    BagDifference,
+    Changes,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    OuterJoin,
+    OutputWindow,
+    Project,
+    Scan,
+    TimeWindow,
+    Top,
+    UnionAll,
+    inputs_of,
+)
+from warehouse.views.language.columns import columns_of
+from warehouse.views.language.dialect import column_of, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from warehouse.views.algebra import Named, Operator
+    from warehouse.views.labels import Label
+
+__all__ = ["heading"]
+
+_COMPUTED = re.compile(r"`([^`]*#[^`]*)`")
+_VARIANTS = {
+    "MON": "list of seen values",
+    "WK": "delta*: two rows a value at most",
+    "WKS": "delta*: two rows a value at most",
+    "STR": "counting",
+}
+
+
+def heading(
+    operator: Operator, whole: Operator, tables: Mapping[str, tuple[str, ...]], state: Label, variant: str | None = None
+) -> tuple[str, str, str | None]:
+    """Return an operator's name, what it is of, and for DISTINCT how it is kept.
+
+    Parameters
+    ----------
+    operator
+        The operator.
+    whole
+        The same over streams, relations and views alone: what computed columns are looked up in.
+    tables
+        The columns of these.
+    state
+        The state label of its rows.
+    variant
+        ``counting`` for a group that counts the values of DISTINCT.
+
+    """
+    if variant is not None and isinstance(operator, Group):
+        return "distinct", ", ".join(operator.keys), variant
+    if isinstance(operator, (Distinct, BagDifference)):
+        kept = _VARIANTS[state.kind] if isinstance(operator, Distinct) else None
+        return "distinct" if kept else "bag difference", ", ".join(columns_of(whole, tables)), kept
+    name, text = _stateless(operator) or _stateful(operator)
+    return name, _COMPUTED.sub(lambda match: _origin(match[1], whole) or match[0], text).replace("`", ""), None
+
+
+def _origin(name: str, operator: Operator) -> str | None:
+    """What a computed column is computed as."""
+    if isinstance(operator, Project):
+        sql = next((column.sql for column in operator.columns if column.name == name), None)
+        plain = column_of(sql) if sql else None
+        return _origin(plain, operator.input) if plain else sql
+    if isinstance(operator, Group):
+        made = next((each.sql for each in operator.aggregates if each.name == name), None)
+        if made is not None:
+            return made
+    return next((found for each in inputs_of(operator) if (found := _origin(name, each))), None)
+
+
+def _stateless(operator: Operator) -> tuple[str, str] | None:
+    match operator:
+        case Scan():
+            return "scan", operator.table
+        case TimeWindow():
+            return "time window", format_duration(operator.length) + (", internal" if operator.internal else "")
+        case Filter():
+            return "filter", operator.condition
+        case Project():
+            return "project", ", ".join(_column(each) for each in operator.columns)
+        case AsOf():
+            return "as-of lookup", f"{operator.relation} on {_pairs(operator.on)}" + (", outer" if operator.outer else "")
+        case UnionAll():
+            return "union all", ""
+        case _:
+            return None
+
+
+def _stateful(operator: Operator) -> tuple[str, str]:
+    match operator:
+        case Join():
+            equal = " and ".join(f"`{each.left_column}` = `{each.right_column}`" for each in operator.equal)
+            return "join", f"on {equal}" + (f", where {operator.where}" if operator.where else "")
+        case Group():
+            made = ", ".join(each.sql for each in operator.aggregates)
+            return "group", f"by {', '.join(map(quoted, operator.keys))}: {made}" if operator.keys else f"all: {made}"
+        case AntiJoin():
+            return "anti-join", f"on {_pairs(operator.on)}"
+        case OuterJoin():
+            where = f", where {operator.where}" if operator.where else ""
+            return f"{operator.kind} outer join", f"on {_pairs(operator.on)}{where}"
+        case Top():
+            return _top(operator)
+        case Changes():
+            return "changes", "appended"
+        case OutputWindow():
+            size = format_duration(operator.length) if operator.length is not None else f"{operator.rows} rows"
+            return "output window", size
+        case _:
+            raise TypeError(f"{type(operator).__name__} has its own words")
+
+
+def _top(operator: Top) -> tuple[str, str]:
+    of_each = f" of each {', '.join(map(quoted, operator.partition))}" if operator.partition else ""
+    if not operator.order:
+        return "row window", f"newest {operator.limit}{of_each}"
+    terms = ", ".join(f"`{each.column}`{' desc' if each.descending else ''}" for each in operator.order)
+    return "top", f"{operator.limit}{of_each} by {terms}"
+
+
+def _pairs(on: Iterable[tuple[str, str]]) -> str:
+    return " and ".join(f"`{left}` = `{right}`" for left, right in on)
+
+
+def _column(column: Named) -> str:
+    plain = column_of(column.sql)
+    return column.name if plain == column.name else f"{column.name} = {column.sql}"

@@ -1,0 +1,1 @@
+"""Keeping a node up to date in Spark: what it reads, what came and went, where its rows lie."""

@@ -1,0 +1,93 @@
+"""DISTINCT as delta*: one shown row for each live value and at most one spare (update-patterns sheet, 5.2).
+
+State of a value: the shown row ``[gen, exp)`` in the view's table, and beside it the row with the latest ``exp`` of all
+that arrived since, if that outlives the shown one. When the shown row has died, what lives longest takes its place, with
+``gen`` = the predecessor's ``exp`` or its own arrival, if that was later. So the input is never scanned. With one update
+for each instant this is delta* to the letter; a batch does not show what nobody could see between two updates.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.ingest.reading import quoted
+from warehouse.views.maintenance.keys import among
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.views.maintenance.feeds import Move
+
+__all__ = ["moved"]
+
+_SPANS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
+
+
+def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequence[str], move: Move) -> DataFrame:
+    """Return what becomes of each touched value.
+
+    Parameters
+    ----------
+    arrived
+        Rows of the input that came, with ``_ts`` and ``_exp``.
+    shown, spares
+        The view's rows and the spare rows that were live at the last epoch, with ``_exp``.
+    columns
+        The value: all columns of the view.
+    move
+        From when to when.
+
+    Returns
+    -------
+    DataFrame
+        The value; ``gen`` and ``exp`` (microseconds) of the row that is newly shown, or nulls; ``spare``: the ``exp``
+        of its spare row, or null; ``had_spare``: whether there was one before; ``lost``: appearances of the value that
+        began and ended since the last epoch (array of ``gen``, ``exp``).
+
+    """
+    value = [quoted(name) for name in columns]
+    gone = shown.where(f"unix_micros(_exp) <= {move.now}L")
+    touched = arrived.select(*value).unionByName(gone.select(*value)).distinct()
+    ends = "unix_micros(_exp) AS _end"
+    came = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
+    every = came.unionByName(
+        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", "0L AS _at", ends)
+    ).unionByName(among(spares, touched, columns).selectExpr(*value, "3 AS _kind", "0L AS _at", ends))
+    longest = "max(CASE WHEN _kind <> 2 THEN named_struct('exp', _end, 'at', CASE WHEN _kind = 1 THEN _at END) END)"
+    grouped = every.groupBy(*[F.col(name) for name in value]).agg(
+        F.expr("array_sort(collect_list(CASE WHEN _kind = 1 THEN named_struct('at', _at, 'exp', _end) END)) AS _arrivals"),
+        F.expr("max(CASE WHEN _kind = 2 THEN _end END) AS _shown"),
+        F.expr("max(CASE WHEN _kind = 3 THEN _end END) AS _spare"),
+        F.expr(f"{longest} AS _longest"),
+    )
+    lives = f"_shown > {move.now}L"
+    enters = f"NOT coalesce({lives}, false) AND _longest.exp > {move.now}L"
+    return grouped.selectExpr(
+        *value,
+        f"CASE WHEN {enters} THEN coalesce(greatest(_shown, _longest.at), _shown, {move.now}L) END AS gen",
+        f"CASE WHEN {enters} THEN _longest.exp END AS exp",
+        f"CASE WHEN {lives} AND _longest.exp > _shown THEN _longest.exp END AS spare",
+        "_spare IS NOT NULL AS had_spare",
+        f"{_lost(move)} AS lost",
+    )
+
+
+def _lost(move: Move) -> str:
+    """Stretches of time that arrivals cover, apart from what was shown before, as far as they are over now."""
+    if move.first:
+        return _SPANS
+    # A late row enters the answer now, not in the past.
+    at = f"greatest(r.at, {move.before}L)"
+    span = "array(named_struct('gen', a.begun, 'exp', a.reached))"
+    state = "named_struct('reached', {reached}, 'begun', {begun}, 'lost', {lost})"
+    start = state.format(reached="greatest(_shown, _spare)", begun="CAST(NULL AS bigint)", lost=_SPANS)
+    longer = state.format(reached="greatest(a.reached, r.exp)", begun="a.begun", lost="a.lost")
+    closed = f"CASE WHEN a.begun IS NULL THEN a.lost ELSE concat(a.lost, {span}) END"
+    anew = state.format(reached="r.exp", begun=at, lost=closed)
+    step = f"CASE WHEN {at} <= a.reached THEN {longer} ELSE {anew} END"
+    finish = f"CASE WHEN a.begun IS NOT NULL AND a.reached <= {move.now}L THEN concat(a.lost, {span}) ELSE a.lost END"
+    return f"aggregate(_arrivals, {start}, (a, r) -> {step}, a -> {finish})"

@@ -1,0 +1,168 @@
+"""What the operators of a node read: stateless pipelines over stored tables, as Spark data frames.
+
+A feed's rows have the pipeline's columns and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the
+state) and ``_out`` (when what is derived from it leaves the answer; later than ``_exp`` only under internal windows).
+Changes carry ``_weight`` too: +1 for a row that came, -1 for one that went.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from warehouse.ingest.reading import quoted
+from warehouse.time import NEVER
+from warehouse.views.algebra import AsOf, Filter, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame
+
+__all__ = ["CARRIED", "Move", "Tables", "carried_by", "changes", "feed", "over", "user_columns", "window_lengths"]
+
+CARRIED = ("_ts", "_exp", "_out")
+_WEIGHT = "_weight"
+_PARTITIONS = ("sub_index", "exp_block")
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a node's step moves it: from slot ``k0``, which ended at ``before``, to ``k``, which ends at ``now``.
+
+    ``before`` and ``now`` are microseconds; ``first`` builds the node over the rows that are live at ``now``.
+    """
+
+    k0: int
+    k: int
+    before: int
+    now: int
+    anchor: int
+    interval: int
+    first: bool
+
+
+class Tables(Protocol):
+    """The stored tables that a node reads; every frame has the user columns, ``_ts`` and ``_exp``."""
+
+    def arrived(self, table: str) -> DataFrame:
+        """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
+
+    def before(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch; none on a first build."""
+
+    def now(self, table: str) -> DataFrame:
+        """Return the rows that are live at the plan's window time."""
+
+    def rows(self, table: str) -> int:
+        """Return about how many rows a table has."""
+
+    def keyed(self, table: str) -> bool:
+        """Whether rows of a table may leave it before their own end (label STR)."""
+
+    def versions(self, relation: str) -> DataFrame:
+        """Return all versions of a relation that are kept, closed ones included."""
+
+
+def user_columns(rows: DataFrame) -> list[str]:
+    """Return the names of the columns that are not the system's."""
+    return [name for name in rows.columns if not name.startswith("_") and name not in _PARTITIONS]
+
+
+def carried_by(rows: DataFrame) -> list[str]:
+    """Return the carried columns that a frame has."""
+    return [name for name in (*CARRIED, _WEIGHT) if name in rows.columns]
+
+
+def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callable[[str], DataFrame]) -> DataFrame:
+    """Return a stateless pipeline's rows; ``scan`` gives a table's rows, ``versions`` a relation's."""
+    match operator:
+        case Scan():
+            rows = scan(operator.table)
+            return rows.selectExpr(*map(quoted, user_columns(rows)), *carried_by(rows), "_exp AS _out")
+        case UnionAll():
+            first, *others = (feed(each, scan, versions) for each in operator.inputs)
+            for other in others:
+                first = first.unionByName(other)
+            return first
+        case TimeWindow():
+            return _ended(feed(operator.input, scan, versions), operator)
+        case AsOf():
+            return _looked_up(feed(operator.input, scan, versions), operator, versions(operator.relation))
+        case Filter() | Project():
+            return over(operator, operator.input, feed(operator.input, scan, versions))
+        case _:
+            raise TypeError(f"{type(operator).__name__} keeps state and is no part of a feed")
+
+
+def changes(operator: Operator, tables: Tables, move: Move) -> DataFrame:
+    """Return a pipeline's rows that came and are live now, and those that were live at the last epoch and are not.
+
+    A row's life is the pipeline's, which a time window may end before the table does. Of tables whose rows may leave
+    before their own end both contents are compared, row by row.
+    """
+    lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
+    before = feed(operator, tables.before, tables.versions).where(lived)
+    if any(tables.keyed(table) for table in scanned(operator)):
+        return _netted(feed(operator, tables.now, tables.versions).where(lives), before)
+    came = feed(operator, tables.arrived, tables.versions).where(lives)
+    went = before.where(f"NOT {lives}")
+    return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
+
+
+def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
+    """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
+
+    own = [*map(quoted, user_columns(now)), "_exp", "_out"]
+    every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
+    summed = every.groupBy(*[F.col(name) for name in own]).agg(
+        F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_one) AS int) AS _sum")
+    )
+    each = f"explode(array_repeat(CAST(signum(_sum) AS int), abs(_sum))) AS {_WEIGHT}"
+    return summed.selectExpr(*own, "_ts", each)
+
+
+def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
+    """Yield each table that is read through a time window, with the window's length in microseconds."""
+    for below in inputs_of(operator):
+        if isinstance(operator, TimeWindow):
+            yield from ((table, operator.length) for table in scanned(below))
+        yield from window_lengths(below)
+
+
+def over(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:
+    """Apply the filters and projections of ``operator`` down to ``below``, whose rows are given."""
+    if operator is below:
+        return rows
+    match operator:
+        case Filter():
+            return over(operator.input, below, rows).where(operator.condition)
+        case Project():
+            inner = over(operator.input, below, rows)
+            named = [f"{column.sql} AS {quoted(column.name)}" for column in operator.columns]
+            return inner.selectExpr(*named, *carried_by(inner))
+        case _:
+            raise TypeError(f"{type(operator).__name__} is neither a filter nor a projection")
+
+
+def _ended(rows: DataFrame, window: TimeWindow) -> DataFrame:
+    """End rows at ``ts + length``; an internal window ends them in the state only."""
+    others = [quoted(name) for name in rows.columns if name not in ("_exp", "_out")]
+    end = f"unix_micros(_ts) + {window.length}L"
+    out = f"timestamp_micros({NEVER}L)" if window.internal else f"timestamp_micros(least(unix_micros(_out), {end}))"
+    return rows.selectExpr(*others, f"timestamp_micros(least(unix_micros(_exp), {end})) AS _exp", f"{out} AS _out")
+
+
+def _looked_up(rows: DataFrame, lookup: AsOf, versions: DataFrame) -> DataFrame:
+    """Join with the version that each row sees: ``valid_from < ts <= valid_to`` (update-patterns sheet, 4.3)."""
+    keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(lookup.on)]
+    added = [f"{column.sql} AS {quoted(column.name)}" for column in lookup.columns]
+    held = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
+    names = list(rows.columns)
+    conditions = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
+
+    seen = F.expr(" AND ".join([*conditions, "_valid_from < _ts", "_ts <= _valid_to"]))
+    joined = rows.join(held, seen, "left" if lookup.outer else "inner")
+    return joined.selectExpr(*map(quoted, names), *(quoted(column.name) for column in lookup.columns))

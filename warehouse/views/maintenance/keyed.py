@@ -1,0 +1,138 @@
+"""Tables of keyed rows (label STR): rows that changed are replaced in the buckets where they lie.
+
+A bucket holds ``{ r : sub_index = base + pmod(xxhash64(search key), n) + 1 }``. A step rewrites the buckets in which some row
+changed, and no other. A row that is in the answer before and after is the same row still: it keeps its ``_ts`` and
+``_load_slot``, so that ``_load_slot > k0`` are the rows that came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.ingest.reading import quoted
+from warehouse.layout import slot_sql
+from warehouse.views.maintenance.keys import among, beside
+from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.feeds import Move
+
+__all__ = ["Replacement", "replacement"]
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """The new content of the buckets that changed: rows with all columns, and per bucket what is written, new and gone.
+
+    ``rows`` is none when nothing changed.
+    """
+
+    rows: DataFrame | None
+    sizes: Mapping[int, int]
+    fresh: Mapping[int, int]
+    gone: int
+    held: DataFrame | None = None
+
+    def release(self) -> None:
+        """Let the kept rows go."""
+        if self.held is not None:
+            self.held.unpersist()
+
+
+def replacement(
+    old: DataFrame,
+    new: DataFrame,
+    keys: DataFrame | None,
+    changed_key: Sequence[str],
+    *,
+    columns: Sequence[str],
+    search_key: Sequence[str],
+    state: Sequence[str] = (),
+    layout: Layout,
+    move: Move,
+) -> Replacement:
+    """Return what a step writes.
+
+    Parameters
+    ----------
+    old
+        The table's rows at the last epoch, live then, with all its columns but those of partitions.
+    new
+        The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
+    keys, changed_key
+        The changed values of these columns; none: every row may have changed.
+    columns, state
+        What rows are compared by, and columns beside them that may change in a row that stays the same.
+    search_key
+        What buckets are made by.
+    layout, move
+        Of the table; from when to when.
+
+    """
+    own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
+    stored = f"struct({', '.join(beside_it)})" if state else "0"
+    row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
+    was, came = row.format(slot="_load_slot"), row.format(slot="0L")
+    held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    arrived = new.selectExpr(*own, "_exp", f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
+    both = held.unionByName(arrived)
+    matched = (
+        both.groupBy(*[F.col(name) for name in own], "_exp")
+        .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came"))
+        .selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
+        .persist()
+    )
+    summary = (
+        matched.groupBy("sub_index")
+        .agg(
+            F.expr("sum(size(_came))"),
+            F.expr("sum(greatest(size(_came) - size(_was), 0))"),
+            F.expr("sum(greatest(size(_was) - size(_came), 0))"),
+            F.expr("bool_or(_was.state <> _came.state)"),
+        )
+        .collect()
+    )
+    touched = {row[0]: (row[1], row[2], row[3]) for row in summary if any(row[2:])}
+    if not touched:
+        matched.unpersist()
+        return Replacement(None, {}, {}, 0)
+    buckets = f"sub_index IN ({', '.join(map(str, touched))})"
+    gen = "_came[_at].ts"
+    if not move.first:  # a row from before that enters now was let in by others: when exactly is not known
+        gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
+    stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
+    enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
+    each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
+    kept = [f"_row.state.{name} AS {name}" for name in beside_it]
+    changed = (
+        matched.where(buckets)
+        .where("size(_came) > 0")
+        .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
+        .selectExpr(
+            *own, *kept, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
+        )
+    )
+    others = beside(old, keys, changed_key).where(f"unix_micros(_exp) > {move.now}L")
+    rest = others.selectExpr(
+        *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
+        "0L AS exp_block",
+    ).where(buckets)  # fmt: skip
+    return Replacement(
+        changed.unionByName(rest),
+        {bucket: count for bucket, (count, _, _) in touched.items()},
+        {bucket: count for bucket, (_, count, _) in touched.items()},
+        sum(count for _, _, count in touched.values()),
+        matched,
+    )
+
+
+def _derived(move: Move) -> list[str]:
+    return [f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot"]

@@ -1,0 +1,113 @@
+"""Relations as versions: each change of a key begins a version and ends the one before (update-patterns sheet, 4.3).
+
+A relation's table holds ``{ (key, columns, _ts, _exp) : columns were valid from _ts to _exp }``; current versions never
+expire. A change of a non-retroactive relation that arrives late takes effect at the last window time, since rows that
+came before it have been joined already; a key of it that was deleted never comes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.ingest.reading import quoted
+from warehouse.layout import slot_sql
+from warehouse.time import NEVER
+from warehouse.views.maintenance.keys import among, beside
+from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.feeds import Move
+
+__all__ = ["changes_of", "reused", "rewritten", "versions_of"]
+
+_ORDER = (
+    "named_struct('file', coalesce(_file, _taken_file), 'start', coalesce(_start, 0L), "
+    "'at', coalesce(_position, _taken_record))"
+)
+_NEVER = f"timestamp_micros({NEVER}L)"
+
+
+def reused(rows: DataFrame, stored: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Return a batch's classified rows, with the fate ``key_reused`` for those that bring a deleted key back.
+
+    ``stored`` are the relation's versions. A delete counts when the key was there: in the table, or earlier in the batch.
+    """
+    own = [quoted(name) for name in key]
+    names = [f"_key_{number}" for number in range(len(key))]
+    held = stored.groupBy(*[F.col(name) for name in own]).agg(F.expr(f"max(_exp) < {_NEVER} AS _deleted"))
+    known = held.selectExpr(*[f"{name} AS {alias}" for name, alias in zip(own, names, strict=True)], "_deleted")
+    same = " AND ".join(f"{name} <=> {alias}" for name, alias in zip(own, names, strict=True))
+    beside_known = rows.join(known, F.expr(f"_fate = 'live' AND {same}"), "left")
+    earlier = "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    window = f"OVER (PARTITION BY {', '.join(own)}, _fate ORDER BY _ts, {_ORDER} {earlier})"
+    there = beside_known.selectExpr(
+        "*", f"_deleted IS NOT NULL OR coalesce(max(CASE WHEN _op = 'upsert' THEN 1 END) {window}, 0) = 1 AS _there"
+    )
+    ended = there.selectExpr("*", f"coalesce(max(CASE WHEN _op = 'delete' AND _there THEN 1 END) {window}, 0) = 1 AS _ended")
+    banned = "_fate = 'live' AND _op = 'upsert' AND (coalesce(_deleted, false) OR _ended)"
+    message = "'the key was deleted from the relation, which is not retroactive; use another key, or retroactive = true'"
+    raw = f"to_json(struct({', '.join(own)}))"
+    columns = [quoted(name) for name in rows.columns if name not in ("_fate", "_message", "_raw")]
+    return ended.selectExpr(
+        *columns,
+        f"CASE WHEN {banned} THEN 'key_reused' ELSE _fate END AS _fate",
+        f"CASE WHEN {banned} THEN {message} ELSE _message END AS _message",
+        f"CASE WHEN {banned} THEN {raw} ELSE _raw END AS _raw",
+    )
+
+
+def changes_of(live: DataFrame, columns: Sequence[str], move: Move, *, retroactive: bool) -> DataFrame:
+    """Return the changes of a batch: columns, ``_ts``, ``_op`` and their order at one instant."""
+    ts = "_ts" if retroactive or move.first else f"greatest(_ts, timestamp_micros({move.before}L))"
+    return live.selectExpr(*map(quoted, columns), f"{ts} AS _ts", "_op", f"{_ORDER} AS _order")
+
+
+def versions_of(changes: DataFrame, stored: DataFrame, columns: Sequence[str], key: Sequence[str]) -> DataFrame:
+    """Return all versions of the changed keys: columns, ``_ts``, ``_exp``."""
+    own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
+    order = "CAST(NULL AS struct<file: string, start: bigint, at: bigint>) AS _order"
+    old = among(stored, changes.select(*keys).distinct(), key)
+    begun = old.selectExpr(*own, "_ts", "'upsert' AS _op", "1 AS _rank", order)
+    # A version that ended by a delete has no successor; one that ended by the next version is ended by it again.
+    ended = old.where(f"_exp < {_NEVER}").selectExpr(*own, "_exp AS _ts", "'delete' AS _op", "0 AS _rank", order)
+    came = changes.selectExpr(*own, "_ts", "_op", "2 AS _rank", "_order")
+    every = begun.unionByName(ended).unionByName(came)
+    following = f"lead(_ts) OVER (PARTITION BY {', '.join(keys)} ORDER BY _ts, _rank, _order)"
+    spans = every.selectExpr(*own, "_ts", "_op", f"coalesce({following}, {_NEVER}) AS _exp")
+    return spans.where("_op = 'upsert' AND _exp > _ts").selectExpr(*own, "_ts", "_exp")
+
+
+def rewritten(
+    versions: DataFrame,
+    stored: DataFrame,
+    columns: Sequence[str],
+    key: Sequence[str],
+    changed: DataFrame,
+    layout: Layout,
+    move: Move,
+    history: int | None,
+) -> DataFrame:
+    """Return the new content of the buckets of the changed keys, with all columns.
+
+    Versions that had ended ``history`` microseconds before the last window time are let go; a deleted key keeps its
+    last one, by which it is known.
+    """
+    own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
+    fresh = versions.selectExpr(*own, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")
+    others = beside(stored, changed, key).selectExpr(*own, "_ts", "_exp", "_load_slot")
+    every = fresh.unionByName(others)
+    if history is not None:
+        last = f"_exp = max(_exp) OVER (PARTITION BY {', '.join(keys)})"
+        kept = f"unix_micros(_exp) > {move.before - history}L OR {last} AS _kept"
+        every = every.selectExpr("*", kept).where("_kept").drop("_kept")
+    return every.selectExpr(
+        *own, "_ts", "_exp", "_load_slot", f"{slot_sql('_exp', move.anchor, move.interval)} AS _exp_slot",
+        f"{bucket_sql(key, layout)} AS sub_index", "0L AS exp_block",
+    )  # fmt: skip
