@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchmarks import cold, growing, probing, scanning, sizes, updating
+from benchmarks import cold, growing, probing, scanning, sizes, updating, views
 from benchmarks.bench import Bench
 from benchmarks.machine import load, machine, versions
 from benchmarks.report import save, table
@@ -33,6 +33,7 @@ MEASUREMENTS: dict[str, Callable[[Bench], list[Ratio]]] = {
     "cold-probe": cold.measure_probe,
     "cold-update": cold.measure_update,
     "growth": growing.measure,
+    "views": views.measure,
 }
 _BESIDE = {"update", "bytes"}
 _RESULTS = Path(__file__).parent / "results"
