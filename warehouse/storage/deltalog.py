@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 __all__ = [
     "AddedFile",
     "Commit",
+    "StoredFile",
     "commit_path",
     "commits_after",
     "create_table",
     "make_durable",
     "missing_files",
+    "remove_action",
     "replace_table",
     "set_properties",
+    "stored_files",
     "undo_commits",
     "whole",
 ]
@@ -196,6 +199,44 @@ def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping
     write_exclusive(commit_path(table, current.version() + 1), content.encode())
 
 
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file of a table: its path as the log has it, bytes, partition values."""
+
+    path: str
+    size: int
+    partition: Mapping[str, str]
+
+
+def stored_files(table: Path, version: int) -> list[StoredFile]:
+    """Return the data files of a table at a version."""
+    from deltalake import DeltaTable  # noqa: PLC0415 - not needed to read the log one by one
+
+    actions = DeltaTable(str(table), version=version).get_add_actions()
+    count = actions.num_rows
+    partitions: list[dict[str, object]] = [{}] * count
+    if "partition" in actions.schema.names:
+        partitions = actions.column("partition").to_pylist()
+    return [
+        StoredFile(str(path), size, {name: str(value) for name, value in values.items()})
+        for path, size, values in zip(
+            actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), partitions, strict=True
+        )
+    ]
+
+
+def remove_action(file: StoredFile, milliseconds: int) -> dict[str, Any]:
+    """Return the log's action by which a file leaves."""
+    return {"remove": {
+        "path": file.path,
+        "deletionTimestamp": milliseconds,
+        "dataChange": True,
+        "extendedFileMetadata": True,
+        "partitionValues": dict(file.partition),
+        "size": file.size,
+    }}  # fmt: skip
+
+
 def replace_table(
     table: Path,
     version: int,
@@ -210,9 +251,6 @@ def replace_table(
 
     ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - this rare step alone needs the current files
-
-    actions = DeltaTable(str(table), version=version).get_add_actions()
     milliseconds = at // 1000
     kept = json.dumps(["sub_index", "exp_block"])
     content = [
@@ -232,22 +270,7 @@ def replace_table(
             "configuration": dict(properties),
             "createdTime": milliseconds,
         }},
-        *(
-            {"remove": {
-                "path": str(path),
-                "deletionTimestamp": milliseconds,
-                "dataChange": True,
-                "extendedFileMetadata": True,
-                "partitionValues": {"sub_index": str(values["sub_index"]), "exp_block": str(values["exp_block"])},
-                "size": size,
-            }}
-            for path, size, values in zip(
-                actions.column("path").to_pylist(),
-                actions.column("size_bytes").to_pylist(),
-                actions.column("partition").to_pylist(),
-                strict=True,
-            )
-        ),
+        *(remove_action(file, milliseconds) for file in stored_files(table, version)),
     ]  # fmt: skip
     lines = "".join(json.dumps(action) + "\n" for action in content)
     write_exclusive(commit_path(table, version + 1), lines.encode())
@@ -274,10 +297,7 @@ def _whole_file(path: Path, size: int) -> bool:
 
 def missing_files(table: Path, version: int) -> list[str]:
     """Return the data files of a table at a version that are not there, relative to it."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - only when a read has failed
-
-    actions = DeltaTable(str(table), version=version).get_add_actions()
-    names = [unquote(str(path)) for path in actions.column("path").to_pylist()]
+    names = [unquote(file.path) for file in stored_files(table, version)]
     return [name for name in names if not (table / name).exists()]
 
 

@@ -6,12 +6,12 @@ read without a JVM and files are left out by exact bounds of the two slots, whic
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import StructType
 
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.storage.tables import SYSTEM_COLUMNS, rows_schema
+from warehouse.storage.tables import deferred_schema, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,16 +61,33 @@ class TableFiles:
         version: int,
         columns: Sequence[Column | ColumnRecord],
         wanted: Callable[[DataFile], bool],
+        *,
+        placed: bool = False,
     ) -> DataFrame:
-        """Return the rows of a table's wanted files: the given columns and the system's, without the partition columns."""
-        fields = rows_schema(columns)
-        fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
-        schema = StructType.fromJson(fields)
-        files = [_escaped(file.path) for file in self.files(path, version) if wanted(file)]
-        if not files:
-            return self.empty(session, columns)
-        return session.read.schema(schema).parquet(*files)
+        """Return the rows of a table's wanted files: the given columns and the system's.
 
+        The partition columns are among them only if ``placed``; they are taken from the files' paths.
+        """
+        fields = rows_schema(columns)
+        if not placed:
+            fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
+        files = [file.path for file in self.files(path, version) if wanted(file)]
+        return self._parquet(session, path, fields, files)
+
+    def deferred(
+        self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]
+    ) -> DataFrame:
+        """Return the rows of a table of deferred rows."""
+        files = [file.path for file in self.files(path, version)]
+        return self._parquet(session, path, deferred_schema(columns), files)
+
+    def _parquet(self, session: SparkSession, path: str, fields: dict[str, Any], files: Sequence[str]) -> DataFrame:
+        schema = StructType.fromJson(fields)
+        if not files:
+            nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {_quoted(field.name)}" for field in schema.fields]
+            return session.range(0).selectExpr(*nulls)
+        reader = session.read.schema(schema).option("basePath", str(self._root / path))
+        return reader.parquet(*[_escaped(file) for file in files])
 
     def files(self, path: str, version: int) -> tuple[DataFile, ...]:
         """Return a table's files with the bounds of their slots."""
@@ -81,9 +98,13 @@ class TableFiles:
 
     def empty(self, session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
         """Return no rows, with these columns."""
-        fields = [*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS]
-        nulls = [f"CAST(NULL AS {kind}) AS `{name}`" for name, kind in fields if name not in _PARTITION_COLUMNS]
-        return session.range(0).selectExpr(*nulls)
+        fields = rows_schema(columns)
+        fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
+        return self._parquet(session, "", fields, ())
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _escaped(path: str) -> str:

@@ -7,19 +7,22 @@ of the table's own session (DESIGN 4: row groups of 20 000 rows, a Bloom filter 
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.storage.commit import CHECKPOINT_INTERVAL, commit, newest_version, stage
+from warehouse.storage.tables import statistics_columns
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
-__all__ = ["CommitFacts", "key_settings", "read_version", "retention_properties", "table_properties", "write_rows", "write_runs"]
+    from warehouse.storage.commit import CommitFacts
+
+__all__ = ["key_settings", "retention_properties", "table_properties", "write_rows", "write_runs"]
 
 ROW_GROUP_ROWS = 20_000
 _DAY = 86_400
@@ -29,20 +32,11 @@ _BLOOM_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "times
 _BLOOM_DECIMAL_DIGITS = 18
 
 
-@dataclass(frozen=True)
-class CommitFacts:
-    """What a commit says of itself; ``application`` and ``transaction`` make Delta refuse a second one."""
-
-    metadata: Mapping[str, Any]
-    application: str | None = None
-    transaction: int = 0
-
-
 def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
     """Return the properties of a new table; ``retain`` is in microseconds."""
     return {
         "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
-        "delta.checkpointInterval": "10",
+        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
         **retention_properties(retain),
     }
 
@@ -79,10 +73,11 @@ def write_runs(
     *,
     key: Sequence[tuple[str, str]],
     sizes: Mapping[tuple[int, int], int],
-    removed: str | None,
+    base: int,
+    leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
 ) -> None:
-    """Commit rows as runs.
+    """Commit rows as runs; without rows Spark is not asked for anything.
 
     Parameters
     ----------
@@ -94,19 +89,34 @@ def write_runs(
         (column, type) of the search key, in order.
     sizes
         Rows to expect per (sub-index, expiry block): how the write is cut into tasks.
-    removed
-        Predicate on partition columns: files of these partitions leave the table in the same commit. None appends.
+    base
+        A version of the table; what was committed since then is looked for.
+    leaving
+        Whether the files of a (sub-index, expiry block) leave the table in the same commit. None: the commit only adds.
     facts
         What the commit says of itself.
 
     """
+    if sizes:
+        stage(_placed(rows, key, sizes), table, ("sub_index", "exp_block"), FILE_ROWS)
+    commit(
+        table,
+        newest_version(table, base),
+        statistics=statistics_columns([name for name, _ in key]),
+        leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
+        facts=facts,
+    )
+
+
+def _placed(rows: DataFrame, key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int], int]) -> DataFrame:
+    """Deal rows to tasks, each run to one, sorted."""
     session = rows.sparkSession
-    largest = max(sizes.values(), default=1)
+    largest = max(sizes.values())
     for name, kind in key:
         if _filtered(kind):
             session.conf.set(f"parquet.bloom.filter.expected.ndv#{name}", str(min(ROW_GROUP_ROWS, largest)))
     tasks = _tasks(sizes, max(1, session.sparkContext.defaultParallelism))
-    count = max(tasks.values(), default=0) + 1
+    count = max(tasks.values()) + 1
     if count > 1:
         number = F.coalesce(
             F.create_map(*[F.lit(part) for cell, task in tasks.items() for part in (f"{cell[0]}/{cell[1]}", task)])[
@@ -117,9 +127,7 @@ def write_runs(
         placed = rows.repartitionById(count, number)
     else:
         placed = rows.coalesce(1)
-    ordered = placed.sortWithinPartitions("sub_index", "exp_block", *[_identifier(name) for name, _ in key], "_exp")
-    writer = ordered.write.format("delta").option("maxRecordsPerFile", FILE_ROWS)
-    _commit(writer, table, removed, facts)
+    return placed.sortWithinPartitions("sub_index", "exp_block", *[_identifier(name) for name, _ in key], "_exp")
 
 
 def _identifier(name: str) -> str:
@@ -143,21 +151,21 @@ def _tasks(sizes: Mapping[tuple[int, int], int], workers: int) -> dict[tuple[int
     return dealt
 
 
-def write_rows(rows: DataFrame, table: Path, *, removed: str | None, facts: CommitFacts) -> None:
-    """Commit deferred or rejected rows as they come; ``removed`` as in :func:`write_runs`."""
-    _commit(rows.write.format("delta"), table, removed, facts)
-
-
-def _commit(writer: Any, table: Path, removed: str | None, facts: CommitFacts) -> None:  # noqa: ANN401 - untyped library
-    chosen = writer.option("userMetadata", json.dumps(facts.metadata))
-    if facts.application is not None:
-        chosen = chosen.option("txnAppId", facts.application).option("txnVersion", str(facts.transaction))
-    if removed is None:
-        chosen.mode("append").save(str(table))
-    else:
-        chosen.mode("overwrite").option("replaceWhere", removed).save(str(table))
-
-
-def read_version(session: SparkSession, table: Path, version: int) -> DataFrame:
-    """Return a table at a version."""
-    return session.read.format("delta").option("versionAsOf", version).load(str(table))
+def write_rows(
+    rows: DataFrame,
+    table: Path,
+    *,
+    base: int,
+    facts: CommitFacts,
+    slotted: bool = False,
+    leaving: Callable[[int], bool] | None = None,
+) -> None:
+    """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot."""
+    stage(rows, table, ("_slot",) if slotted else (), FILE_ROWS)
+    commit(
+        table,
+        newest_version(table, base),
+        statistics=(),
+        leaving=None if leaving is None else lambda values: leaving(values["_slot"]),
+        facts=facts,
+    )

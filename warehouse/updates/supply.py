@@ -18,7 +18,7 @@ from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.reading import quoted
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
-from warehouse.storage.writer import key_settings, read_version
+from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
@@ -328,5 +328,5 @@ class Supply:
         step = next((s for s in self.plan.steps if isinstance(s, MoveDeferred) and s.stream == name), None)
         if step is None or not step.taken:
             return None
-        rows = read_version(session, self.root / step.path, step.base_version)
+        rows = self.files.deferred(session, step.path, step.base_version, self.of(name).columns)
         return rows.where(f"_slot <= {max(step.taken)}")

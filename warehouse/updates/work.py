@@ -12,7 +12,7 @@ from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
-from warehouse.storage.ahead import state_ahead
+from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
@@ -25,14 +25,7 @@ from warehouse.storage.tables import (
     statistics_columns,
     write_schema_file,
 )
-from warehouse.storage.writer import (
-    CommitFacts,
-    read_version,
-    retention_properties,
-    table_properties,
-    write_rows,
-    write_runs,
-)
+from warehouse.storage.writer import retention_properties, table_properties, write_rows, write_runs
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.steps import (
     CreateTable,
@@ -49,10 +42,10 @@ from warehouse.updates.steps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
@@ -207,7 +200,8 @@ class Work:
                 self.root / step.path,
                 key=inputs.key,
                 sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
-                removed=f"sub_index IN ({', '.join(map(str, content.sizes))})",
+                base=step.base_version,
+                leaving=lambda bucket, _: bucket in content.sizes,
                 facts=self._batch_facts(
                     number, step.stream, step.table_id, batch,
                     gained=list(content.fresh.items()), planned=len(content.sizes),
@@ -234,7 +228,8 @@ class Work:
             self.root / step.path,
             key=node.key,
             sizes=sizes,
-            removed=f"sub_index IN ({', '.join(map(str, result.sizes))})",
+            base=step.base_version,
+            leaving=lambda bucket, _: bucket in result.sizes,
             facts=self._facts(
                 number,
                 {"counts": counts, "gained": list(result.fresh.items()), "left_out": [], "planned": len(result.sizes)},
@@ -254,7 +249,7 @@ class Work:
         write_rows(
             rows.coalesce(1),
             self.root / step.path,
-            removed=None,
+            base=step.base_version,
             facts=self._facts(number, {"rows": node.lost_rows()}, batch_of=step.table_id),
         )
         return True
@@ -272,14 +267,19 @@ class Work:
     def _columns(self, inputs: StreamSupply | NodeSupply) -> list[str]:
         return [*(quoted(column.name) for column in inputs.columns), *(name for name, _ in SYSTEM_COLUMNS)]
 
-    def _live_at_base(self, step: MoveWindow | RewriteCells, predicate: str, session: SparkSession) -> DataFrame:
-        rows = read_version(session, self.root / step.path, step.base_version).where(predicate)
+    def _live_at_base(
+        self, step: MoveWindow | RewriteCells, chosen: Callable[[int, int], bool], inputs: StreamSupply | NodeSupply
+    ) -> DataFrame:
+        """Return the live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
+        rows = self.supply.files.read(
+            inputs.session, step.path, step.base_version, inputs.columns,
+            lambda file: chosen(file.sub_index, file.exp_block), placed=True,
+        )  # fmt: skip
         return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
 
     def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
         inputs = self.supply.table(step.stream)
-        with state_ahead(inputs.session, self.root / step.path):
-            batch = self.supply.batch(step.stream)
+        batch = self.supply.batch(step.stream)
         layout = inputs.planned.layout
         sizes = dict(batch.counts.cells)
         merged = {
@@ -291,26 +291,29 @@ class Work:
             return False
         columns = self._columns(inputs)
         rows = batch.live().select(*columns)
-        sealed = [f"(sub_index = {cell} AND exp_block IN ({', '.join(map(str, blocks))}))" for cell, blocks in merged.items()]
         rewritten = 0
-        if sealed:
-            rows = rows.unionByName(self._live_at_base(step, " OR ".join(sealed), inputs.session).select(*columns))
+        if merged:
+            sealed = self._live_at_base(step, lambda cell, block: block in merged.get(cell, ()), inputs)
+            rows = rows.unionByName(sealed.select(*columns))
             for part in self._partitions(step.stream):
                 if part.exp_block in merged.get(part.sub_index, ()):
                     cell = (part.sub_index, part.exp_block)
                     sizes[cell] = sizes.get(cell, 0) + part.rows
                     rewritten += part.rows
-        removed = [*sealed, *(f"(sub_index = {cell} AND exp_block = {block})" for cell, block in step.dead)]
-        if step.expired:
-            bounds = f"sub_index >= {layout.first_cell} AND sub_index <= {layout.last_cell}"
-            removed.append(f"(exp_block < {step.expired_below} AND {bounds})")
+        dead = set(step.dead)
+
+        def leaving(cell: int, block: int) -> bool:
+            passed = step.expired and block < step.expired_below and layout.first_cell <= cell <= layout.last_cell
+            return passed or block in merged.get(cell, ()) or (cell, block) in dead
+
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         write_runs(
             rows,
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
-            removed=" OR ".join(removed) if removed else None,
+            base=step.base_version,
+            leaving=leaving if merged or dead or step.expired else None,
             facts=self._main_facts(
                 number, step.stream, step.table_id, batch,
                 sealed=sum(len(blocks) for blocks in merged.values()), rewritten=rewritten,
@@ -320,16 +323,14 @@ class Work:
 
     def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
         inputs = self.supply.table(step.stream)
-        with state_ahead(inputs.session, self.root / step.path):
-            batch = self.supply.batch(step.stream)
+        batch = self.supply.batch(step.stream)
         if not batch.counts.cells and not step.rows:
             return False
         columns = self._columns(inputs)
-        predicate = f"sub_index IN ({', '.join(map(str, step.cells))})"
         rows = batch.live().select(*columns)
         sizes = dict(batch.counts.cells)
         if step.rows:
-            rows = rows.unionByName(self._live_at_base(step, predicate, inputs.session).select(*columns))
+            rows = rows.unionByName(self._live_at_base(step, lambda cell, _: cell in step.cells, inputs).select(*columns))
             for part in self._partitions(step.stream):
                 if part.sub_index in step.cells:
                     cell = (part.sub_index, part.exp_block)
@@ -340,7 +341,8 @@ class Work:
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
-            removed=predicate,
+            base=step.base_version,
+            leaving=lambda cell, _: cell in step.cells,
             facts=self._main_facts(
                 number, step.stream, step.table_id, batch,
                 planned=len(step.cells), rewritten=step.rows,
@@ -367,7 +369,9 @@ class Work:
         write_rows(
             waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
             self.root / step.path,
-            removed=f"_slot <= {max(step.taken)}" if step.taken else None,
+            base=step.base_version,
+            slotted=True,
+            leaving=(lambda slot: slot <= max(step.taken)) if step.taken else None,
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.deferred),
         )
         return True
@@ -393,7 +397,7 @@ class Work:
         write_rows(
             kept.coalesce(1).sortWithinPartitions("file", "record"),
             self.root / step.path,
-            removed=None,
+            base=step.base_version,
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
         )
         return True
