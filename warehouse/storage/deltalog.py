@@ -214,7 +214,7 @@ def stored_files(table: Path, version: int) -> list[StoredFile]:
 
     actions = DeltaTable(str(table), version=version).get_add_actions()
     count = actions.num_rows
-    partitions: list[dict[str, object]] = [{}] * count
+    partitions: Any = [{}] * count
     if "partition" in actions.schema.names:
         partitions = actions.column("partition").to_pylist()
     return [
