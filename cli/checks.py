@@ -66,19 +66,8 @@ def java(_: Path) -> Finding:
 
 
 def spark(_: Path) -> Finding:
-    """PySpark and its Delta library are installed, in versions that go together."""
-    return _versions("pyspark", "delta-spark")
-
-
-def jars(_: Path) -> Finding:
-    """Delta's jars are in the cache."""
-    from warehouse.storage.jars import cache_directory, jar_names, missing_jars  # noqa: PLC0415 - only doctor looks
-
-    missing = missing_jars()
-    if missing:
-        fetch = f"run `stream-wh doctor --fetch-jars` once with the network, or copy them into {cache_directory()}/jars"
-        return Finding(f"missing: {', '.join(missing)}", fetch)
-    return Finding(", ".join(jar_names()))
+    """PySpark is installed, in the version that this release goes with."""
+    return _versions("pyspark")
 
 
 def duckdb(_: Path) -> Finding:
@@ -158,7 +147,6 @@ CHECKS: tuple[tuple[str, Check], ...] = (
     ("python", python),
     ("java", java),
     ("spark", spark),
-    ("delta jars", jars),
     ("duckdb", duckdb),
     ("root", root),
     ("clock", clock),

@@ -25,10 +25,12 @@ _SMALL_AND_SHORT = (
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Return the session, stopped after the last test."""
+    """Return the session, stopped after the last test; it has Delta too, which tests read and write tables with as others do."""
     from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
 
-    session = spark_session(_SMALL_AND_SHORT)
+    from .delta import delta_settings  # noqa: PLC0415 - same
+
+    session = spark_session((*_SMALL_AND_SHORT, *delta_settings()))
     yield session
     session.stop()
 

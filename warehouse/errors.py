@@ -229,6 +229,6 @@ class ViewFailedError(WarehouseError):
 
 
 class PlatformError(WarehouseError):
-    """Java, Spark or the Delta jars are missing or of the wrong version."""
+    """Java or Spark is missing or of the wrong version."""
 
     code = "platform"

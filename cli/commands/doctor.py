@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from cli.checks import CHECKS, Check
 from cli.options import command, project, rows_command
 from cli.outcome import Rows
@@ -19,16 +17,11 @@ __all__ = ["doctor"]
 FAILED = 4
 
 
-@command("doctor", "Check what the warehouse needs.", "stream-wh doctor", "stream-wh doctor --fetch-jars")
-@click.option("--fetch-jars", is_flag=True, help="Resolve Delta's jars into the cache first (needs the network, once).")
+@command("doctor", "Check what the warehouse needs.", "stream-wh doctor")
 @rows_command
 @project
-def doctor(directory: Path, *, fetch_jars: bool) -> Rows:
-    """Check Python, Java, Spark, Delta's jars, DuckDB, the root and the clock; exit code 4 if one is not ok."""
-    if fetch_jars:
-        from warehouse.storage.jars import jar_paths  # noqa: PLC0415 - only this option needs it
-
-        jar_paths()
+def doctor(directory: Path) -> Rows:
+    """Check Python, Java, Spark, DuckDB, the root and the clock; exit code 4 if one is not ok."""
     found = [(name, *_run(check, directory)) for name, check in CHECKS]
     columns = (("check", "VARCHAR"), ("ok", "BOOLEAN"), ("found", "VARCHAR"), ("to_do", "VARCHAR"))
     failed = any(not ok for _, ok, _, _ in found)

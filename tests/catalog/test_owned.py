@@ -41,7 +41,6 @@ def test_owned_settings(name: str) -> None:
         "spark.master",
         "spark.driver.memory",
         "spark.sql.shuffle.partitions",
-        "spark.databricks.delta.snapshotPartitions",
     ],
 )
 def test_free_settings(name: str) -> None:

@@ -99,14 +99,6 @@ def test_doctor_finds_a_java_of_another_version(tmp_path: Path, monkeypatch: pyt
     assert finding.to_do
 
 
-def test_doctor_finds_missing_jars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty cache is told with the way to fill it."""
-    monkeypatch.setenv("STREAM_WH_CACHE", str(tmp_path))
-    finding = checks.jars(tmp_path)
-    assert "delta-spark" in finding.found
-    assert "--fetch-jars" in (finding.to_do or "")
-
-
 def test_doctor_checks_the_root_of_the_project(tmp_path: Path) -> None:
     """A root that does not exist yet is checked at the nearest directory above it; a faulty file is no crash."""
     assert checks.root(tmp_path).to_do is None

@@ -91,7 +91,7 @@ _OWNED_SPARK = (
     ("spark.sql.storeAssignmentPolicy", "not this one: values never change their type in silence"),
     ("spark.sql.caseSensitive", "not this one: column names are unique ignoring case"),
     ("spark.sql.legacy.", "not this one: rows mean the same whichever release reads them"),
-    ("spark.sql.extensions", "not this one: Delta's extension is the only one"),
+    ("spark.sql.extensions", "not this one: rows mean the same whatever is installed"),
     ("spark.sql.catalog.", "not this one: tables are directories under `root`"),
     ("spark.sql.catalogImplementation", "not this one: tables are directories under `root`"),
     ("spark.sql.defaultCatalog", "not this one: tables are directories under `root`"),
@@ -104,9 +104,7 @@ _OWNED_SPARK = (
     ("spark.sql.files.ignore", _UNREADABLE),
     ("spark.sql.csv.parser.columnPruning", _DECLARED),
     ("spark.hadoop.parquet.", "not this one: row groups and Bloom filters are chosen per table"),
-    ("spark.databricks.delta.snapshotPartitions", None),
-    ("spark.databricks.delta.", "not this one: the protocol, statistics and commits of tables are the warehouse's"),
-    ("spark.databricks.", "not this one: it changes how tables are written"),
+    ("spark.databricks.", "not this one: the protocol, statistics and commits of tables are the warehouse's"),
 )
 
 

@@ -1,7 +1,7 @@
 """How the JVM of a local Spark session starts: quickly.
 
 Most of the time of a small update is Java loading and compiling the same classes as the time before. So the first update
-of an installation leaves a class-data archive (about 200 MB) beside Delta's jars, and later ones start from it; it saves
+of an installation leaves a class-data archive (about 200 MB) in the cache directory, and later ones start from it; it saves
 a third to a half of a small update's time. Jobs over little data are also compiled by the quick compiler only.
 ``STREAM_WH_CLASS_ARCHIVE=off`` does without the archive.
 """
@@ -9,14 +9,13 @@ a third to a half of a small update's time. Jobs over little data are also compi
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.storage.jars import cache_directory
-
-__all__ = ["SMALL_WORK", "ClassArchive", "class_archive", "java_options"]
+__all__ = ["SMALL_WORK", "ClassArchive", "cache_directory", "class_archive", "java_options"]
 
 SMALL_WORK = 64 * 1024 * 1024
 """Bytes of input below which compiling well costs more than it gains."""
@@ -47,13 +46,23 @@ class ClassArchive:
             self.written.unlink()
 
 
+def cache_directory() -> Path:
+    """Return where the archive is kept: ``$STREAM_WH_CACHE`` or the user's cache directory."""
+    chosen = os.environ.get("STREAM_WH_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "stream-wh"
+
+
 def class_archive(class_path: str) -> ClassArchive | None:
-    """Return the archive for this Java and class path; none when it is switched off or cannot be kept."""
+    """Return the archive for this Java, Spark and class path; none when it is switched off or cannot be kept."""
     java = _java()
     if os.environ.get("STREAM_WH_CLASS_ARCHIVE") == "off" or java is None:
         return None
     facts = java.stat()
-    identity = f"{java}|{facts.st_size}|{facts.st_mtime_ns}|{class_path}"
+    pyspark = importlib.metadata.distribution("pyspark")
+    identity = f"{java}|{facts.st_size}|{facts.st_mtime_ns}|{pyspark.version}|{pyspark.locate_file('')}|{class_path}"
     directory = cache_directory() / "classes"
     path = directory / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
     if path.exists():

@@ -1,4 +1,4 @@
-"""The Spark session: started with Delta's jars, or the caller's own when one is active.
+"""The Spark session: started here, or the caller's own when one is active.
 
 Each table is read and written in a session of its own (``spark.newSession()``), because the Parquet options of its
 key columns are session settings and would leak into the next table (DESIGN 4).
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
-from warehouse.storage.jars import jar_paths
 from warehouse.storage.jvm import ClassArchive, class_archive, java_options
 
 if TYPE_CHECKING:
@@ -27,26 +26,18 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["forget_tables", "hold_lock", "owned_settings", "release_lock", "spark_session", "table_session"]
+__all__ = ["hold_lock", "owned_settings", "release_lock", "spark_session", "table_session"]
 
-_OWNED_AT_START = {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-}
 _OWNED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-    "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
-    # Bounds that prune must exist for every file, whatever the caller's session says.
-    "spark.databricks.delta.stats.collect": "true",
     # A failed read must fail the update; a file that is skipped in silence would count as loaded.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     # Whole records are typed here, so a line of the wrong shape must not be hidden by reading fewer columns.
     "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
-_FILE_MANAGER = "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
 _DUMP_SECONDS = 120.0
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
@@ -55,40 +46,36 @@ _DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    "spark.databricks.delta.snapshotPartitions": "2",
-    # Writes as Delta's store for HDFS does, which takes it for the local disk too and runs `readlink` eight times a commit.
-    "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
 
 def owned_settings() -> frozenset[str]:
     """Return the Spark settings that the warehouse owns; ``[spark]`` may not give them."""
-    return frozenset(_OWNED) | frozenset(_OWNED_AT_START)
+    return frozenset(_OWNED)
 
 
 def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = False) -> SparkSession:
-    """Return the active Spark session, or start one with Delta and ``settings``; ``small`` for little data.
+    """Return the active Spark session, or start one with ``settings``; ``small`` for little data.
 
     Raises
     ------
     PlatformError
-        When Java, Spark or Delta's jars are missing, or the active session lacks Delta.
+        When Java or Spark is missing.
 
     """
     from pyspark.sql import SparkSession  # noqa: PLC0415 - reading commands never import Spark
 
     active = SparkSession.getActiveSession()
     if active is not None:
-        _require_delta(active)
         return active
-    given = {**_DEFAULTS, **dict(settings), **_OWNED_AT_START, **_OWNED}
+    given = {**_DEFAULTS, **dict(settings), **_OWNED}
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
     archive = None
     if under_submit:
         given.pop("spark.master", None)
     else:
-        archive = _with_delta(given, small=small)
+        archive = _with_java_options(given, small=small)
     builder = SparkSession.builder
     for key, value in given.items():
         builder = builder.config(key, value)
@@ -105,19 +92,13 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     return session
 
 
-def _with_delta(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
-    """Put Delta's jars and the JVM's options into the settings of a session that this process starts."""
-    jars = [str(path) for path in jar_paths()]
+def _with_java_options(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
+    """Put the JVM's options into the settings of a session that this process starts."""
     options = [f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"]
     archive = None
     if settings["spark.master"].startswith("local"):
-        # On the class path rather than among the session's jars, so that the class-data archive covers them.
-        class_path = os.pathsep.join([*jars, *filter(None, [settings.get("spark.driver.extraClassPath")])])
-        settings["spark.driver.extraClassPath"] = class_path
-        archive = class_archive(class_path)
+        archive = class_archive(settings.get("spark.driver.extraClassPath", ""))
         options += [java_options(small=small), archive.options if archive else ""]
-    else:
-        settings["spark.jars"] = ",".join([*jars, *filter(None, [settings.get("spark.jars")])])
     options.append(settings.get("spark.driver.extraJavaOptions", ""))
     settings["spark.driver.extraJavaOptions"] = " ".join(filter(None, options))
     return archive
@@ -171,15 +152,6 @@ def _stop(session: SparkSession, archive: ClassArchive | None) -> None:
             archive.keep(useful=useful)
 
 
-def _require_delta(session: SparkSession) -> None:
-    extensions = session.conf.get("spark.sql.extensions", "") or ""
-    if "DeltaSparkSessionExtension" not in extensions:
-        raise PlatformError(
-            "the active Spark session has no Delta; start it with spark.sql.extensions="
-            + _OWNED_AT_START["spark.sql.extensions"],
-        )
-
-
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a new session for one table, with the settings the warehouse owns and those given."""
     own = session.newSession()
@@ -191,18 +163,10 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         "spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism),
         # Java never compiles a method beyond this size: the code of a classification made as one method is interpreted.
         "spark.sql.codegen.hugeMethodLimit": "8000",
-        # Writes the checksum beside a commit; the usual one runs `readlink` eight times for it.
-        "spark.sql.streaming.checkpointFileManagerClass": _FILE_MANAGER,
     }
     for key, value in {**_OWNED, **sized, **settings}.items():
         own.conf.set(key, value)
     return own
-
-
-def forget_tables(session: SparkSession) -> None:
-    """Make Delta forget the snapshots it keeps, after commits were undone behind its back."""
-    jvm: Any = session._jvm  # noqa: SLF001 - the only way to Delta's cache
-    jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
 
 
 _worked = threading.Event()

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import make_durable
 from warehouse.storage.durable import sync_directory
-from warehouse.storage.session import forget_tables
 from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
@@ -66,9 +65,7 @@ def execute(
         When a table was changed from outside; nothing is written then.
 
     """
-    done, undone = progress(root, plan)
-    if undone:
-        forget_tables(spark())
+    done = progress(root, plan)
     supply = Supply(plan, root, spark, done, last)
     work = Work(plan, root, last, done, supply)
     seconds: list[StepSeconds] = []
@@ -86,7 +83,7 @@ def execute(
     finally:
         supply.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
-    done, _ = progress(root, plan)
+    done = progress(root, plan)
     _require_commits(root, plan, done, ran)
     for table in done.values():
         if table.commits:

@@ -1,6 +1,6 @@
 """The writer lock: one update per warehouse.
 
-A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: Delta's commit
+A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: a commit
 on a local file system excludes the writers of one JVM only, so an orphaned JVM must not meet a new one.
 """
 

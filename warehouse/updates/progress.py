@@ -38,8 +38,8 @@ class TableProgress:
         return max([self.base_version, *(commit.version for commit in self.commits.values())])
 
 
-def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
-    """Return what is done in each table of the plan, and whether commits had to be undone.
+def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
+    """Return what is done in each table of the plan.
 
     A commit whose files did not survive a power loss is undone with those after it: no epoch names them.
 
@@ -53,7 +53,6 @@ def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
     """
     created = {step.path for step in plan.steps if isinstance(step, CreateTable)}
     found: dict[str, TableProgress] = {}
-    undone = False
     for path, numbers in _steps_by_table(plan).items():
         base = -1 if path in created else max(_base(plan, number) for number in numbers)
         if base >= 0 and not commit_path(root / path, base).exists():
@@ -66,11 +65,10 @@ def progress(root: Path, plan: Plan) -> tuple[dict[str, TableProgress], bool]:
             step = _own_step(commit, plan, numbers, done, path) if commit.readable else -1
             if not whole(root / path, commit):
                 undo_commits(root / path, commit.version)
-                undone = True
                 break
             done[step] = commit
         found[path] = TableProgress(path, base, done)
-    return found, undone
+    return found
 
 
 def _steps_by_table(plan: Plan) -> dict[str, list[int]]:
