@@ -1,7 +1,7 @@
 """The writer lock: one update per warehouse.
 
-A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: a commit
-on a local file system excludes the writers of one JVM only, so an orphaned JVM must not meet a new one.
+A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: an
+orphaned JVM may still be writing files where the next update stages its own.
 """
 
 from __future__ import annotations
