@@ -122,11 +122,11 @@ def _watched_reader(files: dict[str, set[str]]) -> Callable[..., DataFrame]:
     original = TableFiles.read
 
     def watched(
-        self: TableFiles, session: SparkSession, path: str, version: int, columns: Sequence[Any], wanted: _Wanted
+        self: TableFiles, session: SparkSession, path: str, version: int, columns: Sequence[Any], wanted: _Wanted, **more: bool
     ) -> DataFrame:
         asked_for = {Path(file.path).name for file in self.files(path, version) if wanted(file)}
         files.setdefault(path, set()).update(asked_for)
-        return original(self, session, path, version, columns, wanted)
+        return original(self, session, path, version, columns, wanted, **more)
 
     return watched
 
