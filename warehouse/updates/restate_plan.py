@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from warehouse.catalog.drift import effective_layout
+from warehouse.errors import RestateError
 from warehouse.updates.inputs import grouped
 from warehouse.updates.plan import FILES_PER_PLAN, StreamInput, make_plan
 from warehouse.updates.records import Loaded
@@ -97,6 +98,12 @@ def restate_plan(
         continues = (epoch.slot - layout.periods, True)
     chosen, rest = found.files[:FILES_PER_PLAN], found.files[FILES_PER_PLAN:]
     groups, problems = grouped(stream, stream.landing, list(chosen))
+    unread = {entry.file.path for entry in problems}
+    if found.retried is not None:
+        found = replace(found, retried=tuple(path for path in found.retried if path not in unread))
+        if not groups:
+            reasons = "; ".join(f"{entry.file.path}: {entry.message}" for entry in problems[:3])
+            raise RestateError(stream.name, f"none of its files can be read as it is declared ({reasons})")
     given = StreamInput(stream, layout, groups, tuple(problems), more=len(rest), continues=continues)
     plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes)
     steps: list[Step] = [*base.steps, *(_kept(step, found, base) for step in plan.steps)]

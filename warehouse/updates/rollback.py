@@ -149,18 +149,16 @@ def forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, .
 
 
 def _difference(stream: str, now: Known, then: Known) -> Loaded:
-    """``gone`` forgets a path altogether; what was known of it otherwise is said again."""
-    paths = now.loaded.keys() | now.left_out.keys()
-    before = then.loaded.keys() | then.left_out.keys()
-    unmarked = now.reload - then.reload
+    """``gone`` forgets a path altogether; what was known of it before is said again, and takes a mark for ``reload`` away."""
+    told = then.loaded.keys() | then.left_out.keys()
+    gone = (now.loaded.keys() - then.loaded.keys()) | ((now.left_out.keys() | now.reload - then.reload) - told)
+    again = gone | now.left_out.keys() | (now.reload - then.reload)
     return Loaded(
         stream,
-        loaded=tuple(
-            file for path, file in then.loaded.items() if now.loaded.get(path) != file or path in now.left_out or path in unmarked
-        ),
-        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry),
+        loaded=tuple(file for path, file in then.loaded.items() if now.loaded.get(path) != file or path in again),
+        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in again),
         reload=tuple(sorted(then.reload)),
-        gone=tuple(sorted(paths - before)),
+        gone=tuple(sorted(gone)),
     )
 
 

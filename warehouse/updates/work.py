@@ -404,7 +404,9 @@ class Work:
             .select(*[name for name, _ in REJECTED_COLUMNS])
         )
         if step.kept_version is not None:
-            again = inputs.session.createDataFrame([(path,) for path in step.retried], "file string")
+            unread = {entry.file.path for entry in self.supply.left_out(step.stream)}
+            tried = [(path,) for path in step.retried if path not in unread]
+            again = inputs.session.createDataFrame(tried, "file string")
             others = self.supply.files.rejected(inputs.session, step.path, step.kept_version)
             kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
