@@ -83,7 +83,7 @@ def of_rollback(done: RollbackReport) -> Report:
         "forgotten": [{"stream": file.stream, "file": file.path, "there": file.there} for file in done.forgotten],
         "completed": [_epoch_record(each) for each in done.finished],
     }
-    return Report(record, tuple(lines), warnings=done.warnings)
+    return Report(record, tuple(lines), warnings=(*done.warnings, *epoch.warnings))
 
 
 def of_restatement(table: str, done: RestateReport) -> Report:
@@ -110,7 +110,8 @@ def of_restatement(table: str, done: RestateReport) -> Report:
         "problems": problems,
         "completed": [_epoch_record(each) for each in done.finished],
     }
-    return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=done.warnings)
+    told = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
+    return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=told)
 
 
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:

@@ -78,7 +78,9 @@ class GoingBack:
             return RestateReport((), None, (), found.lost, self.finished, warnings)
         nodes = above(table, self.nodes, unbuilt(self.nodes, last))
         base = restate_base(last, table, found, nodes, changed)
-        columns = with_columns(nodes, catalog, base.epoch, last.slot, self.spark)
+        above_it = {given.node.table for given in nodes}
+        every = with_columns(self.nodes, catalog, base.epoch, last.slot, self.spark)
+        columns = [given for given in every if given.node.table in above_it]
         epochs = [self.begin(restate_plan(catalog, stream, found, base, columns, clock=self.clock))]
         while any(entry.more for entry in epochs[-1].files):
             epochs.append(self.go_on(epochs[-1]))

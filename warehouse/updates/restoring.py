@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.updates.records import Epoch, SideTable, TableState
 
-__all__ = ["Restoring", "lost_of"]
+__all__ = ["REBUILT", "Restoring", "lost_of"]
 
 _EMPTY = -1
-REBUILT = "its inputs went back to an earlier epoch"
+REBUILT = "what it reads went back to an earlier epoch"
+"""Why the views above are built anew: in a base it stands where an epoch says why a view failed."""
 
 
 @dataclass
