@@ -207,8 +207,7 @@ def restated(
 
     observer = _observer(step) if step else nobody
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
-    options = {"since": since, "rejected": rejected, "allow_lost": allow_lost}
-    done = warehouse.restate(table, **options, observer=observer)
+    done = warehouse.restate(table, since=since, rejected=rejected, allow_lost=allow_lost, observer=observer)
     return of_restatement(table, done)
 
 
