@@ -72,7 +72,7 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
         return library.restated(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
 
 
-@command("rollback", "Go back to an epoch's contents.", "stream-wh history", "stream-wh rollback --to-epoch 41")
+@command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")
 @click.option("--to-epoch", type=int, required=True, metavar="N", help="The epoch whose contents to go back to.")
 @report_command
 @project

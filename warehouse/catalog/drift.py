@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Drift", "RecordedEpoch", "RecordedTable", "compare", "effective_layout"]
 
 _REMEDY = "the tables on disk were built with it; restore it, or start a new root"
-_OWN_REMEDY = "the table on disk was built with it; restore it, or load every file again: `stream-wh restate {} --since first`"
+_OWN_REMEDY = "the tables on disk were built with it; restore it, or load all again: `stream-wh restate {} --since first`"
 
 
 class RecordedTable(Protocol):
