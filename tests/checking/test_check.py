@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from cli.main import run
 from warehouse.checking.check import check
 from warehouse.storage.deltalog import commit_path
 from warehouse.updates.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
@@ -233,3 +234,18 @@ def test_a_missing_table_is_a_fault(damaged: Project) -> None:
 def test_plans_of_epochs_stay_readable(damaged: Project) -> None:
     """What the other tests damage is there: each epoch's plan."""
     assert [read_record(plan_path(damaged.root, number), Plan).epoch for number in (0, 1, 2)] == [0, 1, 2]
+
+
+def test_the_command_prints_findings_and_fails_on_a_fault(damaged: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0 without a fault, 4 with one; -o json is the list; --repair says what it did."""
+    place = ["-C", str(damaged.directory), "check"]
+    assert run([*place, "-o", "json"]) == 0
+    told = capsys.readouterr()
+    assert (json.loads(told.out), "0 faults, 0 notes in 3 epochs" in told.err) == ([], True)
+    data_file(damaged).unlink()
+    assert run([*place, "--quick", "-o", "json"]) == 4
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert (finding["severity"], finding["code"], finding["repaired_by"]) == ("fault", "file_missing", None)
+    (damaged.root / "epochs/.half.tmp").touch()
+    assert run([*place, "--repair", "-o", "csv"]) == 4
+    assert "removed epochs/.half.tmp" in capsys.readouterr().err
