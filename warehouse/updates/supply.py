@@ -251,7 +251,10 @@ class Supply:
         packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
         numbered = with_records(rows, packed, supply.stream.landing).join(before, ["file", "record"], "left")
         marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
-        return marked.where("_before OR _retried IS NULL").select("_row.*")
+        # Numbers are told by the rows of a whole file, of which some are missing from here on.
+        places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
+        kept = [places_known.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
+        return marked.where("_before OR _retried IS NULL").select(*kept)
 
     def relation(self, step: MoveRelation, batch: Batch) -> Replacement:
         """Return the new content of the buckets that a batch of changes touches."""
