@@ -70,7 +70,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
                 findings += reading.findings(whole)
     finally:
         reading.close()
-    if not records.damaged:
+    if not records.lost:
         findings += left_over_findings(root, every, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
     return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)

@@ -42,6 +42,11 @@ class Records:
     damaged: tuple[tuple[Kind, int, str], ...]
 
     @property
+    def lost(self) -> bool:
+        """Whether what some epoch named or loaded cannot be told."""
+        return any(kind != "plan" for kind, _, _ in self.damaged)
+
+    @property
     def newest(self) -> Epoch | None:
         """The newest epoch that can be read."""
         return self.epochs[-1] if self.epochs else None
@@ -72,7 +77,7 @@ def records_findings(root: Path, records: Records) -> Iterator[Finding]:
     yield from _timed(records.epochs)
     for epoch in records.epochs:
         yield from _counted(epoch)
-    if not records.damaged:
+    if not records.lost:
         yield from _loaded(root, records)
     yield from _left_over(root, records)
 
