@@ -44,7 +44,10 @@ def check(root: Path, *, rows: bool = True, resources: Resources | None = None) 
         before = set(numbers(root, "epoch"))
         if not before and not numbers(root, "plan"):
             raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
-        report = _checked(root, rows=rows, resources=resources or Resources())
+        try:
+            report = _checked(root, rows=rows, resources=resources or Resources())
+        except FileNotFoundError:
+            continue  # a directory went while it was listed
         if not report.faults or before <= set(numbers(root, "epoch")):
             return report
         # Epochs were retired meanwhile, and their files with them.

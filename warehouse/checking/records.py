@@ -61,6 +61,8 @@ def read_records(root: Path) -> Records:
         for number in numbers(root, kind):
             try:
                 found[kind][number] = read_record(record_path(root, number, kind), _BODIES[kind])
+            except FileNotFoundError:
+                continue  # retired or forgotten just now
             except (RecordDamagedError, OSError) as error:
                 reason = error.reason if isinstance(error, RecordDamagedError) else str(error)
                 damaged.append((kind, number, reason))
