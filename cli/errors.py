@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import traceback
@@ -11,17 +12,18 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
+from cli.logs import in_json, tell
 from cli.output.visible import lines_visible, styled
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["CANCELLED", "Failure", "failure_of", "say", "show", "wants_json"]
+__all__ = ["CANCELLED", "Failure", "failure_of", "show", "wants_json"]
 
 CANCELLED = 130
 _JSON_FORMATS = ("json", "jsonl")
-_WRITING = ("update", "reload", "drop", "vacuum", "demo")
+_WRITING = ("update", "reload", "drop", "rollback", "restate", "vacuum", "demo")
 
 
 @dataclass(frozen=True)
@@ -55,22 +57,15 @@ def failure_of(error: BaseException, arguments: list[str]) -> Failure:
 
 def show(failure: Failure, *, as_json: bool) -> None:
     """Write a failure to standard error."""
+    facts = {"code": failure.code, "exit_code": failure.exit_code, "retry": failure.retry, **failure.fields}
+    if in_json():
+        tell(failure.message, logging.ERROR, facts)
+        return
     if as_json:
-        record = {
-            "code": failure.code,
-            "message": failure.message,
-            "exit_code": failure.exit_code,
-            "retry": failure.retry,
-            **failure.fields,
-        }
+        record = {"code": failure.code, "message": failure.message, **facts}
         sys.stderr.write(msgspec.json.encode(record, enc_hook=str).decode() + "\n")
         return
-    say(styled("error:", "red", sys.stderr) + " " + lines_visible(failure.message))
-
-
-def say(text: str) -> None:
-    """Write a line to standard error; nobody listening is no error."""
-    click.echo(text, file=sys.stderr, color=True)
+    tell(styled("error:", "red", sys.stderr) + " " + lines_visible(failure.message))
 
 
 def wants_json(arguments: list[str]) -> bool:

@@ -26,11 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
 
 Instant = NewType("Instant", int)
+STALE = 4
 
 
 @dataclass(frozen=True)
 class StatusRow:
-    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views."""
+    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
+
+    ``stale`` is null where no ``stale_after`` is declared.
+    """
 
     table: str
     kind: str
@@ -48,6 +52,8 @@ class StatusRow:
     unreadable_files: int | None
     expired_leave_within: str
     gone_from_disk_within: str
+    newest_data: Instant | None
+    stale: bool | None
 
 
 @dataclass(frozen=True)
@@ -93,28 +99,36 @@ class FileRow:
     filter: str
 
 
-def status(directory: Path, *, verbose: bool) -> Rows:
-    """Return where every table stands, or with ``verbose`` its sub-indices, those of operators' state included."""
+def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
+    """Return where every table stands, or with ``verbose`` its sub-indices, those of operators' state included.
+
+    With ``check`` the exit code is 4 when a table's data is older than its declaration allows.
+    """
     from warehouse.serving.catalogue import status as stand
+    from warehouse.serving.staleness import stale_tables
 
     warehouse = opened(directory)
     reader = warehouse.reader()
     found = stand(reader, retain=warehouse.catalog.retain)
+    now, catalog = time.time_ns() // 1000, warehouse.catalog
+    stale = stale_tables(reader.epoch, catalog.stale_after, now)
+    code = STALE if check and stale else 0
+    old = tuple(f'table "{name}" is stale: {why}' for name, why in stale.items())
     if verbose:
         rows = [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions]
-        return Rows(Records.of(PartitionRow, rows), _moment(reader))
+        return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=old, exit_code=code)
     landing, warnings = _landing(warehouse)
-    now = time.time_ns() // 1000
-    catalog = warehouse.catalog
     found = tuple(each for each in found if each.kind != "state")
     known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
     frozen = [each.table for each in found if not each.declared or each.table not in known]
+    is_stale = {name: name in stale for name in catalog.stale_after}
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
     told += [f'view "{each.table}" could not be maintained: {each.failed}' for each in found if each.failed]
     return Rows(
-        Records.of(StatusRow, [_status_row(each, landing.get(each.table), now) for each in found]),
+        Records.of(StatusRow, [_status_row(each, landing.get(each.table), now, is_stale.get(each.table)) for each in found]),
         _moment(reader),
-        warnings=(*warnings, *told),
+        warnings=(*warnings, *told, *old),
+        exit_code=code,
     )
 
 
@@ -196,7 +210,7 @@ def _facts(part: object) -> tuple[int, ...]:
     )
 
 
-def _status_row(found: TableStatus, landing: LandingFacts | None, now: int) -> StatusRow:
+def _status_row(found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None) -> StatusRow:
     return StatusRow(
         table=found.table,
         kind=found.kind,
@@ -214,6 +228,8 @@ def _status_row(found: TableStatus, landing: LandingFacts | None, now: int) -> S
         unreadable_files=len(landing.unreadable) if landing else None,
         expired_leave_within=_whole_seconds(max(found.dead_for, found.overflow_dead_for)),
         gone_from_disk_within=_whole_seconds(found.on_disk_for),
+        newest_data=None if found.newest is None else Instant(found.newest),
+        stale=stale,
     )
 
 

@@ -28,13 +28,19 @@ def opened(directory: Path) -> Warehouse:
     return Warehouse.open(directory)
 
 
-def opened_to_work(directory: Path) -> Warehouse:
-    """Open a project for a verb that may start Spark."""
+def opened_to_work(directory: Path, *, compared: bool = True) -> Warehouse:
+    """Open a project for a verb that may start Spark; a damaged warehouse without comparing declarations."""
     import logging
 
     # py4j logs a traceback at the root logger when Ctrl-C meets a call into the JVM; the command says it in one line
     logging.getLogger().addFilter(_not_of_py4j)
-    return opened(directory)
+    return opened(directory) if compared else _uncompared(directory)
+
+
+def _uncompared(directory: Path) -> Warehouse:
+    from warehouse.project import Warehouse
+
+    return Warehouse.open(directory, compared=False)
 
 
 def _not_of_py4j(record: LogRecord) -> bool:
@@ -182,6 +188,27 @@ def dropped(directory: Path, table: str, step: Step | None) -> Report:
 
     del step
     return of_epoch(opened_to_work(directory).drop(table), f'forgot table "{table}"')
+
+
+def rolled_back(directory: Path, to_epoch: int, step: Step | None) -> Report:
+    """Go back to an epoch's contents."""
+    from cli.reports import of_rollback
+    from warehouse.updates.points import nobody
+
+    return of_rollback(opened_to_work(directory).rollback(to_epoch, observer=_observer(step) if step else nobody))
+
+
+def restated(
+    directory: Path, table: str, step: Step | None, *, since: int | str | None, rejected: bool, allow_lost: bool
+) -> Report:
+    """Read landing files of a table once more."""
+    from cli.reports import of_restatement
+    from warehouse.updates.points import nobody
+
+    observer = _observer(step) if step else nobody
+    warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
+    done = warehouse.restate(table, since=since, rejected=rejected, allow_lost=allow_lost, observer=observer)
+    return of_restatement(table, done)
 
 
 def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cli.errors import failure_of, show, wants_json
+from cli.logs import FORMATS, configure
 from cli.options import write_examples
 from cli.output import ClosedPipeError
 
@@ -35,7 +36,11 @@ COMMANDS = {
     "restored": "cli.commands.inspect",
     "reload": "cli.commands.maintain",
     "drop": "cli.commands.maintain",
+    "restate": "cli.commands.maintain",
+    "rollback": "cli.commands.maintain",
     "vacuum": "cli.commands.maintain",
+    "check": "cli.commands.check",
+    "metrics": "cli.commands.metrics",
 }
 """Where each command lives, in the order of ``--help``; a module is imported when its command is used."""
 
@@ -86,14 +91,20 @@ class Commands(click.Group):
     metavar="DIR",
     help="The project directory, which holds warehouse.toml [$STREAM_WH_PROJECT, else the current directory].",
 )
+@click.option(
+    "--log-format",
+    type=click.Choice(FORMATS),
+    help="What standard error shows: text, or JSON objects, one a line, with what each step does [$STREAM_WH_LOG_FORMAT].",
+)
 @click.version_option(package_name="stream-wh", prog_name="stream-wh")
-def stream_wh(directory: Path | None) -> None:
+def stream_wh(directory: Path | None, log_format: str | None) -> None:
     """Keep streams whose rows expire, and read the live ones."""
-    del directory  # commands ask the context for it
+    del directory, log_format  # commands ask the context for the one, the other is in force already
 
 
 def run(arguments: list[str]) -> int:
     """Run one command line in this process and return its exit code."""
+    configure(arguments)
     try:
         code: Any = stream_wh.main(arguments, prog_name="stream-wh", standalone_mode=False)
     except ClosedPipeError:

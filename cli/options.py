@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "INSTANT",
     "ExampleCommand",
+    "InstantOrFirst",
     "columns_option",
     "command",
     "complete_views",

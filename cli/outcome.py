@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from cli.errors import say
+from cli.logs import in_json, tell
 from cli.output import emit
 from cli.output.sink import opened
 from cli.output.values import encode_json
@@ -16,7 +17,7 @@ from cli.output.visible import lines_visible
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from cli.output import Destination
     from cli.output.records import Result
@@ -40,13 +41,14 @@ class Moment:
 
 @dataclass(frozen=True)
 class Rows:
-    """A result, the window state it is of, and what ``--explain`` tells after the rows were read."""
+    """A result, the window state it is of, what ``--explain`` tells after the rows were read, and ``notes`` beside them."""
 
     result: Result
     moment: Moment | None = None
     explain: Callable[[], Mapping[str, object]] | None = None
     warnings: tuple[str, ...] = ()
     exit_code: int = 0
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,20 +64,21 @@ class Report:
 
 def render_rows(rows: Rows, destination: Destination) -> int:
     """Write the rows to their destination, then what is told about them to standard error."""
-    for warning in rows.warnings:
-        say(f"warning: {lines_visible(warning)}")
+    _warn(rows.warnings)
     moment = rows.moment
-    notes = (
+    told = (
         {"stream_wh.epoch": str(moment.epoch), "stream_wh.window_time": format_instant(moment.window_time)}
         if (moment)
         else {}
     )
-    count = emit(rows.result, destination, notes)
+    count = emit(rows.result, destination, told)
     if moment:
-        say(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
+        tell(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
+    for note in rows.notes:
+        tell(lines_visible(note))
     if rows.explain:
         for name, value in rows.explain().items():
-            say(f"{name.replace('_', ' ')}: {lines_visible(str(value))}")
+            tell(f"{name.replace('_', ' ')}: {lines_visible(str(value))}")
     return rows.exit_code
 
 
@@ -86,8 +89,15 @@ def render_report(report: Report, *, as_json: bool) -> int:
         with opened(None) as sink:
             sink.write(encode_json(record) + b"\n")
         return report.exit_code
-    for warning in report.warnings:
-        say(f"warning: {lines_visible(warning)}")
+    _warn(report.warnings)
+    if in_json() and not report.data:
+        tell("; ".join(line.strip() for line in report.lines), fields={"report": report.record})
+        return report.exit_code
     for line in report.lines:
         click.echo(lines_visible(line), file=sys.stdout if report.data else sys.stderr)
     return report.exit_code
+
+
+def _warn(warnings: Iterable[str]) -> None:
+    for warning in warnings:
+        tell(lines_visible(warning) if in_json() else f"warning: {lines_visible(warning)}", logging.WARNING)

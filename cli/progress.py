@@ -7,6 +7,7 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from cli.logs import in_json
 from cli.output.visible import is_terminal, visible
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ __all__ = ["progress"]
 @contextmanager
 def progress() -> Iterator[Callable[[str], None] | None]:
     """Yield what takes the text of each step, or none when standard error is no terminal."""
-    if not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
+    if in_json() or not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
         yield None
         return
     from rich.console import Console  # noqa: PLC0415 - only a terminal needs it

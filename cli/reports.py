@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.records import Counts, Epoch
+    from warehouse.updates.restate import RestateReport
+    from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
     from warehouse.updates.update import UpdateReport
     from warehouse.updates.vacuum import VacuumReport
 
-__all__ = ["of_epoch", "of_plan", "of_update", "of_vacuum"]
+__all__ = ["of_epoch", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum"]
 
 _SHOWN_FILES = 10
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
@@ -61,6 +63,57 @@ def of_epoch(epoch: Epoch, text: str) -> Report:
     return Report({"epoch": _epoch_record(epoch)}, (f"{text} (epoch {epoch.number})",))
 
 
+def of_rollback(done: RollbackReport) -> Report:
+    """Return what a rollback did, and what becomes of the landing files that it undid."""
+    epoch, target = done.epoch, done.target
+    again = [file for file in done.forgotten if file.there]
+    lost = [file for file in done.forgotten if not file.there]
+    then, now = format_instant(target.window_time), format_instant(epoch.window_time)
+    lines = [f"epoch {epoch.number}: what epoch {target.number} (window time {then}) held and is live at {now}"]
+    if again:
+        files = _count(len(again), "landing file")
+        lines.append(f"  {files} loaded since: the next update that moves the windows loads them again")
+    if lost:
+        names = ", ".join(f"{file.stream}: {file.path}" for file in lost[:_SHOWN_FILES])
+        files = _count(len(lost), "landing file")
+        lines.append(f"  {files} loaded since not there any more, so not loaded again: {names}")
+    record = {
+        "epoch": _epoch_record(epoch),
+        "contents_of": target.number,
+        "forgotten": [{"stream": file.stream, "file": file.path, "there": file.there} for file in done.forgotten],
+        "completed": [_epoch_record(each) for each in done.finished],
+    }
+    return Report(record, tuple(lines), warnings=(*done.warnings, *epoch.warnings))
+
+
+def of_restatement(table: str, done: RestateReport) -> Report:
+    """Return what a restatement read once more, and what it could not."""
+    lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
+    if not done.epochs:
+        lines.append(f"nothing of {table} to try again")
+    else:
+        stayed = f"; rows of epoch {done.since.number} and before stay" if done.since else ""
+        lines.append(f"{_count(len(done.files), 'file')} of {table} read once more{stayed}")
+    if done.lost:
+        lines.append(f"{_count(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_SHOWN_FILES])}")
+    problems = [
+        {"stream": entry.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
+        for epoch in done.epochs for entry in epoch.files for left in entry.left_out
+    ]  # fmt: skip
+    lines += [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
+    record = {
+        "table": table,
+        "epochs": [_epoch_record(epoch) for epoch in done.epochs],
+        "since_epoch": done.since.number if done.since else None,
+        "files": list(done.files),
+        "lost": list(done.lost),
+        "problems": problems,
+        "completed": [_epoch_record(each) for each in done.finished],
+    }
+    told = tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings))))
+    return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=told)
+
+
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
     """Return what a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
@@ -98,6 +151,7 @@ def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequen
 def _epoch_record(epoch: Epoch) -> dict[str, object]:
     return {
         "epoch": epoch.number,
+        "cause": epoch.cause,
         "window_time": format_instant(epoch.window_time),
         "committed_at": format_instant(epoch.committed_at),
         "slot": epoch.slot,

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.updates.projects import Project
+
 _SMALL_AND_SHORT = (
     ("spark.master", "local[2]"),
     ("spark.sql.shuffle.partitions", "2"),
@@ -33,6 +35,14 @@ def spark() -> Iterator[SparkSession]:
     session = spark_session((*_SMALL_AND_SHORT, *delta_settings()))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Return a warehouse of three epochs with every kind of table; tests copy it."""
+    from tests.updates.histories import make_history  # noqa: PLC0415 - pure tests do without
+
+    return make_history(tmp_path_factory.mktemp("history") / "project", spark)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

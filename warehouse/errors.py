@@ -27,6 +27,8 @@ __all__ = [
     "Problem",
     "QueryError",
     "RecordDamagedError",
+    "RestateError",
+    "RollbackError",
     "SparkLostError",
     "Transient",
     "UnknownNameError",
@@ -108,6 +110,26 @@ class QueryError(UsageError):
     """The SQL or condition of a reading command cannot be run."""
 
     code = "query"
+
+
+class RollbackError(UsageError):
+    """The contents of an epoch cannot be gone back to."""
+
+    code = "rollback"
+
+    def __init__(self, epoch: int, reason: str) -> None:
+        self.epoch, self.reason = epoch, reason
+        super().__init__(f"cannot go back to epoch {epoch}: {reason}; `stream-wh history` lists the epochs that can be read")
+
+
+class RestateError(UsageError):
+    """A table cannot be restated as it was asked for."""
+
+    code = "restate"
+
+    def __init__(self, table: str, reason: str) -> None:
+        self.table, self.reason = table, reason
+        super().__init__(f'cannot restate "{table}": {reason}')
 
 
 class UpdateTimeError(UsageError):

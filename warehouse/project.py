@@ -19,11 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog
+    from warehouse.checking.findings import CheckReport
     from warehouse.serving import Answer, Reader
     from warehouse.serving.explanation import Explanation
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.records import Epoch
+    from warehouse.updates.restate import RestateReport
+    from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
     from warehouse.updates.update import Updater, UpdateReport
     from warehouse.updates.vacuum import VacuumReport
@@ -55,8 +58,15 @@ class Warehouse:
         self._readers: dict[int | None, Reader] = {}
 
     @classmethod
-    def open(cls, directory: str | Path = ".") -> Warehouse:
+    def open(cls, directory: str | Path = ".", *, compared: bool = True) -> Warehouse:
         """Open the project in a directory.
+
+        Parameters
+        ----------
+        directory
+            Where ``warehouse.toml`` is.
+        compared
+            Whether the declarations are compared with the newest epoch; verifying a damaged warehouse does without.
 
         Raises
         ------
@@ -69,6 +79,8 @@ class Warehouse:
         place = Path(directory)
         content = _content(place)
         root = _root(place, content)
+        if not compared:
+            return cls(place, root or _catalog(place).root)
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
@@ -162,6 +174,25 @@ class Warehouse:
         """Forget a table that is no longer declared."""
         return self._updater(nobody, None).drop(table)
 
+    def rollback(self, to_epoch: int, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RollbackReport:
+        """Write an epoch with the contents of an earlier one; window time does not go back."""
+        return self._updater(observer, spark).rollback(to_epoch)
+
+    def restate(
+        self,
+        table: str,
+        *,
+        since: Instant | Literal["first"] | None = None,
+        rejected: bool = False,
+        allow_lost: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> RestateReport:
+        """Read landing files of a stream or relation once more; see :meth:`warehouse.updates.update.Updater.restate`."""
+        updater = self._updater(observer, spark)
+        begin = since if since == "first" else _instant(since)
+        return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
+
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs."""
         return self._updater(nobody, None).vacuum(dry_run=dry_run)
@@ -173,10 +204,39 @@ class Warehouse:
     def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
+        from warehouse.updates.logged import logged  # noqa: PLC0415 - same
         from warehouse.updates.update import Updater  # noqa: PLC0415 - same
 
         catalog = self.catalog
-        return Updater(catalog, lambda work: spark or spark_session(catalog.spark, small=work < SMALL_WORK), _clock, observer)
+
+        def session(work: int) -> SparkSession:
+            return spark or spark_session(catalog.spark, small=work < SMALL_WORK)
+
+        return Updater(catalog, session, _clock, logged(observer))
+
+    def check(self, *, rows: bool = True) -> CheckReport:
+        """Verify the warehouse against its invariants, without Java; see :func:`warehouse.checking.check.check`."""
+        from warehouse.checking.check import check  # noqa: PLC0415 - nothing else needs it
+
+        return check(self.root, rows=rows)
+
+    def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
+        """Mend what can be mended without deciding anything; returns what was done, in words."""
+        return self._updater(observer, spark).repair()
+
+    def metrics(self) -> bytes:
+        """Return gauges of the newest epoch and the landing directories, as text for Prometheus.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed yet.
+
+        """
+        from warehouse.serving.metrics import prometheus_text  # noqa: PLC0415 - nothing else needs it
+
+        catalog, reader = self.catalog, self._newest(None)
+        return prometheus_text(reader, self.landing(), catalog.stale_after, retain=catalog.retain, now=_clock())
 
     def explain(self, view: str) -> Explanation:
         """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.

@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 __all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
 
 
-@command("status", "Where every table stands.", "stream-wh status", "stream-wh status -v")
+@command("status", "Where every table stands.", "stream-wh status", "stream-wh status -v", "stream-wh status --check")
 @click.option("-v", "--verbose", is_flag=True, help="One row for each sub-index and expiry block.")
+@click.option("--check", is_flag=True, help="Exit code 4 when a table is stale: see `stale_after`.")
 @rows_command
 @project
-def status(directory: Path, *, verbose: bool) -> Rows:
+def status(directory: Path, *, verbose: bool, check: bool) -> Rows:
     """Print for each table: window time, live rows, files, bytes, lag, waiting, changed and unreadable files.
 
     A view has no landing files. With -v the tables in which operators of views keep their state are shown too.
     """
-    return knowledge.status(directory, verbose=verbose)
+    return knowledge.status(directory, verbose=verbose, check=check)
 
 
 @command("tables", "The names of the tables.", "stream-wh tables")

@@ -1,4 +1,4 @@
-"""``reload``, ``drop`` and ``vacuum``: what is done now and then."""
+"""``reload``, ``drop``, ``restate``, ``rollback`` and ``vacuum``: what is done now and then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cli import library
-from cli.options import command, project, report_command, table_argument
+from cli.options import InstantOrFirst, command, project, report_command, table_argument
 from cli.progress import progress
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cli.outcome import Report
 
-__all__ = ["drop", "reload", "vacuum"]
+__all__ = ["drop", "reload", "restate", "rollback", "vacuum"]
 
 
 @command("reload", "Load a changed file at the next update.", "stream-wh reload landing/flights/2013-01-01T15.csv.gz")
@@ -40,6 +40,51 @@ def drop(directory: Path, table: str) -> Report:
     """Forget a TABLE that warehouse.toml no longer declares; its files go when no retained epoch needs them."""
     with progress() as step:
         return library.dropped(directory, table, step)
+
+
+@command(
+    "restate",
+    "Read landing files once more.",
+    "stream-wh restate flights --since 2013-01-01T12:00:00Z",
+    "stream-wh restate flights --rejected",
+)
+@table_argument
+@click.option(
+    "--since",
+    type=InstantOrFirst(),
+    help='Files loaded after this window time [all whose epochs are still readable]; "first" is every file that is known.',
+)
+@click.option("--rejected", is_flag=True, help="Only records that were rejected, and files that could not be read.")
+@click.option("--allow-lost", is_flag=True, help="Do without the rows of files that are not there any more.")
+@report_command
+@project
+def restate(directory: Path, table: str, *, since: int | str | None, rejected: bool, allow_lost: bool) -> Report:
+    """Read landing files of TABLE once more under today's warehouse.toml, in place of the rows that they gave.
+
+    For a corrected expression or rule: the table goes back to what it held at --since, and the files that were loaded
+    afterwards are loaded again, in one new epoch at the same window time; views that read the table are built anew. With
+    --since first nothing of the table stays, so columns, search key and layout may have changed too. With --rejected nothing
+    leaves the table: records that were rejected and pass now are added.
+    """
+    if rejected and since is not None:
+        raise click.UsageError("--rejected tries all that was rejected; leave out --since")
+    with progress() as step:
+        return library.restated(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
+
+
+@command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")
+@click.option("--to-epoch", type=int, required=True, metavar="N", help="The epoch whose contents to go back to.")
+@report_command
+@project
+def rollback(directory: Path, to_epoch: int) -> Report:
+    """Write a new epoch with the contents of an earlier one, in all streams, relations and views.
+
+    Window time does not go back: the new epoch is of the newest window time, and holds of the old contents what is still
+    live. Landing files that were loaded since are forgotten; the next update that moves the windows loads those that are
+    there. Refused when the epoch is not readable any more.
+    """
+    with progress() as step:
+        return library.rolled_back(directory, to_epoch, step)
 
 
 @command("vacuum", "Remove files no epoch needs.", "stream-wh vacuum --dry-run")

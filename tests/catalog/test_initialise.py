@@ -57,7 +57,7 @@ def test_the_default_shows_every_key(tmp_path: Path) -> None:
 
 
 def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
-    """With every commented key made real the file means the same, but for the options and settings it invents."""
+    """With every commented key made real the file means the same, but for the options, settings and bounds it invents."""
     write_project(tmp_path)
     path = tmp_path / "warehouse.toml"
     shown = load_catalog(tmp_path)
@@ -81,7 +81,7 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
 
 
 def _without_inventions(catalog: Catalog) -> dict[str, object]:
-    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in {"options", "layout"}}
+    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in {"options", "layout", "stale_after"}}
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ class StreamSection(BaseModel):
     null_expiry: NullExpiry = Field(default="reject", description=_words(NullExpiry))
     unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
     landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
+    stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
@@ -111,6 +112,7 @@ class RelationSection(BaseModel):
     max_ahead: Duration | None = Field(default=None, description='a duration such as "1d"')
     unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
     landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
+    stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
 
 
@@ -125,6 +127,7 @@ class ViewSection(BaseModel):
     output_window: OutputWindow | None = Field(
         default=None, description='a duration such as "1h", or a whole number of rows from 1'
     )
+    stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 

@@ -36,6 +36,7 @@ def declared_stream(name: str, section: StreamSection, landing: Path) -> Stream:
         null_expiry=section.null_expiry,
         unknown_columns=section.unknown_columns,
         landing_settle=section.landing_settle,
+        stale_after=section.stale_after,
         layout=layout_spec(section.layout),
     )
 
@@ -57,6 +58,7 @@ def declared_relation(name: str, section: RelationSection, landing: Path) -> Rel
         max_ahead=section.max_ahead,
         unknown_columns=section.unknown_columns,
         landing_settle=section.landing_settle,
+        stale_after=section.stale_after,
     )
 
 
@@ -71,6 +73,7 @@ def declared_view(name: str, section: ViewSection) -> View:
         output_length=length,
         output_rows=rows,
         layout=layout_spec(section.layout),
+        stale_after=section.stale_after,
     )
 
 

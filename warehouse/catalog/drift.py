@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Drift", "RecordedEpoch", "RecordedTable", "compare", "effective_layout"]
 
 _REMEDY = "the tables on disk were built with it; restore it, or start a new root"
+_OWN_REMEDY = "the tables on disk were built with it; restore it, or load all again: `stream-wh restate {} --since first`"
 
 
 class RecordedTable(Protocol):
@@ -79,13 +80,14 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
     """
     recorded = {table.name: table for table in epoch.tables}
     both = [(source, recorded[source.name]) for source in catalog.sources if source.name in recorded]
-    differences = [*_grid_of_times(catalog, epoch)]
+    differences = [(*found, _REMEDY) for found in _grid_of_times(catalog, epoch)]
     for stream, table in both:
         section = "streams" if stream.changes is None else "relations"
-        differences += [(f"{section}.{stream.name}.{key}", new, old) for key, new, old in _table(stream, table)]
+        remedy = _OWN_REMEDY.format(stream.name)
+        differences += [(f"{section}.{stream.name}.{key}", new, old, remedy) for key, new, old in _table(stream, table)]
     file = catalog.file.name
     return Drift(
-        problems=tuple(Problem(file, key, new, f"{old}: {_REMEDY}") for key, new, old in differences),
+        problems=tuple(Problem(file, key, new, f"{old}: {remedy}") for key, new, old, remedy in differences),
         notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
         warnings=tuple(
             f'table "{owner}" is no longer declared: kept, frozen; `stream-wh drop {owner}` forgets it'

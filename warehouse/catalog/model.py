@@ -74,8 +74,8 @@ class Changes:
 class Stream:
     """A declared input that arrives as files.
 
-    ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead`` and ``landing_settle`` are microseconds; ``options``
-    are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
+    ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead``, ``landing_settle`` and ``stale_after`` (how old the newest
+    data may be) are microseconds; ``options`` are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
     """
 
     name: str
@@ -96,6 +96,7 @@ class Stream:
     landing_settle: int
     layout: LayoutSpec = field(default_factory=LayoutSpec)
     changes: Changes | None = None
+    stale_after: int | None = None
 
     @property
     def label(self) -> Label:
@@ -129,6 +130,7 @@ class Relation:
     max_ahead: int | None
     unknown_columns: UnknownColumns
     landing_settle: int
+    stale_after: int | None = None
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -150,6 +152,7 @@ class Relation:
             unknown_columns=self.unknown_columns,
             landing_settle=self.landing_settle,
             changes=Changes(self.op, self.retroactive),
+            stale_after=self.stale_after,
         )
 
 
@@ -168,6 +171,7 @@ class View:
     output_length: int | None = None
     output_rows: int | None = None
     layout: LayoutSpec = field(default_factory=LayoutSpec)
+    stale_after: int | None = None
 
 
 @dataclass(frozen=True)
@@ -198,6 +202,13 @@ class Catalog:
     def source(self, name: str) -> Stream | None:
         """Return the stream of that name, or the stream of changes of the relation of that name."""
         return next((source for source in self.sources if source.name == name), None)
+
+    @property
+    def stale_after(self) -> dict[str, int]:
+        """How old the newest data of each table may be in microseconds, where that is declared."""
+        bounds = [(source.name, source.stale_after) for source in self.sources]
+        bounds += [(view.name, view.stale_after) for view in self.views]
+        return {name: bound for name, bound in bounds if bound is not None}
 
     def stream(self, name: str) -> Stream | None:
         """Return the declared stream of that name."""

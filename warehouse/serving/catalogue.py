@@ -123,7 +123,8 @@ class TableStatus:
     newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
     ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
     ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
-    says why the last update could not maintain a view, whose counts are then those of former rows.
+    says why the last update could not maintain a view, whose counts are then those of former rows. ``newest`` is the largest
+    ``_ts`` that it ever held, expired rows included (none: not known).
     """
 
     table: str
@@ -143,6 +144,7 @@ class TableStatus:
     overflow_dead_for: int
     partitions: tuple[Partition, ...]
     failed: str | None = None
+    newest: int | None = None
 
 
 def tables(epoch: Epoch) -> tuple[str, ...]:
@@ -269,6 +271,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         overflow_dead_for=overflow_dead_for,
         partitions=state.partitions,
         failed=state.view.failed if state.view else None,
+        newest=state.newest,
     )
 
 

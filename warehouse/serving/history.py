@@ -25,7 +25,8 @@ class EpochRow:
     """One epoch: when it is of, when it was committed, what its update did, how long it took.
 
     Fields are as in :class:`warehouse.updates.records.Counts`, summed over streams and relations; ``results`` were
-    inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included.
+    inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is
+    the verb that made it.
     """
 
     number: int
@@ -48,6 +49,7 @@ class EpochRow:
     rewritten: int
     bytes_written: int
     seconds: float
+    cause: str
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,7 @@ def epoch_row(epoch: Epoch) -> EpochRow:
         rewritten=sum(counts.rewritten for counts in epoch.counts),
         bytes_written=sum(counts.bytes_written for counts in epoch.counts),
         seconds=sum(step.seconds for step in epoch.seconds),
+        cause=epoch.cause,
         **sums,
     )
 

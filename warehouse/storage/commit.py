@@ -22,6 +22,7 @@ from warehouse.errors import ForeignChangeError
 from warehouse.storage.deltalog import commit_path, remove_action, stored_files
 from warehouse.storage.durable import write_exclusive
 from warehouse.storage.footers import file_statistics
+from warehouse.storage.properties import CHECKPOINT_INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["STAGED", "CommitFacts", "commit", "newest_version", "stage", "unstage"]
 
 STAGED = "_staged"
-CHECKPOINT_INTERVAL = 10
 _PLAIN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     "mapreduce.fileoutputcommitter.algorithm.version": "2",

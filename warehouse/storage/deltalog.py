@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -40,13 +41,17 @@ _PARQUET_MAGIC = b"PAR1"
 
 @dataclass(frozen=True)
 class AddedFile:
-    """A data file of a commit: its path relative to the table, partition values, bytes and statistics."""
+    """A data file of a commit: its path relative to the table, partition values, bytes and statistics.
+
+    ``max_ts`` is the largest ``_ts`` in microseconds, as Delta records it: cut to the millisecond.
+    """
 
     path: str
     size: int
     partition: Mapping[str, str | None]
     rows: int
     max_exp_slot: int | None
+    max_ts: int | None = None
 
 
 @dataclass(frozen=True)
@@ -116,12 +121,14 @@ def _read_commit(table: Path, version: int) -> Commit:
 
 def _added(action: Mapping[str, Any]) -> AddedFile:
     stats = json.loads(action.get("stats") or "{}")
+    largest = stats.get("maxValues") or {}
     return AddedFile(
         path=unquote(action["path"]),
         size=action["size"],
         partition=action.get("partitionValues") or {},
         rows=stats.get("numRecords", 0),
-        max_exp_slot=(stats.get("maxValues") or {}).get("_exp_slot"),
+        max_exp_slot=largest.get("_exp_slot"),
+        max_ts=parse_instant(largest["_ts"]) if "_ts" in largest else None,
     )
 
 
@@ -243,21 +250,21 @@ def replace_table(
     *,
     table_id: str,
     schema: Mapping[str, Any],
+    partition_columns: Sequence[str],
     properties: Mapping[str, str],
     metadata: Mapping[str, Any],
     at: int,
 ) -> None:
-    """Commit ``version + 1``, exclusively: no rows, other columns, the same identity and partition columns.
+    """Commit ``version + 1``, exclusively: no rows, other columns, the same identity and the same partition columns.
 
     ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
     """
     milliseconds = at // 1000
-    kept = json.dumps(["sub_index", "exp_block"])
     content = [
         {"commitInfo": {
             "timestamp": milliseconds,
             "operation": "REPLACE TABLE",
-            "operationParameters": {"partitionBy": kept},
+            "operationParameters": {"partitionBy": json.dumps(list(partition_columns))},
             "isBlindAppend": False,
             "userMetadata": json.dumps(metadata),
             "engineInfo": "stream-wh",
@@ -266,7 +273,7 @@ def replace_table(
             "id": table_id,
             "format": {"provider": "parquet", "options": {}},
             "schemaString": json.dumps(schema),
-            "partitionColumns": json.loads(kept),
+            "partitionColumns": list(partition_columns),
             "configuration": dict(properties),
             "createdTime": milliseconds,
         }},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import StructType
 
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.storage.tables import deferred_schema, rows_schema
+from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -80,6 +80,10 @@ class TableFiles:
         """Return the rows of a table of deferred rows."""
         files = [file.path for file in self.files(path, version)]
         return self._parquet(session, path, deferred_schema(columns), files)
+
+    def rejected(self, session: SparkSession, path: str, version: int) -> DataFrame:
+        """Return the rows of a table of rejected rows."""
+        return self._parquet(session, path, rejected_schema(), [file.path for file in self.files(path, version)])
 
     def _parquet(self, session: SparkSession, path: str, fields: dict[str, Any], files: Sequence[str]) -> DataFrame:
         schema = StructType.fromJson(fields)

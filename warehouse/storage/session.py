@@ -39,6 +39,7 @@ _OWNED = {
     "spark.sql.csv.parser.columnPruning.enabled": "false",
 }
 _DUMP_SECONDS = 120.0
+_LOGGER = logging.getLogger("warehouse.spark")
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -124,7 +125,11 @@ def _launch(settings: Mapping[str, str]) -> None:
 def _forward(read_end: int) -> None:
     with os.fdopen(read_end, errors="replace") as lines:
         for line in lines:
-            if not line.startswith(_NOISE):
+            if line.startswith(_NOISE):
+                continue
+            if _LOGGER.isEnabledFor(logging.INFO) and logging.getLogger().hasHandlers():
+                _LOGGER.info(line.rstrip())
+            else:
                 sys.stderr.write(line)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.storage.commit import CHECKPOINT_INTERVAL, commit, newest_version, stage
+from warehouse.storage.commit import commit, newest_version, stage
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -22,32 +22,13 @@ if TYPE_CHECKING:
 
     from warehouse.storage.commit import CommitFacts
 
-__all__ = ["key_settings", "retention_properties", "table_properties", "write_rows", "write_runs"]
+__all__ = ["key_settings", "write_rows", "write_runs"]
 
 ROW_GROUP_ROWS = 20_000
-_DAY = 86_400
 FILE_ROWS = 4_000_000
 """A larger run is written as several files of disjoint key ranges."""
 _BLOOM_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "timestamp")
 _BLOOM_DECIMAL_DIGITS = 18
-
-
-def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
-    """Return the properties of a new table; ``retain`` is in microseconds."""
-    return {
-        "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
-        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
-        **retention_properties(retain),
-    }
-
-
-def retention_properties(retain: int) -> dict[str, str]:
-    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins."""
-    seconds = -(-retain // 1_000_000)
-    return {
-        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * _DAY)} seconds",
-        "delta.logRetentionDuration": f"interval {max(seconds + 2 * _DAY, 30 * _DAY)} seconds",
-    }
 
 
 def key_settings(key: Sequence[tuple[str, str]]) -> dict[str, str]:

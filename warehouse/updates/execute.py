@@ -17,7 +17,7 @@ from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.points import Moment, Observer, Point
-from warehouse.updates.progress import TableProgress, progress
+from warehouse.updates.progress import TableProgress, after_restoring, progress
 from warehouse.updates.records import Epoch, StepSeconds
 from warehouse.updates.supply import Supply
 from warehouse.updates.work import Work
@@ -51,7 +51,7 @@ def execute(
     root
         The warehouse's directory.
     last
-        The epoch that the plan starts from; none for the first.
+        The newest epoch; none for the first.
     spark
         Gives the Spark session; called only when a step needs it.
     clock
@@ -65,6 +65,7 @@ def execute(
         When a table was changed from outside; nothing is written then.
 
     """
+    last = plan.base or last
     done = progress(root, plan)
     supply = Supply(plan, root, spark, done, last)
     work = Work(plan, root, last, done, supply)
@@ -92,7 +93,8 @@ def execute(
         if (root / directory).is_dir():
             sync_directory(root / directory)
     observer(Moment(Point.DURABLE, plan.epoch))
-    outcome = Outcome(plan, last, done, supply.counted, supply.failed(), supply.given_up)
+    counting = after_restoring(plan, done)
+    outcome = Outcome(plan, last, counting, supply.counted, supply.failed(), supply.given_up, logged=done)
     epoch = epoch_of(outcome, tuple(seconds), clock())
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))

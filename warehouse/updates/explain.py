@@ -11,6 +11,7 @@ from warehouse.updates.steps import (
     MoveRelation,
     MoveWindow,
     ReplaceTable,
+    RestoreTable,
     RewriteBuckets,
     RewriteCells,
     SetProperties,
@@ -58,6 +59,8 @@ def describe(step: Step) -> str:
             return f"take changes into {step.path}"
         case ReplaceTable():
             return f"empty {step.path} for its new declaration"
+        case RestoreTable():
+            return f"put {step.path} back"
         case RewriteBuckets():
             return f"replace what changed of {step.path}"
         case StoreRestored():
@@ -105,7 +108,10 @@ def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) ->
             detail = f"take the changes of {len(files)} files as versions, in the buckets of their keys"
             return StepExplanation(number, step.path, "rewrite", detail, len(files), size)
         case ReplaceTable():
-            return StepExplanation(number, step.path, "empty", "the view's declaration changed, so it is built anew")
+            return StepExplanation(number, step.path, "empty", "the declaration changed, so it is filled anew")
+        case RestoreTable():
+            detail = "empty it" if step.to_version < 0 else f"its files of version {step.to_version}, by further links to them"
+            return StepExplanation(number, step.path, "restore", detail)
         case RewriteBuckets():
             return StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed")
         case StoreRestored():

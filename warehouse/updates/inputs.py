@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.drift import effective_layout
+from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.landing import Arrived, arrived, headers, list_landing
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.landing import Known
     from warehouse.updates.records import Epoch
 
-__all__ = ["Excluded", "LandingFacts", "all_parts", "landing_facts", "stream_inputs"]
+__all__ = ["Excluded", "LandingFacts", "all_parts", "grouped", "landing_facts", "present", "stream_inputs"]
 
 Excluded = dict[str, dict[str, LeftOut]]
 """Files that could not be read while this update was being prepared, by stream and path."""
@@ -43,6 +44,17 @@ def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[Lan
     """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
     known = known_files(catalog.root, last)
     return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.sources)
+
+
+def present(catalog: Catalog) -> dict[str, frozenset[str]]:
+    """Return the paths in each landing directory; none where it cannot be listed."""
+    found = {}
+    for stream in catalog.sources:
+        try:
+            found[stream.name] = frozenset(file.path for file in list_landing(stream.landing, stream.files))
+        except LandingError:
+            found[stream.name] = frozenset()
+    return found
 
 
 def stream_inputs(
@@ -93,7 +105,7 @@ def _input(
     left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
     new = [file for file in found.new if file.path not in excluded]
     chosen = new[:FILES_PER_PLAN]
-    groups, problems = _grouped(stream, stream.landing, chosen)
+    groups, problems = grouped(stream, stream.landing, chosen)
     return StreamInput(
         stream=stream,
         layout=effective_layout(stream, state.layout if state else None, interval),
@@ -105,9 +117,10 @@ def _input(
     )
 
 
-def _grouped(
+def grouped(
     stream: Stream, landing: Path, files: list[LandingFile]
 ) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
+    """Return files by their CSV header, and those whose header cannot be read or matched with the declaration."""
     if stream.format != "csv":
         return ((InputFiles((), tuple(files)),) if files else ()), []
     by_header, problems = headers(landing, files, dict(stream.options))

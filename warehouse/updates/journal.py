@@ -103,7 +103,7 @@ def read_record(path: Path, kind: type[_Body]) -> _Body:
 
 def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
     """Return the body of a record's bytes; ``path`` names it in errors."""
-    remedy = "restore it from a copy of the warehouse"
+    remedy = "`stream-wh check` tells whether `check --repair` can mend it; else restore it from a copy of the warehouse"
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -84,7 +84,7 @@ def _summed(history: Iterable[Iterable[Loaded]]) -> dict[str, Known]:
 
 
 def write_ledger(root: Path, newest: Epoch) -> None:
-    """Write the ledger of the newest epoch, unless it is there."""
+    """Write the ledger of an epoch, unless it is there; ``newest`` is the last one that it sums up."""
     path = record_path(root, newest.number, "ledger")
     if path.exists():
         return

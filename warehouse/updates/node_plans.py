@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.storage.tables import schema_file
+from warehouse.updates.restoring import REBUILT
 from warehouse.updates.steps import NodePlan
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
 
@@ -61,6 +62,7 @@ def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
         state = last.table(view) if last else None
         if state is not None and state.view is not None:
             why = "its last update failed" if state.view.failed else "its declaration, or that of a view it reads, changed"
+            why = REBUILT if state.view.failed == REBUILT else why
             told.append(f'view "{view}" is built anew over the live rows: {why}')
     return tuple(told)
 

@@ -40,7 +40,10 @@ __all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of"]
 
 @dataclass(frozen=True)
 class Outcome:
-    """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out."""
+    """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
+
+    ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it.
+    """
 
     plan: Plan
     last: Epoch | None
@@ -48,6 +51,7 @@ class Outcome:
     counted: Mapping[str, BatchCounts]
     left_out: Mapping[str, tuple[LeftOut, ...]]
     given_up: Mapping[str, str] = field(default_factory=dict)
+    logged: Mapping[str, TableProgress] = field(default_factory=dict)
 
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
@@ -77,7 +81,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     forgotten = _forgotten(plan, states)
     removed = {
         path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
-        for path, table in outcome.done.items()
+        for path, table in (outcome.logged or outcome.done).items()
     }
     return Epoch(
         number=plan.epoch,
@@ -89,7 +93,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         committed_at=now,
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
-        files=tuple(_loaded(outcome, planned) for planned in plan.streams),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams)),
         counts=(
             *(_counts(outcome, planned) for planned in plan.streams),
             *(_counts(outcome, planned) for planned in plan.nodes),
@@ -101,6 +105,9 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         ),
         warnings=plan.warnings,
         log_retain=plan.retain,
+        cause=plan.cause,
+        starts_from=plan.starts_from,
+        planned_at=plan.clock,
     )
 
 
@@ -127,6 +134,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         partitions=partitions,
         deferred=_side(outcome, MoveDeferred, planned.name, before.deferred if before else None),
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
+        newest=_newest(before, table),
     )
 
 
@@ -172,7 +180,16 @@ def _node_state(outcome: Outcome, planned: NodePlan) -> TableState:
             failed=outcome.given_up.get(planned.name),
         ),
         restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
+        newest=_newest(before, table),
     )
+
+
+def _newest(before: TableState | None, table: TableProgress | None) -> int | None:
+    """The largest ``_ts`` that the table ever held: expired rows count, so that short lifetimes do not look like silence."""
+    instants = [] if before is None or before.newest is None else [before.newest]
+    commits = table.commits.values() if table else ()
+    instants += [file.max_ts for commit in commits for file in commit.added if file.max_ts is not None]
+    return max(instants, default=None)
 
 
 def _side(
@@ -229,6 +246,7 @@ def _counts(outcome: Outcome, planned: StreamPlan | NodePlan) -> Counts:
     old = before.partitions if before else ()
     new = moved_partitions(old, table.commits.values()) if table else old
     gained: dict[int, int] = dict(metadata.get("gained", ()))
+    loaded = () if isinstance(planned, NodePlan) else _loaded(outcome, planned).loaded
     lost = _by_cell(old)
     for cell, count in gained.items():
         lost[cell] = lost.get(cell, 0) + count
@@ -236,7 +254,8 @@ def _counts(outcome: Outcome, planned: StreamPlan | NodePlan) -> Counts:
         lost[cell] = lost.get(cell, 0) - count
     return Counts(
         stream=name,
-        files=0 if isinstance(planned, NodePlan) else len(_loaded(outcome, planned).loaded),
+        files=len(loaded),
+        bytes_read=sum(file.size for file in loaded),
         lost=0 if isinstance(planned, NodePlan) else _never_stored(outcome, name, rows),
         expired=sum(lost.values()),
         rewritten=int(metadata.get("rewritten", 0)),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.errors import ForeignChangeError, MissingPartError
 from warehouse.storage.deltalog import commit_path, commits_after, undo_commits, whole
 from warehouse.updates.records import Partition, SideTable, WaitingSlot
-from warehouse.updates.steps import CreateTable
+from warehouse.updates.steps import CreateTable, RestoreTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from warehouse.storage.deltalog import Commit
     from warehouse.updates.steps import Plan
 
-__all__ = ["TableProgress", "moved_partitions", "moved_side", "progress"]
+__all__ = ["TableProgress", "after_restoring", "moved_partitions", "moved_side", "progress"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
     created = {step.path for step in plan.steps if isinstance(step, CreateTable)}
     found: dict[str, TableProgress] = {}
     for path, numbers in _steps_by_table(plan).items():
-        base = -1 if path in created else max(_base(plan, number) for number in numbers)
+        # The first step starts from the last epoch, those after one that restores the table from what it leaves.
+        base = -1 if path in created else min(_base(plan, number) for number in numbers)
         if base >= 0 and not commit_path(root / path, base).exists():
             raise MissingPartError(
                 f"{root / path}: version {base} of the table is not there, though the last epoch names it; nothing was "
@@ -69,6 +70,19 @@ def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
             done[step] = commit
         found[path] = TableProgress(path, base, done)
     return found
+
+
+def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, TableProgress]:
+    """Return what is done above the plan's base: the commits that restored tables lead to it, and do not count."""
+    restoring = {number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)}
+    return {
+        path: TableProgress(
+            path,
+            max([table.base_version, *(table.commits[number].version for number in restoring & table.commits.keys())]),
+            {number: commit for number, commit in table.commits.items() if number not in restoring},
+        )
+        for path, table in done.items()
+    }
 
 
 def _steps_by_table(plan: Plan) -> dict[str, list[int]]:

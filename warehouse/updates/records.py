@@ -17,6 +17,7 @@ from warehouse.layout import Layout
 from warehouse.views.algebra import Node
 
 __all__ = [
+    "Cause",
     "ColumnRecord",
     "Counts",
     "Declaration",
@@ -32,6 +33,8 @@ __all__ = [
     "ViewRecord",
     "WaitingSlot",
 ]
+
+Cause = Literal["update", "reload", "drop", "rollback", "restate"]
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,8 @@ class TableState:
     A ``state`` table holds what an operator of a view keeps; nobody declared it.
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
-    for a table that is frozen because its declaration is gone.
+    for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
+    it (to the millisecond; none: not known), whether or not the row has expired since.
     """
 
     name: str
@@ -107,6 +111,7 @@ class TableState:
     declared: bool = True
     view: ViewRecord | None = None
     restored: SideTable | None = None
+    newest: int | None = None
 
     @property
     def owner(self) -> str:
@@ -150,7 +155,7 @@ class Counts:
     ``rows`` were read from files, ``taken`` from the deferred ones; of both together, ``inserted`` went into the
     table (``late`` and ``over_lifetime`` among them), ``deferred`` wait, ``dead`` were dead on arrival, ``rejected``
     invalid. ``expired`` rows were removed from the table's files, ``rewritten`` ones read and written again.
-    ``planned``, ``changed`` are sub-indices; ``bytes_written`` those of added files.
+    ``planned``, ``changed`` are sub-indices; ``bytes_written`` those of added files, ``bytes_read`` of landing files.
     """
 
     stream: str
@@ -172,6 +177,7 @@ class Counts:
     files_added: int = 0
     files_removed: int = 0
     bytes_written: int = 0
+    bytes_read: int = 0
 
 
 @dataclass(frozen=True)
@@ -201,7 +207,8 @@ class Epoch:
 
     ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the
     SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
-    were set for.
+    were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
+    went back to. ``planned_at`` is when its plan was made (0: not known).
     """
 
     number: int
@@ -219,6 +226,9 @@ class Epoch:
     removed: tuple[Removed, ...] = ()
     warnings: tuple[str, ...] = ()
     log_retain: int = 0
+    cause: Cause = "update"
+    starts_from: int | None = None
+    planned_at: int = 0
 
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from warehouse.layout import Layout, Seal
-from warehouse.updates.records import ColumnRecord, Declaration, LandingFile, LeftOut
+from warehouse.updates.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LeftOut, Loaded
 from warehouse.views.algebra import Node
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NodePlan",
     "Plan",
     "ReplaceTable",
+    "RestoreTable",
     "RewriteBuckets",
     "RewriteCells",
     "Role",
@@ -83,12 +84,18 @@ class MoveDeferred(msgspec.Struct, frozen=True, tag="move-deferred"):
 
 
 class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
-    """Keep the batch's invalid rows with their reasons."""
+    """Keep the batch's invalid rows with their reasons.
+
+    Where files are tried again, the table was emptied before, and its rows of ``kept_version`` that are not of the
+    ``retried`` files are kept too.
+    """
 
     stream: str
     path: str
     table_id: str
     base_version: int
+    kept_version: int | None = None
+    retried: tuple[str, ...] = ()
 
 
 class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
@@ -112,13 +119,23 @@ class MoveRelation(msgspec.Struct, frozen=True, tag="move-relation"):
     history: int | None
 
 
+class RestoreTable(msgspec.Struct, frozen=True, tag="restore-table"):
+    """Put a table back to the files of an earlier version (-1: no file): the first steps of a plan that goes back."""
+
+    stream: str
+    path: str
+    base_version: int
+    to_version: int
+
+
 class ReplaceTable(msgspec.Struct, frozen=True, tag="replace-table"):
-    """Empty a view's table and give it the columns of its changed declaration; the next step builds it anew."""
+    """Empty a table and give it the columns of its changed declaration; steps that follow fill it anew."""
 
     stream: str
     path: str
     table_id: str
     base_version: int
+    role: Role = "rows"
 
 
 class RewriteBuckets(msgspec.Struct, frozen=True, tag="rewrite-buckets"):
@@ -142,6 +159,7 @@ class StoreRestored(msgspec.Struct, frozen=True, tag="store-restored"):
 Step = (
     SetProperties
     | CreateTable
+    | RestoreTable
     | ReplaceTable
     | MoveWindow
     | RewriteCells
@@ -165,7 +183,8 @@ class StreamPlan(msgspec.Struct, frozen=True):
 
     ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
-    plan, ``gone`` loaded ones are no longer in the landing directory.
+    plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
+    rejected are loaded.
     """
 
     name: str
@@ -177,6 +196,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     left_out: tuple[LeftOut, ...]
     gone: tuple[str, ...] = ()
     more: int = 0
+    retried: tuple[str, ...] = ()
 
 
 class NodePlan(msgspec.Struct, frozen=True):
@@ -202,7 +222,12 @@ class NodePlan(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T."""
+    """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T.
+
+    A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
+    tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
+    beside what its own batches say.
+    """
 
     epoch: int
     window_time: int
@@ -217,6 +242,10 @@ class Plan(msgspec.Struct, frozen=True):
     steps: tuple[Step, ...]
     warnings: tuple[str, ...] = ()
     nodes: tuple[NodePlan, ...] = ()
+    cause: Cause = "update"
+    starts_from: int | None = None
+    base: Epoch | None = None
+    known: tuple[Loaded, ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

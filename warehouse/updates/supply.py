@@ -16,13 +16,14 @@ from warehouse.ingest.batch import Batch, prepare, unreadable
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.reading import quoted
+from warehouse.ingest.rejected import with_records
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
-from warehouse.updates.steps import MoveDeferred, MoveRelation
+from warehouse.updates.steps import MoveDeferred, MoveRelation, StoreRejected
 from warehouse.views.algebra import scanned
 from warehouse.views.maintenance.feeds import Move
 from warehouse.views.maintenance.joins import PUSHED_KEYS
@@ -226,10 +227,34 @@ class Supply:
         return self.files.read(supply.session, state.path, state.version, supply.columns, lambda _: True)
 
     def _judge(self, supply: StreamSupply) -> Callable[[DataFrame], DataFrame] | None:
+        if supply.planned.retried:
+            return lambda rows: self._judged(supply, self._rejected_before(supply, rows))
+        return lambda rows: self._judged(supply, rows)
+
+    def _judged(self, supply: StreamSupply, rows: DataFrame) -> DataFrame:
+        """Return the rows of a relation with their fates by what is stored; those of others as they are."""
         changes = supply.stream.changes
         if changes is None or changes.retroactive:
-            return None
-        return lambda rows: reused(rows, self._stored(supply), supply.stream.search_key)
+            return rows
+        return reused(rows, self._stored(supply), supply.stream.search_key)
+
+    def _rejected_before(self, supply: StreamSupply, rows: DataFrame) -> DataFrame:
+        """Return, of the files that are tried again, only the records that were rejected; other files whole."""
+        step = next(s for s in self.plan.steps if isinstance(s, StoreRejected) and s.stream == supply.planned.name)
+        if step.kept_version is None:
+            return rows
+        known = self.files.rejected(supply.session, step.path, step.kept_version)
+        before = known.select("file", "record").distinct().withColumn("_before", F.expr("true"))
+        again = supply.session.createDataFrame([(path,) for path in step.retried], "file string")
+        places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
+        # The row is one column meanwhile: a column of the user may be called as those of rejected rows are.
+        packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
+        numbered = with_records(rows, packed, supply.stream.landing).join(before, ["file", "record"], "left")
+        marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
+        # Numbers are told by the rows of a whole file, of which some are missing from here on.
+        places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
+        kept = [places_known.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
+        return marked.where("_before OR _retried IS NULL").select(*kept)
 
     def relation(self, step: MoveRelation, batch: Batch) -> Replacement:
         """Return the new content of the buckets that a batch of changes touches."""

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
+    NoEpochError,
     RecordDamagedError,
     SparkLostError,
     UnknownNameError,
@@ -24,10 +25,12 @@ from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.declared_nodes import declared_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import (
+    epoch_numbers,
     epoch_path,
     newest_epoch,
     numbers,
     plan_path,
+    read_epoch,
     read_record,
     write_record,
 )
@@ -48,8 +51,11 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.ingest.files import LeftOut
+    from warehouse.updates.going_back import GoingBack
     from warehouse.updates.node_plans import NodeInput
     from warehouse.updates.plan import StreamInput
+    from warehouse.updates.restate import RestateReport
+    from warehouse.updates.rollback import RollbackReport
 
 __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
 
@@ -193,7 +199,7 @@ class Updater:
             known = known_of(known_files(self.root, last), stream.name)
             if relative not in known.loaded and relative not in known.left_out:
                 raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
-            return self._record(last, (Loaded(stream.name, reload=(relative,)),))
+            return self._record(last, (Loaded(stream.name, reload=(relative,)),), cause="reload")
 
     def drop(self, table: str) -> Epoch:
         """Forget a table that is no longer declared; its files go when no readable epoch names them."""
@@ -210,8 +216,72 @@ class Updater:
             return self._record(
                 last,
                 (),
+                cause="drop",
                 tables=tuple(entry for entry in last.tables if entry not in dropped),
                 removed=tuple(Removed(path, (), whole=True) for path in paths),
+            )
+
+    def rollback(self, to_epoch: int) -> RollbackReport:
+        """Write an epoch with the contents of an earlier one, at the newest window time; see :mod:`.rollback`.
+
+        Raises
+        ------
+        RollbackError, MissingPartError
+            When it cannot be gone back to; nothing was written then.
+
+        """
+        with self._going_back() as going:
+            return going.roll_back(to_epoch)
+
+    def restate(
+        self,
+        table: str,
+        *,
+        since: int | Literal["first"] | None = None,
+        rejected: bool = False,
+        allow_lost: bool = False,
+    ) -> RestateReport:
+        """Read landing files of a stream or relation once more, in place of the rows they gave; see :mod:`.restate`.
+
+        Parameters
+        ----------
+        table
+            A declared stream or relation.
+        since
+            Files that were loaded after this window time (microseconds); none: all whose epochs are still readable; ``first``:
+            every file that is known. Then what the table on disk cannot follow, such as a column's type, may have changed.
+        rejected
+            Only records that were rejected, and files that could not be read.
+        allow_lost
+            Go on although files that gave rows are not there any more: these rows are lost.
+
+        Raises
+        ------
+        RestateError
+            When it cannot be done; nothing was written then.
+
+        """
+        with self._going_back() as going:
+            return going.restate(table, since, rejected=rejected, allow_lost=allow_lost)
+
+    @contextmanager
+    def _going_back(self) -> Iterator[GoingBack]:
+        from warehouse.updates.going_back import GoingBack  # noqa: PLC0415 - rarely needed
+
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            self.observer(Moment(Point.LOCKED, -1))
+            last, finished = self._finish()
+            if last is None:
+                raise NoEpochError(f"nothing has been loaded under {self.root} yet, so there is nothing to go back to")
+            yield GoingBack(
+                self.catalog,
+                self._nodes,
+                last,
+                finished,
+                self.clock(),
+                spark=self._guarded_spark,
+                begin=lambda plan: self._begun(plan, last),
+                go_on=lambda epoch: self._one(epoch.slot, epoch, {}),
             )
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
@@ -221,6 +291,27 @@ class Updater:
             now = self.clock()
             freed = retire(self.root, retain=self.catalog.retain, now=now, dry_run=dry_run)
             return freed + sweep(self.root, now=now, dry_run=dry_run)
+
+    def repair(self) -> tuple[str, ...]:
+        """Mend what can be mended without deciding anything, and return what was done; see :mod:`.repair`.
+
+        An update that was begun is finished, and left-overs are removed as ``vacuum`` does.
+        """
+        from warehouse.updates.repair import mend_records, mend_schema_files  # noqa: PLC0415 - rarely needed
+
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            self.observer(Moment(Point.LOCKED, -1))
+            done = list(mend_records(self.root))
+            last, finished = self._finish()
+            done += [f"finished the update to epoch {epoch.number}" for epoch in finished]
+            if last is None:
+                return tuple(done)
+            for number in epoch_numbers(self.root):
+                done += mend_schema_files(self.root, read_epoch(self.root, number))
+            swept = sweep(self.root, now=self.clock())
+            if swept.files:
+                done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
+            return tuple(done)
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""
@@ -290,7 +381,10 @@ class Updater:
     def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch:
         inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
         nodes = with_columns(self._nodes, self.catalog, last, moment, self._guarded_spark)
-        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes)
+        return self._begun(make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes), last)
+
+    def _begun(self, plan: Plan, last: Epoch | None) -> Epoch:
+        """Record a plan, then execute it."""
         self._check_plan(plan)
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
@@ -439,7 +533,7 @@ class Updater:
     def _record(self, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
         """Write an epoch at the same window time; files that the last one left for another stay left."""
         left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
-        blank = {"counts": (), "seconds": (), "removed": (), "warnings": ()}
+        blank = {"counts": (), "seconds": (), "removed": (), "warnings": (), "starts_from": None, "planned_at": 0}
         numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
         epoch = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)

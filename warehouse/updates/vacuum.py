@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.durable import sync_directory
-from warehouse.updates.journal import Kind, epoch_numbers, newest_epoch, numbers, read_epoch, read_record, record_path
+from warehouse.updates.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
 from warehouse.updates.known import write_ledger
 from warehouse.updates.records import Epoch
 
@@ -109,11 +109,12 @@ def _delete(path: Path) -> None:
 
 
 def _forget_past(root: Path) -> None:
-    newest = newest_epoch(root)
-    if newest is None:
-        return
-    write_ledger(root, newest)
-    for number in numbers(root, "past"):
+    """Sum up what the retired epochs loaded; what each readable one did stays apart, so that going back can undo it."""
+    past = numbers(root, "past")
+    last = read_record(record_path(root, past[-1], "past"), Epoch)
+    if all(number < last.number for number in numbers(root, "ledger")):
+        write_ledger(root, last)
+    for number in past:
         record_path(root, number, "past").unlink()
     for number in numbers(root, "ledger")[:-1]:
         record_path(root, number, "ledger").unlink()

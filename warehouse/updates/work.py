@@ -14,6 +14,8 @@ from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
+from warehouse.storage.properties import retention_properties, table_properties
+from warehouse.storage.restore import restore_table
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
     SYSTEM_COLUMNS,
@@ -25,7 +27,7 @@ from warehouse.storage.tables import (
     statistics_columns,
     write_schema_file,
 )
-from warehouse.storage.writer import retention_properties, table_properties, write_rows, write_runs
+from warehouse.storage.writer import write_rows, write_runs
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.steps import (
     CreateTable,
@@ -33,6 +35,7 @@ from warehouse.updates.steps import (
     MoveRelation,
     MoveWindow,
     ReplaceTable,
+    RestoreTable,
     RewriteBuckets,
     RewriteCells,
     SetProperties,
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Column
     from warehouse.updates.progress import TableProgress
     from warehouse.updates.records import Epoch, Partition
-    from warehouse.updates.steps import Plan
+    from warehouse.updates.steps import Plan, Role
     from warehouse.updates.supply import NodeSupply, StreamSupply, Supply
 
 __all__ = ["Work"]
@@ -108,6 +111,13 @@ class Work:
                 return bool(self._wanted(step)) and self._create(number, step)
             case MoveRelation():
                 return self._move_relation(number, step, observer)
+            case RestoreTable():
+                facts = self._facts(number, {})
+                restore_table(
+                    self.root / step.path, step.base_version, step.to_version,
+                    epoch=self.plan.epoch, metadata=facts.metadata, at=self.plan.clock,
+                )  # fmt: skip
+                return True
             case ReplaceTable():
                 return self._replace(number, step)
             case RewriteBuckets():
@@ -146,16 +156,12 @@ class Work:
         if node is not None:
             return (*node.columns, *node.state), node.node.search_key, node.schema_file
         stream = stream_of(self.plan.stream(name).declaration, name, self.root)
-        return stream.columns, stream.search_key, schema_file(f"tables/{name}")
+        state = self.last.table(name) if self.last else None
+        return stream.columns, stream.search_key, state.schema_file if state else schema_file(f"tables/{name}")
 
     def _create(self, number: int, step: CreateTable) -> bool:
         columns, key, file = self._shape(step.stream)
-        schema, partitions = {
-            "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
-            "deferred": (deferred_schema(columns), ["_slot"]),
-            "rejected": (rejected_schema(), []),
-            "restored": (restored_schema(columns), []),
-        }[step.role]
+        schema, partitions = _stored_as(step.role, columns)
         statistics = statistics_columns(key) if step.role == "rows" else []
         if step.role == "rows":
             write_schema_file(self.root / file, columns)
@@ -171,15 +177,19 @@ class Work:
         return True
 
     def _replace(self, number: int, step: ReplaceTable) -> bool:
-        """Empty a view's table for its new declaration."""
+        """Empty a table for its new declaration."""
         columns, key, file = self._shape(step.stream)
-        write_schema_file(self.root / file, columns)
+        schema, partitions = _stored_as(step.role, columns)
+        statistics = statistics_columns(key) if step.role == "rows" else []
+        if step.role == "rows":
+            write_schema_file(self.root / file, columns)
         replace_table(
             self.root / step.path,
             step.base_version,
             table_id=step.table_id,
-            schema=rows_schema(columns),
-            properties=table_properties(statistics_columns(key), self.plan.retain),
+            schema=schema,
+            partition_columns=partitions,
+            properties=table_properties(statistics, self.plan.retain),
             metadata=self._facts(number, {}).metadata,
             at=self.plan.clock,
         )
@@ -378,7 +388,7 @@ class Work:
 
     def _store_rejected(self, number: int, step: StoreRejected, observer: Observer) -> bool:
         batch = self.supply.batch(step.stream)
-        if not batch.counts.rejected:
+        if not batch.counts.rejected and step.kept_version is None:
             return False
         inputs = self.supply.of(step.stream)
         kept = (
@@ -393,6 +403,12 @@ class Work:
             )
             .select(*[name for name, _ in REJECTED_COLUMNS])
         )
+        if step.kept_version is not None:
+            unread = {entry.file.path for entry in self.supply.left_out(step.stream)}
+            tried = [(path,) for path in step.retried if path not in unread]
+            again = inputs.session.createDataFrame(tried, "file string")
+            others = self.supply.files.rejected(inputs.session, step.path, step.kept_version)
+            kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         write_rows(
             kept.coalesce(1).sortWithinPartitions("file", "record"),
@@ -401,3 +417,14 @@ class Work:
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
         )
         return True
+
+
+def _stored_as(role: Role, columns: Sequence[Column | ColumnRecord]) -> tuple[Mapping[str, Any], list[str]]:
+    """Return the schema and the partition columns of a table."""
+    stored: dict[Role, tuple[Mapping[str, Any], list[str]]] = {
+        "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
+        "deferred": (deferred_schema(columns), ["_slot"]),
+        "rejected": (rejected_schema(), []),
+        "restored": (restored_schema(columns), []),
+    }
+    return stored[role]

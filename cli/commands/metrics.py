@@ -1,0 +1,33 @@
+"""``metrics``: the warehouse for a monitoring system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli import verification
+from cli.options import command, project
+
+__all__ = ["metrics"]
+
+
+@command(
+    "metrics",
+    "Metrics in the text format of Prometheus.",
+    "stream-wh metrics",
+    "stream-wh metrics --output-file /var/lib/node_exporter/stream_wh.prom",
+)
+@click.option(
+    "--output-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write there, whole or not at all: the textfile collector never reads half of it.",
+)
+@project
+def metrics(directory: Path, *, output_file: Path | None) -> int:
+    """Print gauges of the newest epoch, its update, every table and the landing directories.
+
+    Run it after each update. It needs no Spark.
+    """
+    return verification.measured(directory, output_file)

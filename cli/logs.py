@@ -1,0 +1,89 @@
+"""How the command tells people and machines what it does on standard error: as text, or as one JSON object a line.
+
+In text only what a command says itself is shown. In JSON every log record of the library is shown too, and what Spark
+writes to its standard error; each object has ``time``, ``level``, ``logger`` and ``message``, and the record's own fields.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import traceback
+from typing import TYPE_CHECKING
+
+import click
+import msgspec
+
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["FORMATS", "JsonFormatter", "configure", "in_json", "tell"]
+
+FORMATS = ("text", "json")
+VARIABLE = "STREAM_WH_LOG_FORMAT"
+_LOGGER = logging.getLogger("stream-wh")
+_OPTION = "--log-format"
+
+
+class JsonFormatter(logging.Formatter):
+    """A record as one line of JSON; ``fields`` of the record become members of the object."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line."""
+        told: dict[str, object] = {
+            "time": format_instant(int(record.created * 1_000_000)),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        fields: Mapping[str, object] = getattr(record, "fields", {})
+        told |= {name: value for name, value in fields.items() if name not in told}
+        if record.exc_info:
+            told["traceback"] = "".join(traceback.format_exception(*record.exc_info))
+        return msgspec.json.encode(told, enc_hook=str).decode()
+
+
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is looked up anew: tests replace it
+    """Writes to what standard error is at that moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record."""
+        self.stream = sys.stderr
+        super().emit(record)
+
+
+def configure(arguments: list[str]) -> None:
+    """Take the format from the arguments, which may be too wrong for click to read, else from the environment."""
+    chosen = os.environ.get(VARIABLE, "text")
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        if argument == _OPTION:
+            chosen = following
+        elif argument.startswith(_OPTION + "="):
+            chosen = argument.removeprefix(_OPTION + "=")
+    root = logging.getLogger()
+    for former in [each for each in root.handlers if isinstance(each, _Handler)]:
+        root.removeHandler(former)
+        root.setLevel(logging.WARNING)
+        logging.captureWarnings(capture=False)
+    if chosen == "json":
+        handler = _Handler()
+        handler.setFormatter(JsonFormatter())
+        root.addHandler(handler)
+        root.setLevel(logging.INFO)
+        logging.captureWarnings(capture=True)
+
+
+def in_json() -> bool:
+    """Whether standard error is for machines."""
+    return any(isinstance(handler, _Handler) for handler in logging.getLogger().handlers)
+
+
+def tell(text: str, level: int = logging.INFO, fields: Mapping[str, object] | None = None) -> None:
+    """Write a line to standard error; nobody listening is no error."""
+    if in_json():
+        _LOGGER.log(level, click.unstyle(text), extra={"fields": dict(fields or {})})
+    else:
+        click.echo(text, file=sys.stderr, color=True)

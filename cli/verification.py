@@ -1,0 +1,75 @@
+"""What ``check`` shows: one row for each finding, and how much was looked at."""
+# ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from cli.outcome import Rows
+from cli.output import Records
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.checking.findings import CheckReport, Finding
+
+__all__ = ["checked"]
+
+FAILED = 4
+
+
+@dataclass(frozen=True)
+class FindingRow:
+    """One finding; ``subject`` is relative to the root, ``repaired_by`` empty where a person must act."""
+
+    severity: str
+    code: str
+    table: str | None
+    subject: str
+    message: str
+    remedy: str
+    repaired_by: str | None
+
+
+def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
+    """Verify a warehouse, having mended it before with ``repair``."""
+    from cli.library import opened_to_work
+    from warehouse.project import Warehouse
+
+    warehouse = Warehouse.open(directory, compared=False)
+    done: tuple[str, ...] = ()
+    if repair:
+        done = opened_to_work(directory, compared=False).repair() or ("nothing to repair",)
+    return _shown(warehouse.check(rows=rows), done)
+
+
+def _shown(report: CheckReport, done: tuple[str, ...]) -> Rows:
+    looked = f"{report.epochs} epochs, {report.tables} tables, {report.files} files"
+    read = f", {report.rows} rows read" if report.rows else ", no rows read"
+    result = f"{len(report.faults)} faults, {len(report.findings) - len(report.faults)} notes"
+    records = Records.of(FindingRow, [_row(finding) for finding in report.findings])
+    return Rows(records, notes=(*done, f"{result} in {looked}{read}"), exit_code=FAILED if report.faults else 0)
+
+
+def _row(finding: Finding) -> FindingRow:
+    return FindingRow(
+        finding.severity,
+        finding.code,
+        finding.table,
+        finding.subject,
+        finding.message,
+        finding.remedy,
+        {"update": "update", "repair": "check --repair"}.get(finding.repair),
+    )
+
+
+def measured(directory: Path, output_file: Path | None) -> int:
+    """Write the metrics; into a file by a rename, so that a collector sees the former text or the new one."""
+    from cli.output.sink import opened
+    from warehouse.project import Warehouse
+
+    text = Warehouse.open(directory).metrics()
+    with opened(output_file) as sink:
+        sink.write(text)
+    return 0

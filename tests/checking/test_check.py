@@ -1,0 +1,251 @@
+"""``check`` finds each kind of damage, names the file, and finds nothing in a warehouse that is whole."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from cli.main import run
+from warehouse.checking.check import check
+from warehouse.storage.deltalog import commit_path
+from warehouse.updates.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
+from warehouse.updates.steps import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tests.updates.projects import Project
+
+
+def faults(project: Project, *, rows: bool = True) -> set[str]:
+    """Return the codes of the faults."""
+    return {finding.code for finding in check(project.root, rows=rows).faults}
+
+
+def data_file(project: Project, table: str = "a") -> Path:
+    """Return the first data file of a table at the newest epoch."""
+    state = project.epoch.table(table)
+    assert state is not None
+    uris = DeltaTable(str(project.root / state.path), version=state.version).file_uris()
+    return project.root / state.path / min(uris).split(f"{state.path}/", 1)[1]
+
+
+def rewrite(path: Path, change: Callable[[dict[str, list[object]]], None]) -> None:
+    """Write a data file again with other values, of the same size as far as the log knows."""
+    table = pq.read_table(path, partitioning=None)
+    values = table.to_pydict()
+    change(values)
+    pq.write_table(table.from_pydict(values, schema=table.schema), path)
+    said = path.stat().st_size
+    log = next(parent for parent in path.parents if (parent / "_delta_log").exists()) / "_delta_log"
+    for commit in log.glob("*.json"):
+        lines = [json.loads(line) for line in commit.read_text().splitlines()]
+        for line in lines:
+            if "add" in line and line["add"]["path"].split("/")[-1] == path.name:
+                line["add"]["size"] = said
+        commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_a_whole_warehouse_has_no_findings(history: Project) -> None:
+    """Streams, relations, views, their operators' state, waiting and rejected rows: each row is where it belongs."""
+    report = check(history.root)
+    assert report.findings == ()
+    assert report.epochs == 3
+    assert {"tables/once.spare", "deferred/a", "rejected/a"} <= {
+        path.relative_to(history.root).as_posix() for path in history.root.glob("*/*")
+    }
+    assert report.rows >= 20
+    quick = check(history.root, rows=False)
+    assert (quick.findings, quick.rows, quick.files) == ((), 0, report.files)
+
+
+def test_a_missing_file_is_a_fault(damaged: Project) -> None:
+    """A data file that is gone is named."""
+    gone = data_file(damaged)
+    gone.unlink()
+    report = check(damaged.root)
+    assert [finding.code for finding in report.faults] == ["file_missing"]
+    assert report.faults[0].subject == gone.relative_to(damaged.root).as_posix()
+    assert report.faults[0].table == "a"
+
+
+def test_a_truncated_file_is_a_fault_also_without_reading_rows(damaged: Project) -> None:
+    """The size is not the one that was committed."""
+    file = data_file(damaged, "named")
+    file.write_bytes(file.read_bytes()[:-7])
+    assert faults(damaged, rows=False) == {"file_damaged"}
+
+
+def test_a_flipped_page_is_found_by_reading_rows(damaged: Project) -> None:
+    """The footer is whole and the size is right, only the data cannot be decoded or is something else."""
+    file = data_file(damaged)
+    content = bytearray(file.read_bytes())
+    content[4:60] = bytes(56)
+    file.write_bytes(bytes(content))
+    assert faults(damaged, rows=False) == set()
+    assert faults(damaged) != set()
+
+
+@pytest.mark.parametrize("table", ["a", "b"])
+def test_a_row_in_a_wrong_cell_is_a_fault(damaged: Project, table: str) -> None:
+    """A row whose slots belong to another sub-index or block, in both techniques."""
+
+    def later(values: dict[str, list[object]]) -> None:
+        values["_load_slot"][0] = int(str(values["_load_slot"][0])) - 3  # type: ignore[index]
+
+    rewrite(data_file(damaged, table), later)
+    assert "misplaced" in faults(damaged)
+
+
+def test_a_row_in_a_wrong_bucket_is_a_fault(damaged: Project) -> None:
+    """A keyed table's row lies in the bucket of its key's hash."""
+
+    def renamed(values: dict[str, list[object]]) -> None:
+        values["k"] = [f"other{number}" for number in range(len(values["k"]))]
+
+    state = damaged.epoch.table("counts")
+    assert state is not None
+    uris = DeltaTable(str(damaged.root / state.path), version=state.version).file_uris()
+    for uri in uris:
+        rewrite(damaged.root / state.path / uri.split(f"{state.path}/", 1)[1], renamed)
+    found = check(damaged.root)
+    assert {"misplaced", "statistics"} <= {finding.code for finding in found.faults}
+
+
+def test_slots_that_do_not_fit_times_are_faults(damaged: Project) -> None:
+    """``_exp_slot`` is what files are pruned by."""
+
+    def other(values: dict[str, list[object]]) -> None:
+        values["_exp_slot"] = [int(str(slot)) + 1 for slot in values["_exp_slot"]]
+
+    rewrite(data_file(damaged), other)
+    assert {"slots", "statistics"} <= faults(damaged)
+
+
+def test_a_foreign_commit_is_a_fault(damaged: Project) -> None:
+    """A table that something else wrote to."""
+    state = damaged.epoch.table("a")
+    assert state is not None
+    delta = DeltaTable(str(damaged.root / state.path))
+    write_deltalake(delta, delta.to_pyarrow_table(), mode="append")
+    assert faults(damaged) == {"foreign_commit"}
+
+
+def test_a_missing_commit_is_a_fault(damaged: Project) -> None:
+    """The log does not reach the recorded version."""
+    state = damaged.epoch.table("a")
+    assert state is not None
+    commit_path(damaged.root / state.path, state.version).unlink()
+    assert faults(damaged) == {"log"}
+
+
+def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
+    """What external readers rely on is as it was made."""
+    first = commit_path(damaged.root / "tables/a", 0)
+    text = first.read_text()
+    assert '"minReaderVersion": 1' in text
+    first.write_text(text.replace('"minReaderVersion": 1', '"minReaderVersion": 3').replace('"10"', '"11"'))
+    assert faults(damaged) == {"protocol", "property"}
+    first.write_text(text.replace('\\"name\\": \\"k\\"', '\\"name\\": \\"kk\\"'))
+    assert "columns" in faults(damaged)
+
+
+def test_records_are_compared_with_logs(damaged: Project) -> None:
+    """An epoch whose counts are not those of the tables."""
+    epoch = damaged.epoch
+    path = epoch_path(damaged.root, epoch.number)
+    path.unlink()
+    state = next(state for state in epoch.tables if state.name == "a")
+    parts = (dataclasses.replace(state.partitions[0], rows=state.partitions[0].rows + 1), *state.partitions[1:])
+    states = tuple(dataclasses.replace(each, partitions=parts) if each is state else each for each in epoch.tables)
+    write_record(path, dataclasses.replace(epoch, tables=states, window_time=epoch.window_time + 1))
+    assert faults(damaged) == {"counts", "window_time"}
+
+
+@pytest.mark.parametrize("kind", ["epoch", "plan"])
+def test_damaged_records_are_named(damaged: Project, kind: str) -> None:
+    """A truncated newest epoch can be repaired, an older one cannot; a plan that is done harms nothing."""
+    newest = record_path(damaged.root, 2, kind)  # type: ignore[arg-type]
+    newest.write_bytes(newest.read_bytes()[:100])
+    found = check(damaged.root).findings
+    if kind == "plan":
+        assert [(each.severity, each.code, each.repair) for each in found] == [("note", "old_plan_damaged", "repair")]
+        return
+    assert ("fault", "epoch_damaged", "repair") in [(each.severity, each.code, each.repair) for each in found]
+    older = record_path(damaged.root, 1, "epoch")
+    older.write_bytes(older.read_bytes()[:100])
+    assert {each.repair for each in check(damaged.root).faults if each.code == "epoch_damaged"} == {""}
+
+
+def test_a_gap_between_epochs_is_a_fault(damaged: Project) -> None:
+    """An epoch's record that is gone, and with it what it loaded."""
+    epoch_path(damaged.root, 1).unlink()
+    assert {"epoch_missing", "ledger"} <= faults(damaged)
+
+
+def test_an_unfinished_update_and_left_overs_are_notes(damaged: Project) -> None:
+    """Nothing of that harms a reader, so the exit code stays 0."""
+    strange = damaged.root / "tables/a/sub_index=1/exp_block=0/part-00000.parquet"
+    strange.parent.mkdir(parents=True, exist_ok=True)
+    strange.write_bytes(b"x" * 11)
+    (damaged.root / "epochs/.x.tmp").write_bytes(b"")
+    report = check(damaged.root)
+    assert not report.faults
+    assert [(each.code, each.subject) for each in report.findings] == [
+        ("temporary_file", "epochs/.x.tmp"), ("left_over", "tables/a"),
+    ]  # fmt: skip
+    epoch_path(damaged.root, 2).unlink()
+    report = check(damaged.root)
+    assert not report.faults
+    assert {each.code for each in report.findings} == {"temporary_file", "unfinished"}
+    assert {each.repair for each in report.findings if each.code == "unfinished"} == {"update"}
+
+
+def test_a_file_loaded_twice_is_a_fault(damaged: Project) -> None:
+    """Two epochs name the same landing file, and nobody asked for that."""
+    first, last = read_epoch(damaged.root, 0), damaged.epoch
+    epoch_path(damaged.root, last.number).unlink()
+    write_record(epoch_path(damaged.root, last.number), dataclasses.replace(last, files=(*last.files, *first.files)))
+    assert faults(damaged) == {"loaded_twice"}
+
+
+def test_a_missing_schema_file_is_a_fault(damaged: Project) -> None:
+    """Readers take the columns from it."""
+    state = damaged.epoch.table("named")
+    assert state is not None
+    (damaged.root / state.schema_file).unlink()
+    found = check(damaged.root).faults
+    assert [(each.code, each.subject, each.repair) for each in found] == [("schema_file", state.schema_file, "repair")]
+
+
+def test_a_missing_table_is_a_fault(damaged: Project) -> None:
+    """A whole directory is gone."""
+    shutil.rmtree(damaged.root / "tables/b")
+    assert {"log", "schema_file"} == faults(damaged)
+
+
+def test_plans_of_epochs_stay_readable(damaged: Project) -> None:
+    """What the other tests damage is there: each epoch's plan."""
+    assert [read_record(plan_path(damaged.root, number), Plan).epoch for number in (0, 1, 2)] == [0, 1, 2]
+
+
+def test_the_command_prints_findings_and_fails_on_a_fault(damaged: Project, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 0 without a fault, 4 with one; -o json is the list; --repair says what it did."""
+    place = ["-C", str(damaged.directory), "check"]
+    assert run([*place, "-o", "json"]) == 0
+    told = capsys.readouterr()
+    assert (json.loads(told.out), "0 faults, 0 notes in 3 epochs" in told.err) == ([], True)
+    data_file(damaged).unlink()
+    assert run([*place, "--quick", "-o", "json"]) == 4
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert (finding["severity"], finding["code"], finding["repaired_by"]) == ("fault", "file_missing", None)
+    (damaged.root / "epochs/.half.tmp").touch()
+    assert run([*place, "--repair", "-o", "csv"]) == 4
+    assert "removed epochs/.half.tmp" in capsys.readouterr().err

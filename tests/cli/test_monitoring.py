@@ -1,0 +1,166 @@
+"""What a monitoring system asks: ``status --check``, ``metrics``, log lines as JSON."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from cli.logs import JsonFormatter, configure
+from tests.serving.house import House, build
+from warehouse.time import parse_instant
+from warehouse.updates.journal import epoch_path, write_record
+from warehouse.updates.logged import logged
+from warehouse.updates.points import Moment, Point, nobody
+from warehouse.updates.records import StepSeconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from conftest import Ended
+
+NEWEST = parse_instant("2013-01-01T03:30:00Z")
+DECLARED = """
+[warehouse]
+root = "data"
+anchor = "2013-01-01T00:00:00Z"
+update_interval = "1h"
+
+[streams.names]
+landing = "landing"
+format = "json"
+search_key = "name"
+arrival = "at"
+columns = { name = "string", value = "int", weight = "double", parts = "array<int>" }
+stale_after = "%s"
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project whose tables and epochs were written without Spark."""
+
+    directory: Path
+    house: House
+    invoke: Callable[..., Ended]
+
+    def declare(self, stale_after: str) -> None:
+        """Write ``warehouse.toml``."""
+        text = DECLARED.replace('arrival = "at"', 'arrival = "to_timestamp(name)"') % stale_after
+        (self.directory / "warehouse.toml").write_text(text)
+
+    def run(self, *arguments: str) -> Ended:
+        """Run a command."""
+        return self.invoke("-C", str(self.directory), *arguments)
+
+
+@pytest.fixture
+def place(tmp_path: Path, invoke: Callable[..., Ended]) -> Iterator[Place]:
+    """A project with a bound that is kept for decades."""
+    (tmp_path / "landing").mkdir()
+    (tmp_path / "landing" / "waits.json").write_text("{}\n")
+    house = build(tmp_path / "data")
+    last = house.epochs[-1]
+    states = tuple(replace(state, newest=NEWEST if state.name == "names" else None) for state in last.tables)
+    path = epoch_path(house.root, last.number)
+    path.unlink()
+    steps = (StepSeconds("tables/names: move-window", 1.5),)
+    write_record(path, replace(last, tables=states, seconds=steps, planned_at=last.committed_at - 2_500_000))
+    made = Place(tmp_path, house, invoke)
+    made.declare("20000d")
+    yield made
+    configure([])
+
+
+def test_status_shows_the_newest_row_and_whether_it_is_too_old(place: Place) -> None:
+    """A bound of decades is kept; tables without one are neither."""
+    ended = place.run("status", "--check", "-o", "json")
+    assert ended.code == 0, ended.err
+    rows = {row["table"]: row for row in json.loads(ended.out)}
+    assert (rows["names"]["newest_data"], rows["names"]["stale"]) == ("2013-01-01T03:30:00Z", False)
+    assert (rows["pairs"]["newest_data"], rows["pairs"]["stale"]) == (None, None)
+
+
+def test_a_stale_table_makes_a_check_fail(place: Place) -> None:
+    """Exit code 4 with the reason; without --check it is only told."""
+    place.declare("2h")
+    ended = place.run("status", "--check")
+    assert ended.code == 4
+    assert 'table "names" is stale: the last update was committed at 2013-01-01T04:01:00Z' in ended.err
+    assert place.run("status").code == 0
+
+
+def test_metrics_are_text_for_prometheus(place: Place, tmp_path: Path) -> None:
+    """Its own parser reads them; tables, the update, the landing directory are there."""
+    ended = place.run("metrics")
+    assert ended.code == 0, ended.err
+    samples = {
+        (sample.name, *(sample.labels[label] for label in sorted(sample.labels, reverse=True))): sample.value
+        for family in text_string_to_metric_families(ended.out)
+        for sample in family.samples
+    }
+    assert samples["stream_wh_epoch",] == 2
+    assert samples["stream_wh_window_time_seconds",] == parse_instant("2013-01-01T04:00:00Z") / 1e6
+    assert samples["stream_wh_table_live_rows", "names"] == len(place.house["names"].live(4))
+    assert samples["stream_wh_update_rows", "names", "inserted"] == 9
+    assert samples["stream_wh_update_seconds",] == 2.5
+    assert samples["stream_wh_update_step_seconds", "tables/names: move-window"] == 1.5
+    assert samples["stream_wh_landing_files", "names", "waiting"] == 1
+    assert samples["stream_wh_table_stale", "names"] == 0
+    assert samples["stream_wh_table_newest_seconds", "names"] == NEWEST / 1e6
+    file = tmp_path / "collector" / "stream_wh.prom"
+    file.parent.mkdir()
+    assert place.run("metrics", "--output-file", str(file)).code == 0
+    assert file.read_text().startswith("# HELP stream_wh_")
+    assert [path.name for path in file.parent.iterdir()] == ["stream_wh.prom"]
+
+
+def test_log_lines_are_objects_with_a_time_a_level_and_a_message(place: Place) -> None:
+    """What a command tells on standard error is JSON; data on standard output is as ever."""
+    ended = place.invoke("--log-format", "json", "-C", str(place.directory), "tables", "-o", "csv")
+    assert ended.code == 0
+    assert ended.out.startswith("table,kind")
+    (line,) = [json.loads(text) for text in ended.err.splitlines()]
+    assert (line["level"], line["logger"]) == ("info", "stream-wh")
+    assert "as of window time 2013-01-01T04:00:00Z" in line["message"]
+    assert line["time"].endswith("Z")
+
+
+def test_an_error_is_one_object_with_its_code(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also when the format comes from the environment, and when -o json asks for an object as well."""
+    monkeypatch.setenv("STREAM_WH_LOG_FORMAT", "json")
+    ended = place.run("rollback", "--to-epoch", "7", "-o", "json")
+    assert ended.code == 2
+    lines = [json.loads(text) for text in ended.err.splitlines()]
+    assert [(line["level"], line["code"], line["exit_code"]) for line in lines if line["level"] == "error"] == [
+        ("error", "rollback", 2)
+    ]
+    assert lines[0]["message"] == "locked"
+    wrong = place.run("tables", "--nonsense")
+    assert json.loads(wrong.err)["code"] == "usage"
+
+
+def test_a_report_is_in_the_log_as_it_is_in_json(place: Place) -> None:
+    """The record that -o json prints is a member of the line."""
+    ended = place.invoke("--log-format=json", "-C", str(place.directory), "validate")
+    last = json.loads(ended.err.splitlines()[-1])
+    assert last["report"]["streams"] == ["names"]
+    assert place.run("validate").err.startswith("warning:") or "ok" in place.run("validate").err
+
+
+def test_each_moment_of_an_update_is_a_record(caplog: pytest.LogCaptureFixture) -> None:
+    """With the epoch and the step as fields, and nothing of rows or settings."""
+    observe = logged(nobody)
+    with caplog.at_level(logging.INFO, "warehouse.updates"):
+        observe(Moment(Point.LOCKED, -1))
+        observe(Moment(Point.STEP_STARTED, 7, 2, "append to tables/a"))
+        observe(Moment(Point.STEP_COMMITTED, 7, 2, "append to tables/a"))
+    told = [json.loads(JsonFormatter().format(record)) for record in caplog.records]
+    assert [line["message"] for line in told] == ["locked", "step committed: append to tables/a"]
+    assert (told[1]["epoch"], told[1]["step"], told[1]["point"]) == (7, 2, "step committed")
+    assert "epoch" not in told[0]

@@ -1,0 +1,79 @@
+"""The check of a warehouse: records, logs, files, rows, each against the invariants that its module states."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.checking.files import files_findings, left_over_findings, named_files, schema_findings
+from warehouse.checking.findings import CheckReport, Finding
+from warehouse.checking.logs import logs_findings, named_tables
+from warehouse.checking.records import read_records, records_findings
+from warehouse.errors import EpochVacuumedError, NoEpochError
+from warehouse.serving.engine import Resources
+from warehouse.updates.journal import numbers
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["check"]
+
+_ATTEMPTS = 3
+
+
+def check(root: Path, *, rows: bool = True, resources: Resources | None = None) -> CheckReport:
+    """Verify all readable epochs of a warehouse, without Java, without the lock and without writing.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    rows
+        Whether to read every row; else files are known by size and footer.
+    resources
+        What the engine that reads rows may use.
+
+    Raises
+    ------
+    NoEpochError
+        When nothing was committed yet.
+    EpochVacuumedError
+        When updates retire epochs faster than they can be read.
+
+    """
+    for _ in range(_ATTEMPTS):
+        before = set(numbers(root, "epoch"))
+        if not before and not numbers(root, "plan"):
+            raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+        try:
+            report = _checked(root, rows=rows, resources=resources or Resources())
+        except FileNotFoundError:
+            continue  # a directory went while it was listed
+        if not report.faults or before <= set(numbers(root, "epoch")):
+            return report
+        # Epochs were retired meanwhile, and their files with them.
+    raise EpochVacuumedError("epochs are retired faster than they can be checked; raise `retain`, or check between updates")
+
+
+def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
+    from warehouse.checking.rows import RowsCheck  # noqa: PLC0415 - it takes the engine
+
+    records = read_records(root)
+    findings: list[Finding] = [*records_findings(root, records), *schema_findings(root, records.epochs)]
+    tables = named_tables(records.epochs)
+    every = []
+    reading = RowsCheck(root, resources)
+    try:
+        for table in tables:
+            findings += logs_findings(root, records, table)
+            files = named_files(table)
+            every += files
+            problems, whole = files_findings(root, files)
+            findings += problems
+            if rows:
+                findings += reading.findings(whole)
+    finally:
+        reading.close()
+    if not records.lost:
+        findings += left_over_findings(root, every, tables)
+    findings.sort(key=lambda finding: finding.severity != "fault")
+    return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)

@@ -1,0 +1,160 @@
+"""Whether every file that a readable epoch names is there and whole, and which files nobody names.
+
+Invariant: a named file has the size that its commit recorded and a footer with the recorded number of rows. Files that no
+readable epoch names are left over from work that was interrupted; nobody reads them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.checking.findings import Finding, fault, note
+from warehouse.storage.tables import rows_schema
+from warehouse.updates.journal import numbers, record_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.checking.logs import NamedTable
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "schema_findings"]
+
+TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
+_BACK = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
+
+
+@dataclass(frozen=True)
+class NamedFile:
+    """A data file, the ``add`` action that put it into its table, and the first readable epoch that names it.
+
+    ``path`` is relative to the table's directory, ``table.path``.
+    """
+
+    table: NamedTable
+    path: str
+    add: Mapping[str, Any]
+    epoch: Epoch
+    state: TableState
+
+    @property
+    def subject(self) -> str:
+        """Its path relative to the root."""
+        return f"{self.table.path}/{self.path}"
+
+    @property
+    def rows(self) -> int | None:
+        """The number of rows that its commit recorded."""
+        found = json.loads(self.add.get("stats") or "{}").get("numRecords")
+        return None if found is None else int(found)
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """Its sub-index and expiry block."""
+        values = self.add["partitionValues"]
+        return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
+
+
+def named_files(table: NamedTable) -> list[NamedFile]:
+    """Return each file that some readable epoch names of a table, once."""
+    found: dict[str, NamedFile] = {}
+    for epoch, state, side in table.epochs:
+        held = table.states.get(side.version if side else state.version)
+        for path, add in (held.files if held else {}).items():
+            if path not in found:
+                found[path] = NamedFile(table, path, add, epoch, state)
+    return list(found.values())
+
+
+def files_findings(root: Path, files: Sequence[NamedFile]) -> tuple[list[Finding], list[NamedFile]]:
+    """Return what is wrong with files, and those that can be read."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
+
+    findings: list[Finding] = []
+    whole: list[NamedFile] = []
+    for file in files:
+        path = root / file.subject
+        message, code = "", "file_damaged"
+        try:
+            size = path.stat().st_size
+            if size != file.add["size"]:
+                message = f"it has {size} bytes, {file.add['size']} were written"
+            else:
+                rows = pq.read_metadata(path).num_rows
+                if file.rows is not None and rows != file.rows:
+                    message = f"its footer says {rows} rows, its commit {file.rows}"
+        except FileNotFoundError:
+            message, code = "the file is not there", "file_missing"
+        except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
+            message = f"it cannot be read: {_first_line(error)}"
+        if message:
+            findings.append(fault(code, file.subject, message, _BACK, table=file.table.name))
+        else:
+            whole.append(file)
+    return findings, whole
+
+
+def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
+    """Yield what is wrong with the zero-row files that readers take columns from."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
+
+    seen: set[str] = set()
+    for state in (state for epoch in reversed(epochs) for state in epoch.tables):
+        if state.schema_file in seen:
+            continue
+        seen.add(state.schema_file)
+        wanted = [each["name"] for each in rows_schema(stored_columns(state))["fields"]]
+        try:
+            message = "" if pq.read_schema(root / state.schema_file).names == wanted else "its columns are not the table's"
+        except FileNotFoundError:
+            message = "the file is not there, so the table cannot be read"
+        except Exception as error:  # noqa: BLE001 - as above
+            message = f"it cannot be read: {_first_line(error)}"
+        if message:
+            remedy = "`check --repair` writes it again from the epoch's record"
+            yield fault("schema_file", state.schema_file, message, remedy, table=state.name, repair="repair")
+
+
+def stored_columns(state: TableState) -> tuple[Any, ...]:
+    """Return the columns that a table stores before the system's."""
+    return (*state.declaration.columns, *(state.view.state if state.view else ()))
+
+
+def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:
+    """Yield, for each directory, how much of it nobody names; nothing while an update is at work or to be completed."""
+    committed = numbers(root, "epoch")
+    if record_path(root, committed[-1] + 1 if committed else 0, "plan").exists():
+        return
+    named: dict[str, set[str]] = {table.path: set(table.passing) for table in tables}
+    for file in files:
+        named[file.table.path].add(file.path)
+    for kind in TABLE_KINDS:
+        for directory in sorted((root / kind).iterdir()) if (root / kind).is_dir() else ():
+            place = f"{kind}/{directory.name}"
+            strange = [path for path in directory.rglob("*") if _is_left_over(path, directory, named.get(place))]
+            if strange:
+                size = sum(path.stat().st_size for path in strange if path.exists())
+                message = f"{len(strange)} files, {size} bytes, are named by no readable epoch"
+                remedy = "`check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
+                table = directory.name if place in named else None
+                yield note("left_over", place, message, remedy, table=table, repair="repair")
+
+
+def _is_left_over(path: Path, directory: Path, named: set[str] | None) -> bool:
+    relative = path.relative_to(directory)
+    if not path.is_file():
+        return False
+    if named is None:
+        return True
+    if relative.parts[0] in ("_delta_log", "_schema"):
+        return path.name.endswith(".tmp")
+    if path.name.startswith(".") and path.name.endswith(".crc"):
+        return relative.with_name(path.name[1:-4]).as_posix() not in named
+    return relative.as_posix() not in named
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,54 @@
+"""What a check finds, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+__all__ = ["CheckReport", "Finding", "fault", "note"]
+
+Repair = Literal["update", "repair", ""]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    A ``fault`` breaks an invariant: some answer is, or may become, wrong or impossible. A ``note`` is a left-over that
+    does no harm. ``code`` is a stable name, ``subject`` the file, table or record, relative to the root. ``repair`` says
+    who mends it: the next ``update``, ``check --repair``, or nobody but a person who does what ``remedy`` says.
+    """
+
+    severity: Literal["fault", "note"]
+    code: str
+    table: str | None
+    subject: str
+    message: str
+    remedy: str
+    repair: Repair = ""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """All findings, faults first, and how much was looked at; ``rows`` is 0 when no rows were read."""
+
+    findings: tuple[Finding, ...]
+    epochs: int = 0
+    tables: int = 0
+    files: int = 0
+    rows: int = 0
+
+    @property
+    def faults(self) -> tuple[Finding, ...]:
+        """The findings that break an invariant."""
+        return tuple(finding for finding in self.findings if finding.severity == "fault")
+
+
+def fault(code: str, subject: str, message: str, remedy: str, *, table: str | None = None, repair: Repair = "") -> Finding:
+    """Return a fault."""
+    return Finding("fault", code, table, subject, message, remedy, repair)
+
+
+def note(code: str, subject: str, message: str, remedy: str, *, table: str | None = None, repair: Repair = "") -> Finding:
+    """Return a note."""
+    return Finding("note", code, table, subject, message, remedy, repair)

@@ -1,0 +1,234 @@
+"""Whether the tables' Delta logs say what the epochs say of them.
+
+Invariants: for every readable epoch and table the log reaches the recorded version; the table there has the recorded
+identity and columns, is cut by the partition columns only, stays at protocol reader 1, writer 2 with the properties it was
+made with; its files add up to the recorded partitions; each commit between two epochs is of the later one; none is above the
+newest epoch but those of a plan that is not finished.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from warehouse.checking.findings import Finding, fault, note
+from warehouse.errors import MissingPartError
+from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.storage.properties import table_properties
+from warehouse.storage.replay import replayed
+from warehouse.storage.tables import deferred_schema, rejected_schema, restored_schema, rows_schema, statistics_columns
+from warehouse.updates.journal import record_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.checking.records import Records
+    from warehouse.storage.replay import LogState
+    from warehouse.updates.records import Epoch, SideTable, TableState
+
+__all__ = ["NamedTable", "logs_findings", "named_tables"]
+
+_RESTORE = "restore the table's directory from a copy of the warehouse"
+_BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback`"
+_OPERATIONS = "undo the commit by removing its file from the table's _delta_log, or restore the directory from a copy"
+
+
+@dataclass
+class NamedTable:
+    """A directory that readable epochs name: in which role, at which versions.
+
+    ``epochs`` are (the epoch, what it says of the table, and of the one beside it) in order. ``states`` are filled as the log
+    is read, and ``passing`` with the files that some commit between these versions added: those that are in none go with
+    the epoch before.
+    """
+
+    path: str
+    role: str
+    name: str
+    epochs: list[tuple[Epoch, TableState, SideTable | None]] = field(default_factory=list)
+    states: dict[int, LogState] = field(default_factory=dict)
+    passing: set[str] = field(default_factory=set)
+
+    @property
+    def newest(self) -> tuple[Epoch, TableState, SideTable | None]:
+        """What the newest epoch that names it says."""
+        return self.epochs[-1]
+
+
+def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
+    """Return the directories that epochs name, in the order of the newest."""
+    found: dict[str, NamedTable] = {}
+    for epoch in epochs:
+        for state in epoch.tables:
+            found.setdefault(state.path, NamedTable(state.path, "rows", state.name)).epochs.append((epoch, state, None))
+            for role, side in (("deferred", state.deferred), ("rejected", state.rejected), ("restored", state.restored)):
+                if side is not None:
+                    found.setdefault(side.path, NamedTable(side.path, role, state.name)).epochs.append((epoch, state, side))
+    return list(found.values())
+
+
+def logs_findings(root: Path, records: Records, table: NamedTable) -> Iterator[Finding]:
+    """Yield what is wrong with one table's log, and fill in its states for those who look at its files."""
+    versions = sorted({_version(entry) for entry in table.epochs})
+    try:
+        for reached in replayed(root / table.path, versions):
+            table.states[reached.version] = reached
+    except MissingPartError as error:
+        subject = f"{table.path}/_delta_log"
+        yield fault("log", subject, str(error), _RESTORE, table=table.name)
+    for entry in table.epochs:
+        held = table.states.get(_version(entry))
+        if held is not None:
+            yield from _identity(table, entry, held)
+            yield from _totals(table, entry, held)
+    epoch, state, side = table.newest
+    held = table.states.get(_version(table.newest))
+    if held is not None and records.newest is not None and epoch.number == records.newest.number:
+        yield from _shape(table, epoch, state, held)
+        yield from _above(root, epoch, table, side.version if side else state.version)
+    yield from _owned(root, table)
+
+
+def _version(entry: tuple[Epoch, TableState, SideTable | None]) -> int:
+    _, state, side = entry
+    return side.version if side else state.version
+
+
+def _identity(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], held: LogState) -> Iterator[Finding]:
+    epoch, state, side = entry
+    wanted = side.table_id if side else state.table_id
+    if held.metadata.get("id") != wanted:
+        message = f"at version {held.version} it is not the table that epoch {epoch.number} names (its Delta id differs)"
+        yield fault("table_id", table.path, message, _RESTORE, table=table.name)
+
+
+def _totals(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None], held: LogState) -> Iterator[Finding]:
+    epoch, state, side = entry
+    if side is None:
+        wrong = list(_partitions(state, held))
+    else:
+        rows = sum(_rows(add) for add in held.files.values())
+        wrong = [] if rows == side.rows else [f"{rows} rows, {side.rows} are recorded"]
+        if table.role == "deferred":
+            slots: dict[int, int] = {}
+            for add in held.files.values():
+                number = int(add["partitionValues"].get("_slot") or 0)
+                slots[number] = slots.get(number, 0) + _rows(add)
+            if slots != {waiting.slot: waiting.rows for waiting in side.waiting}:
+                wrong.append("the rows that wait for each slot are not those recorded")
+            if any(number <= epoch.slot for number in slots):
+                wrong.append(f"rows wait for a slot at or before {epoch.slot}, which has passed")
+    for message in wrong:
+        subject = f"{table.path} version {held.version}"
+        yield fault("counts", subject, f"epoch {epoch.number}: {message}", _BACK, table=table.name)
+
+
+def _partitions(state: TableState, held: LogState) -> Iterator[str]:
+    files: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for add in held.files.values():
+        values = add["partitionValues"]
+        cell = (int(values.get("sub_index") or 0), int(values.get("exp_block") or 0))
+        files.setdefault(cell, []).append(add)
+    recorded = {(part.sub_index, part.exp_block): part for part in state.partitions}
+    for cell in sorted(files.keys() | recorded.keys()):
+        place = f"sub-index {cell[0]}, block {cell[1]}"
+        part, adds = recorded.get(cell), files.get(cell, [])
+        if part is None or not adds:
+            yield f"{place}: {len(adds)} files, {part.files if part else 0} are recorded"
+            continue
+        found = (len(adds), sum(map(_rows, adds)), sum(add["size"] for add in adds))
+        if found != (part.files, part.rows, part.bytes):
+            said = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
+            yield f"{place}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {said}"
+        if not 1 <= part.runs <= part.files:
+            yield f"{place}: {part.runs} runs in {part.files} files"
+        latest = max((_statistics(add).get("maxValues") or {}).get("_exp_slot", part.max_exp_slot) for add in adds)
+        if latest > part.max_exp_slot:
+            yield f"{place}: rows expire in slot {latest}, after the recorded last one {part.max_exp_slot}"
+
+
+def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = json.loads(add.get("stats") or "{}")
+    return found if isinstance(found, dict) else {}
+
+
+def _rows(add: Mapping[str, Any]) -> int:
+    return int(_statistics(add).get("numRecords", 0))
+
+
+def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -> Iterator[Finding]:
+    columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+    schema, partitions = {
+        "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
+        "deferred": (deferred_schema(columns), ["_slot"]),
+        "rejected": (rejected_schema(), []),
+        "restored": (restored_schema(columns), []),
+    }[table.role]
+    if _typed(json.loads(held.metadata.get("schemaString") or "{}")) != _typed(schema):
+        yield fault("columns", table.path, "its columns are not those recorded", _RESTORE, table=table.name)
+    if list(held.metadata.get("partitionColumns") or ()) != partitions:
+        message = f"it is partitioned by {held.metadata.get('partitionColumns')}, not by {partitions}"
+        yield fault("partition_columns", table.path, message, _RESTORE, table=table.name)
+    protocol = (held.protocol.get("minReaderVersion"), held.protocol.get("minWriterVersion"))
+    if protocol != (1, 2):
+        message = f"its protocol is reader {protocol[0]}, writer {protocol[1]}; other engines can no longer be relied on"
+        yield fault("protocol", table.path, message, _RESTORE, table=table.name)
+    key = statistics_columns(state.declaration.search_key) if table.role == "rows" else []
+    configuration = held.metadata.get("configuration") or {}
+    for name, wanted in table_properties(key, epoch.log_retain).items():
+        found = configuration.get(name)
+        if found != wanted and not _longer(found, wanted):
+            message = f"property {name} is {found!r}, not {wanted!r}"
+            remedy = f"set it back with ALTER TABLE outside of updates, or {_RESTORE}"
+            yield fault("property", table.path, message, remedy, table=table.name)
+
+
+def _typed(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(each["name"], json.dumps(each["type"], sort_keys=True)) for each in schema.get("fields", ())]
+
+
+def _longer(found: str | None, wanted: str) -> bool:
+    """Whether a retention is at least as long as wanted; both are ``interval N seconds``."""
+    parts = [(text or "").split() for text in (found, wanted)]
+    if not all(len(part) == 3 and part[0] == "interval" and part[2] == "seconds" for part in parts):  # noqa: PLR2004
+        return False
+    return int(parts[0][1]) >= int(parts[1][1])
+
+
+def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterator[Finding]:
+    following = newest.number + 1
+    if record_path(root, following, "epoch").exists():
+        return  # written since, or damaged: the records' own check tells
+    for commit in commits_after(root / table.path, version):
+        subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
+        # Looked for only now: an update may have begun since the records were read.
+        planned = record_path(root, following, "plan").exists()
+        if planned and (commit.metadata.get("epoch") == following or not commit.readable):
+            message = f"a commit of the update to epoch {following}, which is not finished"
+            yield note("unfinished", subject, message, "the next update completes it", table=table.name, repair="update")
+        else:
+            what = f"commit {commit.version} ({commit.operation or 'unreadable'})"
+            message = f"{what} is of no epoch: the table was changed from outside"
+            yield fault("foreign_commit", subject, message, _OPERATIONS, table=table.name)
+
+
+def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
+    """Each commit between the versions of two epochs is of the later one."""
+    versions = [(epoch.number, _version((epoch, state, side))) for epoch, state, side in table.epochs]
+    for (_, low), (number, high) in pairwise(versions):
+        if high <= low:
+            if high < low:
+                message = f"epoch {number} names version {high}, the epoch before {low}"
+                yield fault("version", table.path, message, _RESTORE, table=table.name)
+            continue
+        for commit in commits_after(root / table.path, low):
+            if commit.version > high:
+                break
+            table.passing.update(file.path for file in commit.added)
+            if commit.metadata.get("epoch") != number:
+                subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
+                message = f"the commit is not of epoch {number}, which names the version"
+                yield fault("foreign_commit", subject, message, _RESTORE, table=table.name)

@@ -1,0 +1,203 @@
+"""Whether the records under ``root/epochs`` are whole, follow each other, and say the same of landing files.
+
+Invariants: the readable epochs are numbered without a gap; the window time of an epoch is ``anchor + slot * interval`` and
+is never before that of the epoch before; at most one plan is above the newest epoch, its successor's; a landing file that
+is loaded is not loaded again unless it was marked so, or was gone in between.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.checking.findings import Finding, fault, note
+from warehouse.errors import RecordDamagedError, WarehouseError
+from warehouse.time import at_slot, format_instant
+from warehouse.updates.journal import numbers, read_record, record_path
+from warehouse.updates.known import Ledger, known_files
+from warehouse.updates.records import Epoch
+from warehouse.updates.steps import Plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.updates.journal import Kind
+    from warehouse.updates.records import Counts, Loaded
+
+__all__ = ["Records", "read_records", "records_findings"]
+
+_BODIES = {"plan": Plan, "epoch": Epoch, "past": Epoch, "ledger": Ledger}
+_RESTORE = "restore the file from a copy of the warehouse"
+
+
+@dataclass(frozen=True)
+class Records:
+    """The readable epochs in order, the plan that is not finished yet, and what could not be read."""
+
+    epochs: tuple[Epoch, ...]
+    open_plan: Plan | None
+    damaged: tuple[tuple[Kind, int, str], ...]
+
+    @property
+    def lost(self) -> bool:
+        """Whether what some epoch named or loaded cannot be told."""
+        return any(kind != "plan" for kind, _, _ in self.damaged)
+
+    @property
+    def newest(self) -> Epoch | None:
+        """The newest epoch that can be read."""
+        return self.epochs[-1] if self.epochs else None
+
+
+def read_records(root: Path) -> Records:
+    """Read every record; those that are damaged are listed, not raised."""
+    damaged: list[tuple[Kind, int, str]] = []
+    found: dict[str, dict[int, object]] = {kind: {} for kind in _BODIES}
+    kinds: tuple[Kind, ...] = ("epoch", "past", "plan", "ledger")
+    for kind in kinds:
+        for number in numbers(root, kind):
+            try:
+                found[kind][number] = read_record(record_path(root, number, kind), _BODIES[kind])
+            except FileNotFoundError:
+                continue  # retired or forgotten just now
+            except (RecordDamagedError, OSError) as error:
+                reason = error.reason if isinstance(error, RecordDamagedError) else str(error)
+                damaged.append((kind, number, reason))
+    epochs = tuple(body for _, body in sorted(found["epoch"].items()) if isinstance(body, Epoch))
+    above = numbers(root, "epoch")[-1] + 1 if numbers(root, "epoch") else 0
+    plan = found["plan"].get(above)
+    return Records(epochs, plan if isinstance(plan, Plan) else None, tuple(damaged))
+
+
+def records_findings(root: Path, records: Records) -> Iterator[Finding]:
+    """Yield what is wrong with the records."""
+    yield from _damaged(root, records)
+    yield from _numbered(root, records)
+    yield from _timed(records.epochs)
+    for epoch in records.epochs:
+        yield from _counted(epoch)
+    if not records.lost:
+        yield from _loaded(root, records)
+    yield from _left_over(root, records)
+
+
+def _name(kind: Kind, number: int) -> str:
+    return f"epochs/{number:020d}.{kind}.json"
+
+
+def _damaged(root: Path, records: Records) -> Iterator[Finding]:
+    committed = numbers(root, "epoch")
+    newest = committed[-1] if committed else -1
+    for kind, number, reason in records.damaged:
+        subject, message = _name(kind, number), f"it {reason}"
+        if kind == "plan" and number <= newest:
+            # Its epoch is written, so nothing reads it again.
+            yield note("old_plan_damaged", subject, message, "`check --repair` removes it", repair="repair")
+        elif kind == "plan":
+            remedy = "the next update makes it anew, unless a table has commits of it: then restore it from a copy"
+            yield fault("plan_damaged", subject, message, remedy, repair="update")
+        elif kind == "epoch" and number == newest and _can_finish_again(root, records, number):
+            remedy = "`check --repair` sets it aside and makes it again from its plan and the tables' commits"
+            yield fault("epoch_damaged", subject, message, remedy, repair="repair")
+        else:
+            yield fault(f"{kind}_damaged", subject, message, _RESTORE)
+
+
+def _can_finish_again(root: Path, records: Records, number: int) -> bool:
+    """Whether the newest epoch can be made again: its plan is there, and the epoch that the plan starts from."""
+    readable = {epoch.number for epoch in records.epochs}
+    damaged_plan = any(kind == "plan" and each == number for kind, each, _ in records.damaged)
+    return number in numbers(root, "plan") and not damaged_plan and (number == 0 or number - 1 in readable)
+
+
+def _numbered(root: Path, records: Records) -> Iterator[Finding]:
+    committed = numbers(root, "epoch")
+    for before, after in pairwise(committed):
+        for number in range(before + 1, after):
+            yield fault("epoch_missing", _name("epoch", number), "the record of this epoch is not there", _RESTORE)
+    for number in (epoch.number for epoch in records.epochs):
+        if not record_path(root, number, "epoch").exists():
+            yield fault("epoch_number", _name("epoch", number), f"a record says that it is of epoch {number}", _RESTORE)
+    newest = committed[-1] if committed else -1
+    for number in numbers(root, "plan"):
+        if number > newest + 1:
+            yield fault("plan_ahead", _name("plan", number), "the plan is not the next one", _RESTORE)
+    plan = records.open_plan
+    if plan is not None:
+        message = f"an update to {format_instant(plan.window_time)} was begun and not finished"
+        yield note("unfinished", _name("plan", plan.epoch), message, "the next update completes it", repair="update")
+
+
+def _timed(epochs: Sequence[Epoch]) -> Iterator[Finding]:
+    for epoch in epochs:
+        wanted = at_slot(epoch.slot, epoch.anchor, epoch.update_interval)
+        if epoch.window_time != wanted:
+            message = f"window time {format_instant(epoch.window_time)} is not that of slot {epoch.slot}"
+            yield fault("window_time", _name("epoch", epoch.number), message, _RESTORE)
+    for before, after in pairwise(epochs):
+        subject = _name("epoch", after.number)
+        if after.window_time < before.window_time:
+            message = f"its window time is before that of epoch {before.number}"
+            yield fault("window_time", subject, message, _RESTORE)
+        if (after.anchor, after.update_interval) != (before.anchor, before.update_interval):
+            message = f"anchor or update interval are not those of epoch {before.number}"
+            yield fault("time_grid", subject, message, _RESTORE)
+
+
+def _counted(epoch: Epoch) -> Iterator[Finding]:
+    arriving = {state.name for state in epoch.tables if state.kind in ("stream", "relation")}
+    for counts in epoch.counts:
+        if counts.stream in arriving and not _adds_up(counts):
+            message = (
+                f"{counts.rows} rows read and {counts.taken} that waited are not the sum of {counts.inserted} inserted, "
+                f"{counts.deferred} deferred, {counts.dead} dead and {counts.rejected} rejected"
+            )
+            yield fault("counts", _name("epoch", epoch.number), message, _RESTORE, table=counts.stream)
+
+
+def _adds_up(counts: Counts) -> bool:
+    return counts.rows + counts.taken == counts.inserted + counts.deferred + counts.dead + counts.rejected
+
+
+def _loaded(root: Path, records: Records) -> Iterator[Finding]:
+    """The ledger and the records above it: complete, and no file twice."""
+    newest = records.newest
+    if newest is None:
+        return
+    try:
+        known_files(root, newest)
+    except WarehouseError as error:
+        yield fault("ledger", "epochs", str(error), _RESTORE)
+        return
+    held: dict[tuple[str, str], Loaded] = {}
+    again: set[tuple[str, str]] = set()
+    for epoch in records.epochs:
+        for entry in epoch.files:
+            for path in entry.gone:
+                held.pop((entry.stream, path), None)
+            for file in entry.loaded:
+                place = (entry.stream, file.path)
+                if place in held and place not in again and epoch.cause not in ("rollback", "restate"):
+                    message = f"epoch {epoch.number} loaded {file.path}, which an epoch before had loaded already"
+                    remedy = "its rows are there twice until they expire; `stream-wh rollback` goes back to before"
+                    yield fault("loaded_twice", _name("epoch", epoch.number), message, remedy, table=entry.stream)
+                held[place] = entry
+                again.discard(place)
+            again.update((entry.stream, path) for path in entry.reload)
+
+
+def _left_over(root: Path, records: Records) -> Iterator[Finding]:
+    directory = root / "epochs"
+    names: list[str] = sorted(entry.name for entry in os.scandir(directory)) if directory.is_dir() else []
+    for name in names:
+        if name.endswith((".tmp", ".damaged")):
+            kind: Literal["temporary_file", "set_aside"] = "temporary_file" if name.endswith(".tmp") else "set_aside"
+            yield note(kind, f"epochs/{name}", "nothing reads this file", "`check --repair` removes it", repair="repair")
+    readable = {epoch.number for epoch in records.epochs}
+    for number in numbers(root, "past"):
+        if number in readable:
+            message = "the epoch is both retired and readable"
+            yield fault("retired_twice", _name("past", number), message, "remove the file that is not whole")

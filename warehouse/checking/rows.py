@@ -1,0 +1,240 @@
+"""Whether each row lies where its slots say, and the statistics that prune files bound what is in them.
+
+Invariants of a row of a table: ``_exp_slot`` is the slot of ``_exp``; ``_load_slot`` is not before the slot of ``_ts`` and not
+after the epoch's; ``_exp > _ts``; its file is in the partition ``(sub_index, exp_block)`` that the layout gives for its two
+slots, or in a keyed table for its search key. The rows are grouped by file and slots by DuckDB, which reads every column of
+every row; each group is placed by the pure functions of :mod:`warehouse.layout`, not by the SQL that wrote it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from warehouse.catalog.types import parse_type
+from warehouse.checking.findings import Finding, fault
+from warehouse.checking.hashing import bucket
+from warehouse.errors import WarehouseError
+from warehouse.layout import exp_block, sub_index
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
+from warehouse.serving.statement import literal, quoted
+from warehouse.storage.snapshot import read_snapshot
+from warehouse.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.checking.files import NamedFile
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import TableState
+
+__all__ = ["RowsCheck"]
+
+_FILES_AT_ONCE = 64
+_ALL_READ = "bit_xor(hash(COLUMNS(* EXCLUDE (_in))))"
+"""Decodes every column; ``_in`` is the file's path."""
+_ROWS_AT_ONCE = 50_000
+_REMEDY = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
+_WRITTEN = "tables are written by updates only; " + _REMEDY
+
+
+class RowsCheck:
+    """Reads the rows of files, in DuckDB; ``rows`` counts those that were read."""
+
+    def __init__(self, root: Path, resources: Resources) -> None:
+        self.root = root
+        self.rows = 0
+        self._connection = connect(resources)
+
+    def close(self) -> None:
+        """Let the engine go."""
+        self._connection.close()
+
+    def findings(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
+        """Yield what is wrong in the rows of the files of one directory, all of which are there."""
+        alike: dict[tuple[Any, ...], list[NamedFile]] = defaultdict(list)
+        for file in files:
+            # A view that was built anew has files of its former columns and layout.
+            alike[file.state.schema_file, file.state.declaration.columns, file.state.layout].append(file)
+        for group in alike.values():
+            for begin in range(0, len(group), _FILES_AT_ONCE):
+                yield from self._batch(group[begin : begin + _FILES_AT_ONCE])
+
+    def _batch(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
+        try:
+            yield from list(self._looked(files))
+        except duckdb.Error as error:
+            if len(files) == 1:
+                first = str(error).splitlines()[0]
+                subject, name = files[0].subject, files[0].table.name
+                yield fault("file_damaged", subject, f"its rows cannot be read: {first}", _REMEDY, table=name)
+                return
+            middle = len(files) // 2
+            yield from self._batch(files[:middle])
+            yield from self._batch(files[middle:])
+
+    def _looked(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
+        source = f"read_parquet([{', '.join(literal(self._path(file)) for file in files)}], filename = '_in', "
+        source += "hive_partitioning = false, union_by_name = true)"
+        by_path = {self._path(file): file for file in files}
+        if files[0].table.role != "rows":
+            yield from self._read(source, by_path)
+            return
+        yield from self._summed(source, by_path)
+        keyed = _keyed(files[0].state)
+        yield from self._hashed(source, by_path) if keyed else self._placed(source, by_path)
+
+    def _path(self, file: NamedFile) -> str:
+        return str(self.root / file.subject)
+
+    def _read(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+        """Decode every column of rows beside a table; only their number is known."""
+        query = f"SELECT _in, count(*), {_ALL_READ} FROM {source} GROUP BY _in"
+        for path, rows, *_ in self._connection.execute(query).fetchall():
+            yield from self._counted(files[path], rows)
+
+    def _counted(self, file: NamedFile, rows: int) -> Iterator[Finding]:
+        self.rows += rows
+        if file.rows is not None and rows != file.rows:
+            yield _fault(file, "rows", f"it has {rows} rows, its commit says {file.rows}")
+
+    def _summed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+        """Count rows against the invariants, and hold the extremes of each file against its statistics."""
+        first = next(iter(files.values()))
+        anchor, interval = first.epoch.anchor, first.epoch.update_interval
+        slots = [_slot(name, anchor, interval) for name in ("_exp", "_ts")]
+        key = first.state.declaration.search_key
+        types = {column.name: column.type for column in first.state.declaration.columns}
+        ordered = [name for name in key if _ordered(types[name])]
+        extremes = [f"{side}({_comparable(name, types[name])})" for name in ordered for side in ("min", "max")]
+        # Ordered so that the answer's columns are known by their position; the last reads all that the others did not.
+        columns = (
+            "count(*)",
+            "count_if(_ts IS NULL OR _exp IS NULL OR _load_slot IS NULL OR _exp_slot IS NULL)",
+            f"count_if(_exp_slot <> {slots[0]})",
+            f"count_if(_load_slot < {slots[1]})",
+            "count_if(_exp <= _ts)",
+            "max(_load_slot)",
+            "max(_exp_slot)",
+            "min(_exp_slot)",
+            *(f"count(*) - count({quoted(name)})" for name in key),
+            *extremes,
+            _ALL_READ,
+        )
+        bounds = self._bounds(first)
+        query = f"SELECT _in, {', '.join(columns)} FROM {source} GROUP BY _in"
+        for path, *values in self._connection.execute(query).fetchall():
+            file = files[path]
+            rows, nulls, strange, early, ended, last_load, last_exp, first_exp, *more = values
+            yield from self._counted(file, rows)
+            if nulls:
+                yield _fault(file, "system_columns", f"{nulls} rows lack a time or a slot")
+                continue
+            for count, text in (
+                (strange, "have an _exp_slot that is not the slot of their _exp"),
+                (early, "have a _load_slot before the slot of their _ts"),
+                (ended, "end before they begin"),
+            ):
+                if count:
+                    yield _fault(file, "slots", f"{count} rows {text}")
+            if last_load > file.epoch.slot:
+                yield _fault(file, "slots", f"rows were loaded in slot {last_load}, after that of the epoch, {file.epoch.slot}")
+            yield from _bounded(file, bounds.get(path), (first_exp, last_exp), more, ordered)
+
+    def _bounds(self, file: NamedFile) -> dict[str, DataFile]:
+        """The statistics of a table's files as readers see them."""
+        found: dict[str, DataFile] = {}
+        for epoch, state, _ in file.table.epochs:
+            if state.version in file.table.states and not (found and epoch.number != file.table.newest[0].number):
+                try:
+                    snapshot = read_snapshot(self.root, state.path, state.version, (*state.declaration.search_key, "_exp_slot"))
+                except WarehouseError:
+                    continue  # the log's own check tells why
+                found.update({each.path: each for each in snapshot.files})
+        return found
+
+    def _placed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+        """Place each pair of slots of each file."""
+        query = f"SELECT _in, _load_slot, _exp_slot, epoch_us(_exp) = {NEVER}, count(*) FROM {source} GROUP BY ALL"
+        wrong: dict[str, int] = defaultdict(int)
+        expected: dict[str, tuple[int, int]] = {}
+        for path, load, end, never, count in self._connection.execute(query).fetchall():
+            if load is None or end is None:
+                continue
+            layout = files[path].state.layout
+            place = (sub_index(layout, load, end, never=never), exp_block(layout, load, end, never=never))
+            if place != files[path].cell:
+                wrong[path] += count
+                expected[path] = place
+        for path, count in wrong.items():
+            yield _misplaced(files[path], count, expected[path])
+
+    def _hashed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+        """Place each search key of each file by Spark's hash."""
+        state = next(iter(files.values())).state
+        names = state.declaration.search_key
+        kinds = {column.name.lower(): parse_type(column.type) for column in state.declaration.columns}
+        types = [kinds[name.lower()] for name in names]
+        shown = ", ".join(quoted(name) for name in names)
+        wrong: dict[str, int] = defaultdict(int)
+        expected: dict[str, tuple[int, int]] = {}
+        found = self._connection.execute(f"SELECT _in, count(*), {shown} FROM {source} GROUP BY ALL")
+        while rows := found.fetchmany(_ROWS_AT_ONCE):
+            for path, count, *key in rows:
+                place = (bucket(key, types, files[path].state.layout), 0)
+                if place != files[path].cell:
+                    wrong[path] += count
+                    expected[path] = place
+        for path, count in wrong.items():
+            yield _misplaced(files[path], count, expected[path])
+
+
+def _keyed(state: TableState) -> bool:
+    return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")
+
+
+def _ordered(kind: str) -> bool:
+    """Whether values of a type have bounds; a DISTINCT's spare rows are keyed by columns of any type."""
+    return not kind.startswith(("array", "struct", "binary", "boolean", "float", "double"))
+
+
+def _slot(name: str, anchor: int, interval: int) -> str:
+    """``ceil((t - A)/D)`` in integers: the remainder is taken away first, since DuckDB divides towards zero."""
+    since = f"(epoch_us({name}) - ({anchor}))"
+    return f"(({since} + ((-{since}) % {interval} + {interval}) % {interval}) // {interval})"
+
+
+def _comparable(name: str, kind: str) -> str:
+    return f"epoch_us({quoted(name)})" if kind == "timestamp" else quoted(name)
+
+
+def _bounded(
+    file: NamedFile, known: DataFile | None, slots: tuple[int, int], more: Sequence[Any], ordered: Sequence[str]
+) -> Iterator[Finding]:
+    """Ask the pruning that readers use whether it would find the smallest and the largest value of each column."""
+    if known is None:
+        return
+    key = file.state.declaration.search_key
+    if not any_live(known, slots[1] - 1) or (known.min_exp_slot is not None and known.min_exp_slot > slots[0]):
+        yield _fault(file, "statistics", f"its rows expire in slots {slots[0]} to {slots[1]}, its statistics bound others")
+    nulls, extremes = more[: len(key)], more[len(key) :]
+    for name, count in zip(key, nulls, strict=True):
+        if count and not may_hold(known, (name,), NullKey()):
+            yield _fault(file, "statistics", f"{count} rows have no {name}, its statistics say none")
+    for position, name in enumerate(ordered):
+        for value in extremes[2 * position : 2 * position + 2]:
+            if value is not None and not may_hold(known, (name,), Keys(((value,),))):
+                yield _fault(file, "statistics", f"a value of {name} is outside the bounds that its statistics give")
+
+
+def _misplaced(file: NamedFile, count: int, expected: tuple[int, int]) -> Finding:
+    where = "sub-index {}, block {}".format(*file.cell)
+    return _fault(file, "misplaced", f"{count} rows lie in {where}, not in sub-index {expected[0]}, block {expected[1]}")
+
+
+def _fault(file: NamedFile, code: str, message: str) -> Finding:
+    return fault(code, file.subject, message, _WRITTEN, table=file.table.name)

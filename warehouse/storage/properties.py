@@ -1,0 +1,32 @@
+"""The properties of the Delta tables: which columns have statistics, how often logs are summed up, how long they stay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["CHECKPOINT_INTERVAL", "retention_properties", "table_properties"]
+
+CHECKPOINT_INTERVAL = 10
+"""After so many commits the log is summed up."""
+_DAY = 86_400
+
+
+def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
+    """Return the properties of a new table; ``retain`` is in microseconds."""
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
+        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+        **retention_properties(retain),
+    }
+
+
+def retention_properties(retain: int) -> dict[str, str]:
+    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins."""
+    seconds = -(-retain // 1_000_000)
+    return {
+        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * _DAY)} seconds",
+        "delta.logRetentionDuration": f"interval {max(seconds + 2 * _DAY, 30 * _DAY)} seconds",
+    }

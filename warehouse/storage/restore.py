@@ -1,0 +1,110 @@
+"""Putting a table back to the files of an earlier version, by one commit.
+
+The files that left the table since come back as further links to the same bytes, under names of their own: so each file is
+added once and removed once in the life of a table, and what is known of removed files (vacuum) stays true. Where the file
+system has no links they are copied.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from warehouse.storage.deltalog import commit_path
+from warehouse.storage.durable import write_exclusive
+from warehouse.storage.replay import LogState, replay
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["lost_files", "restore_table"]
+
+_RESTORED = re.compile(r"^restored-\d+-")
+
+
+def lost_files(table: Path, version: int) -> list[str]:
+    """Return the data files of a table at a version that are not there with their size, relative to it.
+
+    Raises
+    ------
+    MissingPartError
+        When its log does not reach that version.
+
+    """
+    return [
+        path
+        for path, add in replay(table, version).files.items()
+        if not (table / path).is_file() or (table / path).stat().st_size != add["size"]
+    ]
+
+
+def restore_table(
+    table: Path, base_version: int, to_version: int, *, epoch: int, metadata: Mapping[str, Any], at: int
+) -> None:
+    """Commit ``base_version + 1``, exclusively: the files and columns of ``to_version``; -1: no file.
+
+    Parameters
+    ----------
+    table
+        The table's directory.
+    base_version, to_version
+        The newest version, and the one to go back to.
+    epoch
+        The epoch that the commit is of; it is part of the names of files that come back.
+    metadata
+        The commit's user metadata.
+    at
+        The instant of the commit in microseconds.
+
+    """
+    now = replay(table, base_version)
+    then = replay(table, to_version) if to_version >= 0 else LogState(-1, now.protocol, now.metadata)
+    milliseconds = at // 1000
+    content: list[dict[str, Any]] = [
+        {"commitInfo": {
+            "timestamp": milliseconds,
+            "operation": "RESTORE",
+            "operationParameters": {"version": to_version},
+            "isBlindAppend": False,
+            "userMetadata": json.dumps(metadata),
+            "engineInfo": "stream-wh",
+        }},
+    ]  # fmt: skip
+    if then.metadata.get("schemaString") != now.metadata.get("schemaString"):
+        content.append({"metaData": {**then.metadata, "configuration": now.metadata.get("configuration") or {}}})
+    for path, add in now.files.items():
+        if path not in then.files:
+            content.append({"remove": {
+                "path": add["path"],
+                "deletionTimestamp": milliseconds,
+                "dataChange": True,
+                "extendedFileMetadata": True,
+                "partitionValues": add["partitionValues"],
+                "size": add["size"],
+            }})  # fmt: skip
+    for path, add in then.files.items():
+        if path not in now.files:
+            content.append({"add": _again(table, add, epoch, milliseconds)})
+    lines = "".join(json.dumps(action) + "\n" for action in content)
+    write_exclusive(commit_path(table, base_version + 1), lines.encode())
+
+
+def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:
+    """Give a file's bytes a further name and return the ``add`` action of that name."""
+    directory, _, name = add["path"].rpartition("/")
+    encoded = f"restored-{epoch}-{_RESTORED.sub('', name)}"
+    encoded = f"{directory}/{encoded}" if directory else encoded
+    source, target = table / unquote(add["path"]), table / unquote(encoded)
+    target.unlink(missing_ok=True)  # of an attempt before a crash
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+    return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}

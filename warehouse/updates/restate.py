@@ -1,0 +1,184 @@
+"""Restating: a table's landing files are read once more under today's declaration, in place of what they gave before.
+
+A table does not say which file a row came from, but its epochs say what they held. So a restatement puts one table back to
+what it held at an earlier epoch, or empties it, and loads the files that were loaded since once more, all in one new epoch at
+the same window time; the views above are built anew. To retry what was rejected the table stays as it is, and only records
+that were rejected, and files that could not be read, are tried again.
+
+Here is what is to be read; :mod:`warehouse.updates.restate_plan` makes the plan of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.errors import RestateError
+from warehouse.storage.replay import replay
+from warehouse.time import format_instant
+from warehouse.updates.journal import numbers, read_epoch
+from warehouse.views.algebra import AsOf, inputs_of, scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.ingest.files import LandingFile
+    from warehouse.ingest.landing import Known
+    from warehouse.updates.node_plans import NodeInput
+    from warehouse.updates.records import Epoch, SideTable
+    from warehouse.views.algebra import Operator
+
+__all__ = ["Reread", "RestateReport", "above", "loaded_since", "rejected_before"]
+
+
+@dataclass(frozen=True)
+class Reread:
+    """Files to read once more, and those that are not there as they were.
+
+    ``since`` is the epoch whose contents stay (none: of nothing). ``retried`` are the paths of files of which only rejected
+    records are wanted; none when the table is put back.
+    """
+
+    files: tuple[LandingFile, ...]
+    lost: tuple[str, ...]
+    since: Epoch | None = None
+    retried: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class RestateReport:
+    """What a restatement did: the epochs it made, the epoch whose rows stayed, and the files that it read once more.
+
+    ``lost`` files gave rows once and are not there as they were.
+    """
+
+    epochs: tuple[Epoch, ...]
+    since: Epoch | None
+    files: tuple[str, ...]
+    lost: tuple[str, ...] = ()
+    finished: tuple[Epoch, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def loaded_since(
+    root: Path,
+    newest: Epoch,
+    table: str,
+    known: Known,
+    there: Sequence[LandingFile],
+    since: int | Literal["first"] | None,
+) -> Reread:
+    """Return the files that were loaded after a window time, and those that could not be read.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    newest
+        The newest epoch.
+    table
+        The stream or relation.
+    known
+        What is known of its landing files.
+    there
+        What is in its landing directory.
+    since
+        The window time in microseconds; none: that of the oldest epoch that can still be read; ``first``: every file that is
+        known, whatever epoch loaded it, so that nothing of the table stays.
+
+    Raises
+    ------
+    RestateError
+        When epochs of that time fell out of ``retain``.
+
+    """
+    if since == "first":
+        every, missing = _present(known.loaded, there)
+        left, _ = _present({path: entry.file for path, entry in known.left_out.items()}, there)
+        return Reread((*every, *left), missing)
+    lineage, begins = _lineage(root, newest, table)
+    base = None if begins else lineage[-1]
+    if since is not None:
+        base = next((epoch for epoch in lineage if epoch.window_time <= since), None)
+        if base is None and not begins:
+            oldest = format_instant(lineage[-1].window_time)
+            raise RestateError(table, f"epochs before {oldest} are not readable any more; give --since {oldest} or leave it out")
+    wanted: dict[str, LandingFile] = {}
+    for epoch in reversed(lineage):
+        if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
+            wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
+    found, lost = _present(wanted, there)
+    unread, _ = _present({path: entry.file for path, entry in known.left_out.items() if path not in wanted}, there)
+    return Reread((*found, *unread), lost, since=base)
+
+
+def rejected_before(root: Path, rejected: SideTable | None, known: Known, there: Sequence[LandingFile]) -> Reread:
+    """Return the files of which records were rejected, and those that could not be read."""
+    wanted = {path: known.loaded[path] for path in _rejected_files(root, rejected) if path in known.loaded}
+    found, lost = _present(wanted, there)
+    unread, _ = _present({path: entry.file for path, entry in known.left_out.items()}, there)
+    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found))
+
+
+def _present(wanted: Mapping[str, LandingFile], there: Sequence[LandingFile]) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
+    """The wanted files that are there as they were, and the paths of those that are not."""
+    present = {file.path: file for file in there}
+    found = tuple(file for path, file in wanted.items() if present.get(path) == file)
+    return found, tuple(sorted(path for path, file in wanted.items() if present.get(path) != file))
+
+
+def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
+    if side is None or not side.rows:
+        return ()
+    import pyarrow.dataset as ds  # noqa: PLC0415 - only this verb reads rows here
+
+    paths = [str(root / side.path / path) for path in replay(root / side.path, side.version).files]
+    batches = ds.dataset(paths, format="parquet").to_batches(columns=["file"])
+    return tuple(sorted({name for batch in batches for name in batch.column("file").unique().to_pylist() if name}))
+
+
+def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
+    """Return the epochs that the table's contents come from, newest first, and whether these are all.
+
+    What a rollback undid, and what a restatement of the table replaced, is passed over.
+    """
+    readable = set(numbers(root, "epoch"))
+    lineage = [newest]
+    while True:
+        epoch = lineage[-1]
+        entries = [entry for entry in epoch.files if entry.stream == table]
+        if epoch.cause == "restate" and any(entry.first for entry in entries):
+            return lineage, True
+        goes_back = epoch.starts_from is not None and (epoch.cause == "rollback" or bool(entries))
+        before = epoch.starts_from if goes_back and epoch.starts_from is not None else epoch.number - 1
+        if before < 0:
+            return lineage, True
+        if before not in readable:
+            return lineage, False
+        epoch = read_epoch(root, before)
+        if epoch.table(table) is None:
+            return lineage, True
+        lineage.append(epoch)
+
+
+def above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[NodeInput]:
+    """Return the nodes of views that read a table, directly or not, or that are in ``others``; ``nodes`` are in order."""
+    names, found = {table}, []
+    for given in nodes:
+        if given.node.table in others or any(name in names for name in _read(given.node.operator)):
+            names.add(given.node.table)
+            found.append(given)
+    return found
+
+
+def _read(operator: Operator) -> Iterator[str]:
+    yield from scanned(operator)
+    yield from _looked_up(operator)
+
+
+def _looked_up(operator: Operator) -> Iterator[str]:
+    if isinstance(operator, AsOf):
+        yield operator.relation
+    for each in inputs_of(operator):
+        yield from _looked_up(each)
