@@ -17,6 +17,7 @@ from airflow_stream_wh.sensors import StreamWarehouseLandingSensor
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+    from os import PathLike
 
     from airflow.sdk.bases.timetable import BaseTimetable
 
@@ -26,14 +27,14 @@ _AT = "{{ params.at or '' }}"
 _RETRIES: dict[str, Any] = {
     "retries": 5,
     "retry_delay": timedelta(minutes=1),
-    "retry_exponential_backoff": True,
+    "retry_exponential_backoff": 2,
     "max_retry_delay": timedelta(minutes=15),
 }
 
 
 def stream_warehouse_dags(
     dag_id: str,
-    project: str,
+    project: str | PathLike[str],
     *,
     schedule: str | BaseTimetable,
     start_date: datetime,

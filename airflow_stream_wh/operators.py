@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from airflow.sdk import BaseOperator
@@ -55,10 +56,10 @@ class StreamWarehouseOperator(BaseOperator):
     template_fields: Sequence[str] = ("project", "executable", "env")
 
     def __init__(
-        self, *, project: str, executable: str | None = None, env: Mapping[str, str] | None = None, **kwargs: Any  # noqa: ANN401
+        self, *, project: str | PathLike[str], executable: str | None = None, env: Mapping[str, str] | None = None, **kwargs: Any  # noqa: ANN401
     ) -> None:
         super().__init__(**kwargs)
-        self.project = project
+        self.project = fspath(project)
         self.executable = executable
         self.env = dict(env or {})
         self._running: Running | None = None
@@ -115,7 +116,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     def __init__(
         self,
         *,
-        project: str,
+        project: str | PathLike[str],
         at: str | datetime | None = None,
         each: bool = False,
         start: str | None = None,
@@ -128,7 +129,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     ) -> None:
         if on_problems not in ("fail", "warn"):
             raise ValueError(f'on_problems is "{on_problems}"; it is "fail" or "warn"')
-        assets = table_assets(project, tables, warehouse)
+        assets = table_assets(fspath(project), tables, warehouse)
         super().__init__(project=project, outlets=[*kwargs.pop("outlets", ()), *assets], **kwargs)
         self.at = at
         self.each = each

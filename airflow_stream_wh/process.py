@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import deque
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Ended", "Running", "default_executable", "started"]
 
 NAME = "stream-wh"
+KEPT_LINES = 1000
+"""Lines of standard error that are kept after they were handed on; the error, if there is one, is the last."""
 STOP_SECONDS = 20.0
 """How long an interrupted command has to end by itself: less than Airflow gives a task that it kills (60 s)."""
 DRAIN_SECONDS = 30.0
@@ -30,7 +33,7 @@ DRAIN_SECONDS = 30.0
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: exit code (negative: the signal that killed it), standard output, lines of standard error."""
+    """How a command ended: exit code (negative: the signal that killed it), standard output, the last lines of standard error."""
 
     code: int
     output: str
@@ -80,7 +83,7 @@ class Running:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                text=True,
+                encoding="utf-8",
                 errors="replace",
                 env={**os.environ, **environment},
                 start_new_session=True,
@@ -95,7 +98,7 @@ class Running:
         when its parent is gone; then it is killed.
         """
         output: list[str] = []
-        errors: list[str] = []
+        errors: deque[str] = deque(maxlen=KEPT_LINES)
 
         def listen(line: str) -> None:
             errors.append(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk import BaseSensorOperator
@@ -58,7 +59,7 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
     def __init__(
         self,
         *,
-        project: str,
+        project: str | PathLike[str],
         expect: Mapping[str, str | None] | Sequence[str],
         patience: timedelta = timedelta(minutes=15),
         at: str | datetime | None = None,
@@ -71,7 +72,7 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
         if at_deadline not in ("proceed", "skip", "fail"):
             raise ValueError(f'at_deadline is "{at_deadline}"; it is "proceed", "skip" or "fail"')
         super().__init__(**kwargs)
-        self.project = project
+        self.project = fspath(project)
         self.expect = expect
         self.patience = patience
         self.at = at

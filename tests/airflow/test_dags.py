@@ -42,7 +42,7 @@ def test_the_dag_waits_updates_and_checks_one_run_at_a_time(fake: Fake) -> None:
     assert (main.max_active_runs, main.catchup, vacuum.catchup) == (1, True, False)
     assert isinstance(main.timetable, CronDataIntervalTimetable)
     assert main.get_task("update").max_active_tis_per_dag == 1
-    assert (main.get_task("update").retries, main.get_task("update").retry_exponential_backoff) == (5, True)
+    assert (main.get_task("update").retries, main.get_task("update").retry_exponential_backoff) == (5, 2)
     assert [task.task_id for task in vacuum.tasks] == ["vacuum"]
     assert [task.task_id for task in made(fake, check=False, vacuum_schedule=None)[0].tasks] == ["update"]
 

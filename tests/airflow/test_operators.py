@@ -246,6 +246,7 @@ def test_templates_are_rendered() -> None:
 def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
     """They are known when the DAG is parsed: from the project, or as given; an unusual name is quoted."""
     assert update(fake, tables=[]).outlets == []
+    assert StreamWarehouseUpdateOperator(task_id="update", project=fake.project).outlets == update(fake).outlets
     assert [asset.uri for asset in update(fake, tables=["a"], warehouse="x/y z").outlets] == ["x-stream-wh://x%2Fy%20z/a"]
     with pytest.raises(Exception, match="name the tables"):
         StreamWarehouseUpdateOperator(task_id="update", project=str(tmp_path / "nowhere"))
