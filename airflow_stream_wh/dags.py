@@ -71,7 +71,7 @@ def stream_warehouse_dags(
     expect, patience
         Of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; none: no wait.
     check
-        Whether each update is followed by ``stream-wh check``.
+        Whether each update is followed by ``stream-wh check --quick``, and each vacuum by one that reads every row.
     vacuum_schedule
         A cron expression in UTC, or a timetable.
     update, wait
@@ -97,13 +97,15 @@ def stream_warehouse_dags(
         options = {"at": _AT, "tables": tables, "warehouse": warehouse, "max_active_tis_per_dag": 1, **(update or {})}
         tasks.append(StreamWarehouseUpdateOperator(task_id="update", **place, **options))
         if check:
-            tasks.append(StreamWarehouseCheckOperator(task_id="check", **place))
+            tasks.append(StreamWarehouseCheckOperator(task_id="check", quick=True, **place))
         chain(*tasks)
     if vacuum_schedule is None:
         return (main,)
     rhythm = CronTriggerTimetable(vacuum_schedule, timezone="UTC") if isinstance(vacuum_schedule, str) else vacuum_schedule
     with DAG(f"{dag_id}_vacuum", schedule=rhythm, catchup=False, **common) as vacuum:
-        StreamWarehouseVacuumOperator(task_id="vacuum", **place)
+        remove = StreamWarehouseVacuumOperator(task_id="vacuum", **place)
+        if check:
+            chain(remove, StreamWarehouseCheckOperator(task_id="check", **place))
     return main, vacuum
 
 

@@ -43,7 +43,8 @@ def test_the_dag_waits_updates_and_checks_one_run_at_a_time(fake: Fake) -> None:
     assert isinstance(main.timetable, CronDataIntervalTimetable)
     assert main.get_task("update").max_active_tis_per_dag == 1
     assert (main.get_task("update").retries, main.get_task("update").retry_exponential_backoff) == (5, 2)
-    assert [task.task_id for task in vacuum.tasks] == ["vacuum"]
+    assert [task.task_id for task in vacuum.topological_sort()] == ["vacuum", "check"]
+    assert (main.get_task("check").quick, vacuum.get_task("check").quick) == (True, False)
     assert [task.task_id for task in made(fake, check=False, vacuum_schedule=None)[0].tasks] == ["update"]
 
 
@@ -127,7 +128,7 @@ def test_the_documented_dag_file_is_sound(fake: Fake, tmp_path: Path) -> None:
     bag = DagBag(dag_folder=str(tmp_path / "dags"))
     assert bag.import_errors == {}
     assert [task.task_id for task in bag.dags["flights"].topological_sort()] == ["wait_for_files", "update", "check"]
-    assert list(bag.dags["flights_vacuum"].task_dict) == ["vacuum"]
+    assert list(bag.dags["flights_vacuum"].task_dict) == ["vacuum", "check"]
 
 
 def test_the_documented_task_of_the_spark_provider_is_sound() -> None:

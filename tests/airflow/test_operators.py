@@ -259,11 +259,14 @@ def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
 def test_check_fails_with_what_it_found(fake: Fake, log: Log) -> None:
     """Exit code 4, at once: no retry mends it."""
     fake.answers("check", [{"table": "cars", "problem": "a file is missing"}], code=4)
+    fake.answers("check", [])
     operator = StreamWarehouseCheckOperator(task_id="check", project=str(fake.project), executable=fake.executable)
     with pytest.raises(AirflowFailException, match="exit code 4"):
         operator.execute(context())
     assert "a file is missing" in log.text(logging.ERROR)
-    assert fake.calls == [["check", "-o", "json"]]
+    operator.quick = True
+    assert operator.execute(context()) == []
+    assert fake.calls == [["check", "-o", "json"], ["check", "--quick", "-o", "json"]]
 
 
 def test_vacuum_reports_and_makes_way_for_an_update(fake: Fake) -> None:

@@ -29,7 +29,6 @@ from sqlalchemy import select
 
 from airflow_stream_wh import UPDATE_TIME, stream_warehouse_dags, table_asset
 from airflow_stream_wh.process import default_executable
-from warehouse.storage.jars import jar_paths
 
 from .conftest import known
 
@@ -190,7 +189,6 @@ def test_the_spark_provider_runs_the_same_verb(garage: Garage, monkeypatch: pyte
             task_id="update",
             application=str(ROOT / "jobs" / "update.py"),
             application_args=["-C", str(garage.directory), "--at", UPDATE_TIME],
-            jars=",".join(map(str, jar_paths())),
             outlets=[table_asset("garage", "cars")],
         )
     assert run(dag, 5) == {"update": "success at try 1"}
