@@ -36,7 +36,7 @@ def stream_warehouse_dags(
     dag_id: str,
     project: str | PathLike[str],
     *,
-    schedule: str | BaseTimetable,
+    schedule: str | BaseTimetable | None,
     start_date: datetime,
     catchup: bool,
     expect: Mapping[str, str | None] | Sequence[str] | None = None,
@@ -67,7 +67,7 @@ def stream_warehouse_dags(
         Of :class:`~airflow_stream_wh.operators.StreamWarehouseUpdateOperator`.
     schedule
         A cron expression in UTC, each of whose intervals is one run at its end (``CronDataIntervalTimetable``: a plain
-        string would be a point in time in Airflow 3), or a timetable, such as ``CronPartitionTimetable``.
+        string would be a point in time in Airflow 3), or a timetable, such as ``CronPartitionTimetable``; none: by hand.
     expect, patience
         Of :class:`~airflow_stream_wh.sensors.StreamWarehouseLandingSensor`; none: no wait.
     check
@@ -109,5 +109,5 @@ def stream_warehouse_dags(
     return main, vacuum
 
 
-def _timetable(schedule: str | BaseTimetable) -> BaseTimetable:
+def _timetable(schedule: str | BaseTimetable | None) -> BaseTimetable | None:
     return CronDataIntervalTimetable(schedule, timezone="UTC") if isinstance(schedule, str) else schedule

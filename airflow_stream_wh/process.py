@@ -25,6 +25,7 @@ __all__ = ["Ended", "Running", "default_executable", "started"]
 NAME = "stream-wh"
 KEPT_LINES = 1000
 """Lines of standard error that are kept after they were handed on; the error, if there is one, is the last."""
+_PAUSE_SECONDS = 0.1
 STOP_SECONDS = 20.0
 """How long an interrupted command has to end by itself: less than Airflow gives a task that it kills (60 s)."""
 DRAIN_SECONDS = 30.0
@@ -108,7 +109,8 @@ class Running:
             _reader(self._process.stdout, output.append),
             _reader(self._process.stderr, lambda line: listen(line.rstrip("\n"))),
         )
-        code = self._process.wait()
+        while self._process.poll() is None:  # a blocking wait would hold a lock that `stop` needs in a signal handler
+            time.sleep(_PAUSE_SECONDS)
         deadline = time.monotonic() + drain
         for reader in readers:
             reader.join(max(0.0, deadline - time.monotonic()))
@@ -116,12 +118,13 @@ class Running:
             self._signal_group(signal.SIGKILL)
             for reader in readers:
                 reader.join(drain)
-        return Ended(code, "".join(output), tuple(errors))
+        return Ended(self._process.returncode, "".join(output), tuple(errors))
 
     def stop(self, patience: float = STOP_SECONDS) -> None:
         """Interrupt the command as Ctrl-C does, and kill it with all that it started when it does not end in time.
 
-        ``patience`` is in seconds. An update that is stopped, either way, is completed by the next one.
+        ``patience`` is in seconds. It may be called in a signal handler while this thread waits. An update that is stopped,
+        either way, is completed by the next one.
         """
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGINT)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -49,6 +50,24 @@ def test_a_stopped_command_is_interrupted_first(fake: Fake) -> None:
     running = _hold(fake, "holds")
     running.stop()
     assert running.wait(print).code == 130
+
+
+def test_it_can_be_stopped_by_a_signal_handler_of_the_thread_that_waits(fake: Fake) -> None:
+    """Which is how Airflow kills a task; the end is seen there, not only after all patience."""
+    running = _hold(fake, "holds")
+    seen: list[int | None] = []
+
+    def on_signal(*_: object) -> None:
+        running.stop()
+        seen.append(running._process.returncode)
+
+    before = signal.signal(signal.SIGALRM, on_signal)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        assert running.wait(print).code == 130
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert seen == [130]
 
 
 def test_a_command_that_does_not_listen_is_killed(fake: Fake) -> None:
