@@ -14,8 +14,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -183,6 +185,7 @@ def test_an_update_killed_in_the_middle_is_completed_by_the_retry(garage: Garage
 
 def test_the_spark_provider_runs_the_same_verb(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
     """``spark-submit jobs/update.py``, with the update time as a template."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # pip's spark-submit
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
     with DAG("cars_by_spark_submit", schedule=garage.dag().timetable, start_date=ANCHOR, max_active_runs=1) as dag:
         SparkSubmitOperator(
