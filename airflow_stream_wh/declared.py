@@ -1,0 +1,78 @@
+"""What a DAG needs of a project's ``warehouse.toml``: its tables, Δ, and where files land. Nothing is checked in full here."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import UsageError
+from warehouse.time import parse_duration, parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Declared", "Landing", "declared"]
+
+FILE = "warehouse.toml"
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where the files of a stream or relation land: directory, glob, and the age in microseconds below which they wait."""
+
+    directory: Path
+    files: str
+    settle: int
+
+
+@dataclass(frozen=True)
+class Declared:
+    """The tables that a project declares, where their files land, and its grid of times (microseconds)."""
+
+    tables: tuple[str, ...]
+    landings: Mapping[str, Landing]
+    anchor: int
+    update_interval: int
+
+
+def declared(project: str | Path) -> Declared:
+    """Read a project's declarations.
+
+    Raises
+    ------
+    UsageError
+        When the file cannot be read here, or is not what ``stream-wh validate`` accepts.
+
+    """
+    directory = Path(project)
+    try:
+        with (directory / FILE).open("rb") as stream:
+            content = tomllib.load(stream)
+    except OSError as error:
+        raise UsageError(
+            f"{directory / FILE} cannot be read here ({error.strerror}); name the tables (`tables`) where DAGs are parsed "
+            f"on a machine that does not have the project"
+        ) from error
+    except ValueError as error:
+        raise UsageError(f"{directory / FILE}: {error}; run `stream-wh validate`") from error
+    try:
+        return _declared(directory, content)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UsageError(f"{directory / FILE}: {type(error).__name__}: {error}; run `stream-wh validate`") from error
+
+
+def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
+    sources = {**content.get("streams", {}), **content.get("relations", {})}
+    return Declared(
+        tables=(*sources, *content.get("views", {})),
+        landings={name: _landing(directory, source) for name, source in sources.items()},
+        anchor=parse_instant(str(content["warehouse"]["anchor"])),
+        update_interval=parse_duration(content["warehouse"]["update_interval"]),
+    )
+
+
+def _landing(directory: Path, source: Mapping[str, Any]) -> Landing:
+    settle = parse_duration(source.get("landing_settle", "0s"))
+    return Landing(directory / source["landing"], source.get("files", "*"), settle)

@@ -1,0 +1,1 @@
+"""Examples to copy into a folder of DAGs."""

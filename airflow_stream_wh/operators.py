@@ -1,0 +1,263 @@
+"""Operators: each runs one verb of ``stream-wh`` as a process and tells Airflow what its end means."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from airflow_stream_wh.assets import event_extra, table_assets
+from airflow_stream_wh.process import Ended, Running, default_executable, started
+from airflow_stream_wh.state import newest_epoch, tables_now
+from airflow_stream_wh.update_time import update_time
+from airflow_stream_wh.verdict import Verdict, judge, record_of
+from warehouse.errors import Transient, WarehouseError
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from airflow.sdk import Context
+
+    from airflow_stream_wh.state import State
+
+__all__ = [
+    "StreamWarehouseCheckOperator",
+    "StreamWarehouseOperator",
+    "StreamWarehouseUpdateOperator",
+    "StreamWarehouseVacuumOperator",
+    "failed",
+]
+
+
+def failed(error: WarehouseError) -> NoReturn:
+    """Raise what Airflow retries for what passes, and what it does not for everything else."""
+    kind = AirflowException if isinstance(error, Transient) else AirflowFailException
+    raise kind(str(error)) from error
+
+
+class StreamWarehouseOperator(BaseOperator):
+    """Runs a verb of the command line for one project.
+
+    Parameters
+    ----------
+    project
+        The directory with ``warehouse.toml``, as the worker sees it.
+    executable
+        The ``stream-wh`` to run, of any environment; left out: the one beside this Python, else the one on the path.
+    env
+        Variables for it on top of the worker's own, such as ``JAVA_HOME``.
+
+    """
+
+    template_fields: Sequence[str] = ("project", "executable", "env")
+
+    def __init__(
+        self, *, project: str | PathLike[str], executable: str | None = None, env: Mapping[str, str] | None = None, **kwargs: Any  # noqa: ANN401
+    ) -> None:
+        super().__init__(**kwargs)
+        self.project = fspath(project)
+        self.executable = executable
+        self.env = dict(env or {})
+        self._running: Running | None = None
+
+    @property
+    def _line(self) -> tuple[str, ...]:
+        return (self.executable or default_executable(), "-C", self.project)
+
+    def run_verb(self, *arguments: str) -> Ended:
+        """Run a verb, its standard error going to the task's log; it is stopped when the task is."""
+        line = (*self._line, *arguments)
+        self.log.info("running %s", " ".join(line))
+        with started(line, self.env) as running:
+            self._running = running
+            return running.wait(lambda told: self.log.info("%s", told))
+
+    def on_kill(self) -> None:
+        """Interrupt the command; what an update had begun is completed by the next one."""
+        if self._running is not None:
+            self._running.stop()
+
+
+class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
+    """Moves every window of a warehouse to the last grid point at or before T.
+
+    T is ``at``, else the run's ``partition_date``, else its ``data_interval_end``, else its ``logical_date``, else an error;
+    never the wall clock, so that a retry, a backfill and a task that is cleared are of the same time as the first try. What
+    was loaded is not loaded again: a task that runs twice changes nothing the second time.
+
+    A held lock, a busy store, an interrupted or killed process fail the try (``AirflowException``: Airflow retries, and the
+    next try completes what was begun); everything else fails the task at once (``AirflowFailException``).
+
+    Returns ``{"window_time", "epoch", "moved", "tables": {table: event}}`` as XCom.
+
+    Parameters
+    ----------
+    project, executable, env
+        As in :class:`StreamWarehouseOperator`.
+    at
+        T, if the run's date is not it; ISO 8601 or a datetime. Empty text counts as left out.
+    each, start, allow_dead, future
+        The options ``--each``, ``--from``, ``--allow-dead`` and ``--future`` of ``stream-wh update``.
+    on_problems
+        What an update means that was committed, but left out an unreadable or changed landing file or could not maintain a
+        view: ``fail`` (a person should look; no asset event) or ``warn``.
+    tables, warehouse
+        Which tables have assets (left out: all that ``warehouse.toml`` declares, read when the DAG is parsed), and the
+        name of the warehouse in them (left out: the project directory's).
+
+    """
+
+    template_fields: Sequence[str] = (*StreamWarehouseOperator.template_fields, "at", "start")
+
+    def __init__(
+        self,
+        *,
+        project: str | PathLike[str],
+        at: str | datetime | None = None,
+        each: bool = False,
+        start: str | None = None,
+        allow_dead: bool = False,
+        future: bool = False,
+        on_problems: Literal["fail", "warn"] = "fail",
+        tables: Sequence[str] | None = None,
+        warehouse: str | None = None,
+        **kwargs: Any,  # noqa: ANN401 - passed on
+    ) -> None:
+        if on_problems not in ("fail", "warn"):
+            raise ValueError(f'on_problems is "{on_problems}"; it is "fail" or "warn"')
+        assets = table_assets(fspath(project), tables, warehouse)
+        super().__init__(project=project, outlets=[*kwargs.pop("outlets", ()), *assets], **kwargs)
+        self.at = at
+        self.each = each
+        self.start = start
+        self.allow_dead = allow_dead
+        self.future = future
+        self.on_problems = on_problems
+        self.table_assets = assets
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Update, then tell where each table stands."""
+        try:
+            at, source = update_time(self.at, context)
+            self.log.info("update time %s, from %s", format_instant(at), source)
+            ended = self.run_verb("update", "--at", format_instant(at), "-o", "json", *self._options())
+            record = self._record(ended)
+            return self._told(context, at, record)
+        except WarehouseError as error:
+            failed(error)
+
+    def _options(self) -> tuple[str, ...]:
+        flags = {"--each": self.each, "--allow-dead": self.allow_dead, "--future": self.future}
+        start = ("--from", self.start) if self.start else ()
+        return (*(flag for flag, on in flags.items() if on), *start)
+
+    def _record(self, ended: Ended) -> dict[str, Any]:
+        """Return the update's record, or raise what its end means."""
+        judgement = judge(ended)
+        record = record_of(ended)
+        for warning in record.get("warnings", ()):
+            self.log.warning("%s", warning)
+        match judgement.verdict:
+            case Verdict.RETRY:
+                raise AirflowException(judgement.reason)
+            case Verdict.PROBLEMS if self.on_problems == "warn":
+                self.log.warning("%s", judgement.reason)
+            case Verdict.FAIL | Verdict.PROBLEMS:
+                raise AirflowFailException(judgement.reason)
+            case Verdict.DONE:
+                pass
+        return record
+
+    def _told(self, context: Context, at: int, record: Mapping[str, Any]) -> dict[str, Any]:
+        epochs = (*record["completed"], *record["epochs"])
+        state = newest_epoch(self._line, self.env)
+        if state is None:
+            self.log.warning("nothing has been committed yet: there was nothing to do")
+            return {"window_time": None, "epoch": None, "moved": False, "tables": {}}
+        if not epochs:
+            self._warn_of_the_past(at, state)
+        standing = tables_now(self._line, self.env)
+        events = {name: event_extra(table, state, epochs, name) for name, table in standing.items()}
+        for asset in self.table_assets:
+            name = asset.name.rpartition("/")[2]
+            if name in events:
+                context["outlet_events"][asset].extra = events[name]
+            else:
+                self.log.warning('table "%s" is not in epoch %s; its asset event says nothing of it', name, state.epoch)
+        told = {"window_time": format_instant(state.window_time), "epoch": state.epoch, "moved": bool(epochs)}
+        self.log.info("%s", told)
+        return {**told, "tables": events}
+
+    def _warn_of_the_past(self, at: int, state: State) -> None:
+        now = format_instant(state.window_time)
+        if state.window_time > at:
+            self.log.warning(
+                "the window is already at %s (epoch %s), past this task's update time %s: nothing was done. Windows move "
+                "forward only; what was loaded wrongly is mended by `stream-wh restate`, not by clearing past tasks",
+                now, state.epoch, format_instant(at),
+            )
+        else:
+            self.log.info("the windows are already at %s (epoch %s): nothing to do", now, state.epoch)
+
+
+class StreamWarehouseVerb(StreamWarehouseOperator):
+    """Runs a verb that answers in JSON, and fails or is retried as its exit code says."""
+
+    @property
+    def verb(self) -> tuple[str, ...]:
+        """The verb and its options."""
+        raise NotImplementedError
+
+    def execute(self, context: Context) -> Any:  # noqa: ANN401 - what the verb answers
+        """Run the verb and return what it answers."""
+        del context
+        try:
+            ended = self.run_verb(*self.verb, "-o", "json")
+        except WarehouseError as error:
+            failed(error)
+        judgement = judge(ended)
+        match judgement.verdict:
+            case Verdict.DONE:
+                self.log.info("%s", ended.output.strip())
+                return json.loads(ended.output)
+            case Verdict.RETRY:
+                raise AirflowException(judgement.reason)
+            case Verdict.FAIL | Verdict.PROBLEMS:
+                self.log.error("%s", ended.output.strip())
+                raise AirflowFailException(judgement.reason)
+
+
+class StreamWarehouseCheckOperator(StreamWarehouseVerb):
+    """Verifies a warehouse with ``stream-wh check``; what it finds (exit code 4) fails the task at once, with the list.
+
+    Parameters
+    ----------
+    project, executable, env
+        As in :class:`StreamWarehouseOperator`.
+    quick
+        Look at sizes and footers of files instead of reading every row.
+
+    """
+
+    def __init__(self, *, project: str | PathLike[str], quick: bool = False, **kwargs: Any) -> None:  # noqa: ANN401 - passed on
+        super().__init__(project=project, **kwargs)
+        self.quick = quick
+
+    @property
+    def verb(self) -> tuple[str, ...]:
+        """The verb and its options."""
+        return ("check", "--quick") if self.quick else ("check",)
+
+
+class StreamWarehouseVacuumOperator(StreamWarehouseVerb):
+    """Removes the files that no readable epoch needs, with ``stream-wh vacuum``; a running update makes it try again."""
+
+    @property
+    def verb(self) -> tuple[str, ...]:
+        """The verb."""
+        return ("vacuum",)

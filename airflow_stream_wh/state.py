@@ -1,0 +1,74 @@
+"""Where a warehouse stands, asked of the command line's reading verbs: no Java, one second or two."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from airflow_stream_wh.process import started
+from airflow_stream_wh.verdict import error_of
+from warehouse.errors import Transient, WarehouseError
+from warehouse.time import parse_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["StandingTable", "State", "newest_epoch", "tables_now"]
+
+_RETRY = 3
+
+
+@dataclass(frozen=True)
+class StandingTable:
+    """A table at the newest epoch: live rows, and landing files that are not loaded yet (none: views, unlistable)."""
+
+    rows: int
+    waiting_files: int | None
+
+
+@dataclass(frozen=True)
+class State:
+    """The newest epoch: its number and window time (microseconds)."""
+
+    epoch: int
+    window_time: int
+
+
+def newest_epoch(line: Sequence[str], environment: Mapping[str, str]) -> State | None:
+    """Return the newest epoch, or none before the first; ``line`` is the program with its options for the project."""
+    rows = _rows([*line, "history", "--limit", "1", "-o", "json"], environment)
+    return None if rows is None else State(int(rows[0]["number"]), parse_instant(rows[0]["window_time"]))
+
+
+def tables_now(line: Sequence[str], environment: Mapping[str, str]) -> Mapping[str, StandingTable]:
+    """Return each table of the newest epoch; empty before the first epoch."""
+    rows = _rows([*line, "status", "-o", "json"], environment)
+    return {row["table"]: StandingTable(int(row["live_rows"]), row["waiting_files"]) for row in rows or ()}
+
+
+def _rows(line: Sequence[str], environment: Mapping[str, str]) -> list[dict[str, Any]] | None:
+    """Run a reading command; none when nothing has been committed yet.
+
+    Raises
+    ------
+    Transient
+        When the same command may succeed later.
+    WarehouseError
+        When it fails otherwise.
+
+    """
+    with started(line, environment) as running:
+        ended = running.wait(_nobody)
+    if ended.code == 0:
+        return list(json.loads(ended.output))
+    error = error_of(ended.errors)
+    if error.get("code") == "no_epoch":
+        return None
+    text = error.get("message") or "\n".join(ended.errors[-3:])
+    kind = Transient if ended.code == _RETRY or ended.code < 0 else WarehouseError
+    raise kind(f"`{' '.join(line)}` ended with exit code {ended.code}: {text}")
+
+
+def _nobody(line: str) -> None:
+    del line

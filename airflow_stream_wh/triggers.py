@@ -1,0 +1,64 @@
+"""The wait for landing files in the triggerer: no worker slot is held while nothing lands."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from airflow_stream_wh.waiting import Expected, missing
+from warehouse.errors import Transient, WarehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+__all__ = ["LandingTrigger"]
+
+
+class LandingTrigger(BaseTrigger):
+    """Fires once: when every expected file has landed, at the deadline, or when waiting makes no sense.
+
+    The event is ``{"missing": [table, ...]}``, or ``{"error": text}``.
+
+    Parameters
+    ----------
+    expected
+        :meth:`Expected.to_json <airflow_stream_wh.waiting.Expected.to_json>` of what is waited for.
+    deadline
+        Microseconds since 1970 (UTC) of the wall clock.
+    poke_interval
+        Seconds between two looks.
+
+    """
+
+    def __init__(self, expected: Mapping[str, Any], deadline: int, poke_interval: float) -> None:
+        super().__init__()
+        self.expected = dict(expected)
+        self.deadline = deadline
+        self.poke_interval = poke_interval
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Return what makes the same trigger in another process."""
+        fields = {"expected": self.expected, "deadline": self.deadline, "poke_interval": self.poke_interval}
+        return "airflow_stream_wh.triggers.LandingTrigger", fields
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Look, in a thread, until nothing is missing or the deadline has passed."""
+        expected = Expected.of_json(self.expected)
+        while True:
+            clock = time.time_ns() // 1000
+            try:
+                still = await asyncio.to_thread(missing, expected, clock)
+            except Transient as error:
+                self.log.warning("looking again: %s", error)
+                still = tuple(expected.files)
+            except WarehouseError as error:
+                yield TriggerEvent({"error": str(error)})
+                return
+            if not still or clock >= self.deadline:
+                yield TriggerEvent({"missing": list(still)})
+                return
+            left = (self.deadline - clock) / 1e6
+            await asyncio.sleep(min(self.poke_interval, max(left, 0.0)))

@@ -1,0 +1,86 @@
+"""What the end of a command means for its task: done, worth a retry, or nothing that a retry could mend."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow_stream_wh.process import Ended
+
+__all__ = ["Judgement", "Verdict", "error_of", "judge", "record_of"]
+
+RETRY_CODES = frozenset({3, 130})
+"""A held lock or a busy store; an interrupted command."""
+_SIGNALLED = 128
+"""Shells and containers report the death by signal n as 128 + n."""
+
+
+class Verdict(Enum):
+    """What becomes of the task."""
+
+    DONE = "done"
+    PROBLEMS = "problems"
+    """The work was committed, but landing files or views need a person."""
+    RETRY = "retry"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict and why."""
+
+    verdict: Verdict
+    reason: str
+
+
+def judge(ended: Ended) -> Judgement:
+    """Return what an exit code of ``stream-wh`` means (docs/commands.md), with the command's own words.
+
+    A command that was killed, by whom and when ever, is worth a retry: the next update completes what was begun.
+    """
+    error = error_of(ended.errors)
+    text = error.get("message") or (ended.errors[-1] if ended.errors else "")
+    told = f"stream-wh ended with exit code {ended.code}" + (f": {text}" if text else "")
+    if ended.code == 0:
+        return Judgement(Verdict.DONE, "done")
+    if ended.code in RETRY_CODES or error.get("retry") is True:
+        return Judgement(Verdict.RETRY, told)
+    if ended.code < 0 or ended.code > _SIGNALLED:
+        number = -ended.code if ended.code < 0 else ended.code - _SIGNALLED
+        return Judgement(Verdict.RETRY, f"stream-wh was killed by signal {number}; the next try completes what was begun")
+    if ended.code == 1 and not error and record_of(ended):
+        return Judgement(Verdict.PROBLEMS, _problems(record_of(ended)))
+    return Judgement(Verdict.FAIL, told)
+
+
+def error_of(errors: Sequence[str]) -> dict[str, Any]:
+    """Return the error that ``-o json`` wrote to standard error, the last one, or nothing."""
+    for line in reversed(errors):
+        if line.startswith("{"):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if "code" in record:
+                return dict(record)
+    return {}
+
+
+def record_of(ended: Ended) -> dict[str, Any]:
+    """Return the record that ``-o json`` wrote to standard output, or nothing where it wrote none."""
+    try:
+        record = json.loads(ended.output)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _problems(record: dict[str, Any]) -> str:
+    files = [f"{each['stream']}: {each['file']}: {each['message']}" for each in record.get("problems", ())]
+    views = [f"view {each['view']}: {each['message']}" for each in record.get("failed_views", ())]
+    return f"committed, but {len(files) + len(views)} need a person: " + "; ".join(files + views)

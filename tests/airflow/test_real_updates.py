@@ -1,0 +1,199 @@
+"""DAGs over a real warehouse: Spark moves it, Airflow says when, and a model says what must be in it.
+
+::
+
+    hour         0    1    2    3    4    5
+    a            [---------)
+    b                 [--------------)
+    ...          each row lives two hours and a half from the middle of an hour on
+    backfill          x    x    x
+    killed                           x (twice: the first try dies)
+    spark-submit                          x
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airflow.models.asset import AssetEvent
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import DAG
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from airflow_stream_wh import UPDATE_TIME, stream_warehouse_dags, table_asset
+from airflow_stream_wh.process import default_executable
+
+from .conftest import known
+
+pytestmark = pytest.mark.usefixtures("metadata_database")
+
+ROOT = Path(__file__).parent.parent.parent
+ANCHOR = datetime(2024, 1, 1, tzinfo=UTC)
+HOURS = 6
+LIFETIME = timedelta(hours=2, minutes=30)
+CONFIGURATION = """
+[warehouse]
+root = "data"
+anchor = "2024-01-01T00:00:00Z"
+update_interval = "1h"
+vacuum = "manual"
+
+[spark]
+"spark.master" = "local[2]"
+"spark.sql.shuffle.partitions" = "2"
+"spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+[streams.cars]
+landing = "landing/cars"
+format = "csv"
+search_key = "k"
+arrival = "ts"
+expires = "e"
+max_lifetime = "4h"
+
+[streams.cars.columns]
+k = "string"
+ts = "timestamp"
+e = "timestamp"
+"""
+
+KILLED_ONCE = """#!/bin/bash
+# the command, killed with -9 as soon as the plan of epoch {epoch} is written; the next time it is left alone
+if [ "$3" = update ] && [ ! -e {marker} ]; then
+    touch {marker}
+    ( until [ -e {plan} ]; do sleep 0.02; done; kill -9 $$ ) > /dev/null 2>&1 &
+fi
+exec {command} "$@"
+"""
+
+
+def _text(moment: datetime) -> str:
+    return moment.isoformat().replace("+00:00", "Z")
+
+
+class Garage:
+    """A project with one stream and a file for each hour, all there from the beginning, as in a backfill."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory / "garage"
+        landing = self.directory / "landing" / "cars"
+        landing.mkdir(parents=True)
+        (self.directory / "warehouse.toml").write_text(CONFIGURATION)
+        self.rows = [(f"car{hour}", ANCHOR + timedelta(hours=hour, minutes=30)) for hour in range(HOURS)]
+        for name, came in self.rows:
+            lines = f"k,ts,e\n{name},{_text(came)},{_text(came + LIFETIME)}\n"
+            (landing / f"{came:%Y-%m-%dT%H}.csv").write_text(lines)
+
+    def model(self, hour: int) -> list[str]:
+        """Return the live keys at an hour."""
+        now = ANCHOR + timedelta(hours=hour)
+        return sorted(name for name, came in self.rows if came <= now < came + LIFETIME)
+
+    def read(self, *arguments: str) -> Any:
+        """Return what a reading command answers."""
+        line = [default_executable(), "-C", str(self.directory), *arguments, "-o", "json"]
+        return json.loads(subprocess.run(line, capture_output=True, text=True, check=True).stdout)
+
+    def keys(self) -> list[str]:
+        """Return the live keys, each as often as it is stored."""
+        return sorted(row["k"] for row in self.read("scan", "cars"))
+
+    def epochs(self) -> list[str]:
+        """Return the window times of all epochs, the oldest first."""
+        return [row["window_time"] for row in reversed(self.read("history"))]
+
+    def dag(self, **options: Any) -> DAG:
+        """Return the DAG that a user would have, without pauses between tries."""
+        chosen: dict[str, Any] = {
+            "schedule": "0 * * * *",
+            "start_date": ANCHOR,
+            "catchup": True,
+            "expect": {"cars": "{{ data_interval_start.strftime('%Y-%m-%dT%H') }}.csv"},
+            "check": False,
+            "vacuum_schedule": None,
+            "default_args": {"retry_delay": timedelta(0)},
+        }
+        return stream_warehouse_dags("cars", str(self.directory), **{**chosen, **options})[0]
+
+
+@pytest.fixture(scope="module")
+def garage(tmp_path_factory: pytest.TempPathFactory) -> Garage:
+    """Return the project that the tests of this module move on, one after the other."""
+    return Garage(tmp_path_factory.mktemp("real"))
+
+
+def run(dag: DAG, hour: int) -> dict[str, str]:
+    """Run the interval that ends at an hour and return the states of the tasks."""
+    done = known(dag).test(logical_date=ANCHOR + timedelta(hours=hour))
+    return {each.task_id: f"{each.state} at try {each.try_number}" for each in done.get_task_instances()}
+
+
+def events(warehouse: str = "garage") -> list[dict[str, Any]]:
+    """Return what the events of the table's asset carried, the oldest first."""
+    with create_session() as session:
+        found = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
+        uri = table_asset(warehouse, "cars").uri
+        return [{key: each.extra[key] for key in ("window_time", "epoch", "rows")} for each in found if each.uri == uri]
+
+
+WELL = {"wait_for_files": "success at try 1", "update": "success at try 1"}
+
+
+def test_a_backfill_makes_an_epoch_for_each_interval(garage: Garage) -> None:
+    """Each is of the end of its interval, with exactly the rows that lived then, and its event says so."""
+    dag = garage.dag()
+    for hour in (1, 2, 3):
+        assert run(dag, hour) == WELL
+        assert garage.keys() == garage.model(hour)
+    assert garage.epochs() == [f"2024-01-01T0{hour}:00:00Z" for hour in (1, 2, 3)]
+    assert events() == [
+        {"window_time": f"2024-01-01T0{hour}:00:00Z", "epoch": hour - 1, "rows": len(garage.model(hour))} for hour in (1, 2, 3)
+    ]
+
+
+def test_a_task_that_runs_twice_changes_nothing(garage: Garage) -> None:
+    """Nor does one of the past: rows, epochs and files stay, the event says where the table stands."""
+    before = garage.epochs()
+    for hour in (3, 1):
+        assert run(garage.dag(), hour)["update"] == "success at try 1"
+    assert garage.keys() == garage.model(3)
+    assert garage.epochs() == before
+    assert events()[-2:] == [{"window_time": "2024-01-01T03:00:00Z", "epoch": 2, "rows": len(garage.model(3))}] * 2
+
+
+def test_an_update_killed_in_the_middle_is_completed_by_the_retry(garage: Garage) -> None:
+    """Killed with -9 after its plan was written; nothing is lost, nothing doubled, and one epoch is made."""
+    wrapper = garage.directory / "stream-wh"
+    plan = garage.directory / "data" / "epochs" / f"{3:020d}.plan.json"
+    marker = garage.directory / "killed"
+    wrapper.write_text(KILLED_ONCE.format(epoch=3, marker=marker, plan=plan, command=default_executable()))
+    wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
+    assert run(garage.dag(executable=str(wrapper)), 4) == {**WELL, "update": "success at try 2"}
+    assert garage.keys() == garage.model(4)
+    assert garage.epochs() == [f"2024-01-01T0{hour}:00:00Z" for hour in (1, 2, 3, 4)]
+    assert events()[-1] == {"window_time": "2024-01-01T04:00:00Z", "epoch": 3, "rows": len(garage.model(4))}
+
+
+def test_the_spark_provider_runs_the_same_verb(garage: Garage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``spark-submit jobs/update.py``, with the update time as a template."""
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")  # pip's spark-submit
+    monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", json.dumps({"conn_type": "spark", "host": "local[2]"}))
+    with DAG("cars_by_spark_submit", schedule=garage.dag().timetable, start_date=ANCHOR, max_active_runs=1) as dag:
+        SparkSubmitOperator(
+            task_id="update",
+            application=str(ROOT / "jobs" / "update.py"),
+            application_args=["-C", str(garage.directory), "--at", UPDATE_TIME],
+            outlets=[table_asset("garage", "cars")],
+        )
+    assert run(dag, 5) == {"update": "success at try 1"}
+    assert garage.keys() == garage.model(5)
+    assert garage.epochs()[-1] == "2024-01-01T05:00:00Z"

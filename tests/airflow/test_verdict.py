@@ -1,0 +1,74 @@
+"""What the end of a command means."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from airflow_stream_wh.process import Ended
+from airflow_stream_wh.verdict import Verdict, judge, record_of
+from warehouse import errors
+
+from .fake import NOTHING
+
+KINDS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.WarehouseError)]
+OPERATIONS = Path(__file__).parent.parent.parent / "docs" / "operations.md"
+
+
+def ended(code: int, output: str = "", *lines: str) -> Ended:
+    """Return the end of a command."""
+    return Ended(code, output, lines)
+
+
+def test_exit_codes_mean_what_the_documentation_says() -> None:
+    """The table of exit codes tells a scheduler to retry exactly those that are retried."""
+    rows = re.findall(r"^\| (\d+) \|[^|]*\| ([^|]*) \|$", OPERATIONS.read_text(), re.MULTILINE)
+    advice = {int(code): text.strip() for code, text in rows}
+    expected = {"go on": Verdict.DONE, "tell a person": Verdict.FAIL, "retry": Verdict.RETRY, "run again": Verdict.RETRY}
+    assert {code: judge(ended(code)).verdict for code in advice} == {code: expected[text] for code, text in advice.items()}
+    assert set(advice) == {0, 1, 2, 3, 4, 130}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_transient_errors_are_retried_and_others_are_not(kind: type[errors.WarehouseError]) -> None:
+    """Each error of the library is judged as its type says."""
+    record = {"code": kind.code, "message": "m", "exit_code": kind.exit_code, "retry": issubclass(kind, errors.Transient)}
+    verdict = judge(ended(kind.exit_code, "", "a warning", json.dumps(record))).verdict
+    assert verdict is (Verdict.RETRY if issubclass(kind, errors.Transient) else Verdict.FAIL)
+
+
+@pytest.mark.parametrize("code", [-9, -15, 137, 143])
+def test_a_killed_command_is_tried_again(code: int) -> None:
+    """Killed as itself, or inside a shell or container."""
+    judgement = judge(ended(code))
+    assert judgement.verdict is Verdict.RETRY
+    assert f"signal {-code if code < 0 else code - 128};" in judgement.reason
+
+
+def test_a_reason_is_the_commands_own() -> None:
+    """The message of the error, not the warnings around it."""
+    told = json.dumps({"code": "lock_held", "message": "being updated by process 7", "exit_code": 3, "retry": True})
+    assert "being updated by process 7" in judge(ended(3, "", "WARN Utils: hello", told, '{"not": "an error"}')).reason
+    assert "Segmentation" in judge(ended(2, "", "Segmentation fault")).reason
+
+
+def test_committed_work_with_problems_is_no_failed_update() -> None:
+    """Exit code 1 with a record: the epoch is there, and files or views need a person, who is told which."""
+    record = {
+        **NOTHING,
+        "problems": [{"stream": "cars", "file": "bad.csv", "message": "truncated"}],
+        "failed_views": [{"view": "parked", "message": "division by zero"}],
+    }
+    judgement = judge(ended(1, json.dumps(record)))
+    assert judgement.verdict is Verdict.PROBLEMS
+    assert "2 need a person: cars: bad.csv: truncated; view parked: division by zero" in judgement.reason
+
+
+@pytest.mark.parametrize("output", ["", "Killed", "[1]", "null"])
+def test_output_that_is_no_record_is_none(output: str) -> None:
+    """Then exit code 1 is a failure."""
+    assert record_of(ended(1, output)) == {}
+    assert judge(ended(1, output)).verdict is Verdict.FAIL
