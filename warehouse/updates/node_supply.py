@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pyspark import StorageLevel
-
 from warehouse.ingest.batch import Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.reading import quoted
@@ -20,6 +18,7 @@ from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
 from warehouse.views.algebra import Distinct, scanned, stateful_of
 from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
+from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
@@ -221,8 +220,9 @@ class NodeSupply:
             if rows is None:
                 self._batch = Batch(self._no_rows(), BatchCounts(), persisted=False)
             else:
-                kept = rows.persist(StorageLevel.MEMORY_AND_DISK)
-                self._batch = Batch(kept, _counts(kept), persisted=True)
+                held, release = kept(rows)
+                self._release.append(release)
+                self._batch = Batch(held, _counts(held), persisted=False)
         return self._batch
 
     def _no_rows(self) -> DataFrame:
@@ -278,8 +278,9 @@ class NodeSupply:
 
     def release(self) -> None:
         """Let the kept rows go."""
-        if self._batch is not None:
-            self._batch.release()
+        for release in self._release:
+            release()
+        self._release.clear()
         self.maintenance.release()
         self._batch = self._replacement = None
 

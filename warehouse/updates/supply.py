@@ -27,6 +27,7 @@ from warehouse.updates.steps import MoveDeferred, MoveRelation, StoreRejected
 from warehouse.views.algebra import scanned
 from warehouse.views.maintenance.feeds import Move
 from warehouse.views.maintenance.joins import PUSHED_KEYS
+from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.maintain import Maintenance
 from warehouse.views.maintenance.placement import bucket_sql
@@ -278,11 +279,11 @@ class Supply:
         every = rewritten(versions, stored, names, stream.search_key, keys, planned.layout, move, step.history)
         bucket = bucket_sql(stream.search_key, planned.layout)
         touched = [row[0] for row in keys.selectExpr(f"{bucket} AS bucket").distinct().collect()]
-        content = every.where(f"sub_index IN ({', '.join(map(str, touched))})").persist()
+        content, release = kept(every.where(f"sub_index IN ({', '.join(map(str, touched))})"))
         sizes = dict.fromkeys(touched, 0) | {row[0]: row[1] for row in content.groupBy("sub_index").count().collect()}
         before = {row[0]: row[1] for row in stored.groupBy(F.expr(bucket)).count().collect()}
         fresh = {number: max(0, count - before.get(number, 0)) for number, count in sizes.items()}
-        return Replacement(content, sizes, fresh, 0, content)
+        return Replacement(content, sizes, fresh, 0, release)
 
     def leave_out_unreadable(self, name: str) -> bool:
         """After a step failed: drop the batch, leave out the files that cannot be read, and return whether there are any.

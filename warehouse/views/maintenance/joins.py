@@ -16,9 +16,10 @@ from warehouse.ingest.reading import quoted
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.feeds import feed
+from warehouse.views.maintenance.kept import kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -43,16 +44,18 @@ class JoinInputs:
     counts: tuple[int, ...]
     before: tuple[DataFrame, ...] | None
     order: tuple[int, ...]
+    held: tuple[Callable[[], object], ...]
 
     def release(self) -> None:
         """Let the kept rows go."""
-        for rows in self.arrived:
-            rows.unpersist()
+        for release in self.held:
+            release()
 
 
 def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
     """Read what a join needs; what arrived is kept, since each term reads it again."""
-    arrived = tuple(feed(each, tables.arrived, tables.versions).where("_exp > _ts").persist() for each in join.inputs)
+    feeds = [kept(feed(each, tables.arrived, tables.versions).where("_exp > _ts")) for each in join.inputs]
+    arrived, held = tuple(rows for rows, _ in feeds), tuple(release for _, release in feeds)
     statistics = tuple(
         _statistics(rows, classes, sum(tables.rows(table) for table in scanned(operator)))
         for rows, classes, operator in zip(arrived, equality_classes(join), join.inputs, strict=True)
@@ -60,11 +63,11 @@ def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
     counts = tuple(each.arrived for each in statistics)
     order = chosen_order(join, statistics)
     if move.first:
-        return JoinInputs(arrived, counts, None, order)
+        return JoinInputs(arrived, counts, None, order, held)
     earlier = tuple(
         feed(each, tables.before, tables.versions).where(f"unix_micros(_exp) > {move.before}L") for each in join.inputs
     )
-    return JoinInputs(arrived, counts, earlier, order)
+    return JoinInputs(arrived, counts, earlier, order, held)
 
 
 def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputStatistics:

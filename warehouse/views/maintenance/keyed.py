@@ -14,11 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.ingest.reading import quoted
 from warehouse.layout import slot_sql
+from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keys import among, beside
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -39,12 +40,12 @@ class Replacement:
     sizes: Mapping[int, int]
     fresh: Mapping[int, int]
     gone: int
-    held: DataFrame | None = None
+    held: Callable[[], object] | None = None
 
     def release(self) -> None:
         """Let the kept rows go."""
         if self.held is not None:
-            self.held.unpersist()
+            self.held()
 
 
 def replacement(
@@ -84,11 +85,10 @@ def replacement(
     held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
     arrived = new.selectExpr(*own, "_exp", f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
-    matched = (
+    matched, release = kept(
         both.groupBy(*[F.col(name) for name in own], "_exp")
         .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came"))
         .selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
-        .persist()
     )
     summary = (
         matched.groupBy("sub_index")
@@ -102,7 +102,7 @@ def replacement(
     )
     touched = {row[0]: (row[1], row[2], row[3]) for row in summary if any(row[2:])}
     if not touched:
-        matched.unpersist()
+        release()
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
     gen = "_came[_at].ts"
@@ -111,13 +111,13 @@ def replacement(
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
     each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
-    kept = [f"_row.state.{name} AS {name}" for name in beside_it]
+    carried = [f"_row.state.{name} AS {name}" for name in beside_it]
     changed = (
         matched.where(buckets)
         .where("size(_came) > 0")
         .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
         .selectExpr(
-            *own, *kept, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
+            *own, *carried, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
         )
     )
     others = beside(old, keys, changed_key).where(f"unix_micros(_exp) > {move.now}L")
@@ -130,7 +130,7 @@ def replacement(
         {bucket: count for bucket, (count, _, _) in touched.items()},
         {bucket: count for bucket, (_, count, _) in touched.items()},
         sum(count for _, _, count in touched.values()),
-        matched,
+        release,
     )
 
 

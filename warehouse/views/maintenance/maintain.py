@@ -30,6 +30,7 @@ from warehouse.views.maintenance.distinct import moved
 from warehouse.views.maintenance.feeds import changes, feed, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.joins import join_inputs, joined, new_results
+from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
 from warehouse.views.maintenance.negation import difference, uncovered
@@ -157,14 +158,14 @@ class Maintenance:
             arrived = over(self.node.operator, core, feed(core.input, self.tables.arrived, self.tables.versions))
             none = arrived.where("false")
             own, spares = self.own(), self.spares()
-            self._values = moved(
+            self._values, release = kept(moved(
                 arrived.where("_exp > _ts"),
                 none if own is None else own,
                 none if spares is None else spares,
                 self.node.columns,
                 self.move,
-            ).persist()
-            self._held.append(self._values.unpersist)
+            ))  # fmt: skip
+            self._held.append(release)
         return self._values
 
     def spared(self, layout: Layout) -> Replacement:
@@ -185,8 +186,8 @@ class Maintenance:
         old = None if self.move.first else self.own()
         keys = None if old is None else self._changed_keys()
         if keys is not None:
-            keys = keys.persist()
-            self._held.append(keys.unpersist)
+            keys, release = kept(keys)
+            self._held.append(release)
         state: Sequence[str] = ()
         if isinstance(self.core, Group) and is_adjustable(self.core, self._input_types()):
             state = state_columns(self.core)
