@@ -14,9 +14,9 @@ from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
+from warehouse.storage.failures import passing_failure
 from warehouse.storage.properties import retention_properties, table_properties
 from warehouse.storage.restore import restore_table
-from warehouse.storage.failures import passing_failure
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
     SYSTEM_COLUMNS,
