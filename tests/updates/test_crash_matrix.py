@@ -309,8 +309,8 @@ def test_an_epoch_cut_short(witness: Witness, moment: tuple[Point, int], share: 
     assert newest is not None
     assert newest.number == before.number
     completed(witness)
-    assert list((root / "epochs").glob(".*.damaged"))
-    for path in (root / "epochs").glob(".*.damaged"):
+    assert list((root / "epochs").glob("*.damaged"))
+    for path in (root / "epochs").glob("*.damaged"):
         path.unlink()
 
 

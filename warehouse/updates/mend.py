@@ -37,12 +37,10 @@ def set_aside_torn(root: Path) -> Path | None:
     try:
         read_epoch(root, numbers[-1])
     except TornRecordError:
-        if len(numbers) == 1 and numbers[0] > 0:
-            raise
-        if not plan_path(root, numbers[-1]).exists():
+        if (len(numbers) == 1 and numbers[0] > 0) or not plan_path(root, numbers[-1]).exists():
             raise
         read_record(plan_path(root, numbers[-1]), Plan)
-        aside = path.with_name(f".{path.name}.damaged")
+        aside = path.with_name(f"{path.name}.damaged")  # `repair` removes it once nobody needs it
         path.replace(aside)
         sync_directory(path.parent)
         return aside
