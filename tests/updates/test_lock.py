@@ -104,6 +104,7 @@ def test_a_dead_holder_never_blocks(holder: tuple[Project, subprocess.Popen[str]
     """Whatever record it left, killed here or elsewhere, the lock died with it."""
     project, process, _ = holder
     process.kill()
+    process.wait(timeout=60)  # before its standard input ends, which would let it end in order
     process.communicate(timeout=60)
     assert json.loads((project.root / ".update.holder.json").read_text())["since"] == "1970-01-02T00:00:00Z"
     assert project.update(1).epochs[0].window_time == at(1)
