@@ -14,6 +14,7 @@ import msgspec
 
 from cli.logs import in_json, tell
 from cli.output.visible import lines_visible, styled
+from cli.utf8 import utf8
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
@@ -28,13 +29,20 @@ _WRITING = ("update", "reload", "drop", "rollback", "restate", "vacuum", "demo")
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a command ends: the exit code, a stable code name, what to tell, and the error's own fields."""
+    """Why a command ends: the exit code, a stable code name, what to tell, and the error's own fields.
+
+    An argument that is no UTF-8 may be in any of them; its bytes are shown with backslashes.
+    """
 
     exit_code: int
     code: str
     message: str
     retry: bool = False
     fields: Mapping[str, object] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", utf8(self.message))
+        object.__setattr__(self, "fields", {name: utf8(value) for name, value in self.fields.items()})
 
 
 def failure_of(error: BaseException, arguments: list[str]) -> Failure:

@@ -60,5 +60,7 @@ def _is_array(text: str) -> bool:
         return False
     try:
         return isinstance(json.loads(text), list)
+    except RecursionError:
+        raise UsageError("a key nested too deeply; allowed: a JSON array of texts, numbers, true, false, null") from None
     except ValueError:
         return False

@@ -65,14 +65,26 @@ def probed(
     return _answered(answer, options["now"], explain=explain)
 
 
-def scanned(directory: Path, table: str, options: Mapping[str, Any], *, as_of: int | None) -> Rows:
+def scanned(
+    directory: Path, table: str, options: Mapping[str, Any], *, as_of: int | None, memory: int | None, timeout: int | None
+) -> Rows:
     """Return the live rows of a table."""
-    return _answered(opened(directory).reader(as_of).scan(table, **options), options["now"])
+    return _answered(_bounded(directory, as_of, memory, timeout).scan(table, **options), options["now"])
 
 
-def queried(directory: Path, query: str, *, as_of: int | None, now: int | None) -> Rows:
+def queried(
+    directory: Path, query: str, *, as_of: int | None, now: int | None, memory: int | None, timeout: int | None
+) -> Rows:
     """Return the answer to a query."""
-    return _answered(opened(directory).reader(as_of).sql(query, now=now), now)
+    return _answered(_bounded(directory, as_of, memory, timeout).sql(query, now=now), now)
+
+
+def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: int | None) -> Reader:
+    from cli.bounds import bounded, for_a_process
+
+    warehouse = opened(directory)
+    bounds = bounded(warehouse.sql_bounds, memory, timeout)
+    return warehouse.reader(as_of, resources=for_a_process(warehouse.resources(bounds), bounds))
 
 
 def _answered(answer: Answer, now: int | None, *, explain: bool = False) -> Rows:

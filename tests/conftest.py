@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tests.updates.projects import Project
 
-_SMALL_AND_SHORT = (
+SMALL_AND_SHORT = (
     ("spark.master", "local[2]"),
     ("spark.sql.shuffle.partitions", "2"),
     ("spark.default.parallelism", "2"),
@@ -32,7 +32,7 @@ def spark() -> Iterator[SparkSession]:
 
     from .delta import delta_settings  # noqa: PLC0415 - same
 
-    session = spark_session((*_SMALL_AND_SHORT, *delta_settings()))
+    session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
     yield session
     session.stop()
 

@@ -26,10 +26,13 @@ __all__ = [
     "PlatformError",
     "Problem",
     "QueryError",
+    "QueryTimeoutError",
     "RecordDamagedError",
     "RestateError",
     "RollbackError",
     "SparkLostError",
+    "StorageFailedError",
+    "TornRecordError",
     "Transient",
     "UnknownNameError",
     "UnreadableFilesError",
@@ -132,16 +135,20 @@ class RestateError(UsageError):
         super().__init__(f'cannot restate "{table}": {reason}')
 
 
+class QueryTimeoutError(WarehouseError):
+    """A query of the user's ran longer than it may."""
+
+    code = "query_timeout"
+
+    def __init__(self, timeout: str) -> None:
+        self.timeout = timeout
+        super().__init__(f"the query ran longer than {timeout}; narrow it, or give it more time (--timeout, `timeout` in [sql])")
+
+
 class UpdateTimeError(UsageError):
     """The update time is before the anchor or too far ahead."""
 
     code = "update_time"
-
-
-class NoEpochError(WarehouseError):
-    """Nothing has been committed yet, or not within what was asked."""
-
-    code = "no_epoch"
 
 
 class RecordDamagedError(WarehouseError):
@@ -152,6 +159,18 @@ class RecordDamagedError(WarehouseError):
     def __init__(self, path: str, reason: str, remedy: str) -> None:
         self.path, self.reason = path, reason
         super().__init__(f"{path}: {reason}; {remedy}")
+
+
+class TornRecordError(RecordDamagedError):
+    """A record is cut short or its bytes are not those that were written: as if it had not been."""
+
+    code = "record_torn"
+
+
+class NoEpochError(WarehouseError):
+    """Nothing has been committed yet, or not within what was asked."""
+
+    code = "no_epoch"
 
 
 class ForeignChangeError(WarehouseError):
@@ -228,6 +247,19 @@ class SparkLostError(Transient):
     """The Spark process ended while an update was using it."""
 
     code = "spark_lost"
+
+
+class StorageFailedError(WarehouseError):
+    """The disk is full, or does not let this process write or read."""
+
+    code = "storage_failed"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"the disk did not do what was asked of it: {reason}. Free space, or correct the rights, then run again: "
+            f"readers have the last epoch, and the next update completes what was begun"
+        )
 
 
 class MissingPartError(WarehouseError):

@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from warehouse.catalog.sizes import SqlBounds
 from warehouse.errors import ChangedDeclarationError, NoEpochError
 from warehouse.time import parse_instant
 from warehouse.updates.journal import newest_epoch
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.checking.findings import CheckReport
     from warehouse.serving import Answer, Reader
+    from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
@@ -49,12 +51,15 @@ class Warehouse:
         Where ``warehouse.toml`` is.
     root
         Where the tables are.
+    sql
+        What a query may use.
 
     """
 
-    def __init__(self, directory: Path, root: Path) -> None:
+    def __init__(self, directory: Path, root: Path, sql: SqlBounds | None = None) -> None:
         self.directory = directory
         self.root = root
+        self.sql_bounds = sql or SqlBounds()
         self._readers: dict[int | None, Reader] = {}
 
     @classmethod
@@ -78,14 +83,16 @@ class Warehouse:
         """
         place = Path(directory)
         content = _content(place)
-        root = _root(place, content)
+        raw = _raw(content)
+        root = _root(place, raw)
         if not compared:
             return cls(place, root or _catalog(place).root)
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
-                return cls(place, root)
-        warehouse = cls(place, _catalog(place).root)
+                return cls(place, root, SqlBounds.of(raw.get("sql", {})))
+        catalog = _catalog(place)
+        warehouse = cls(place, catalog.root, catalog.sql)
         warehouse._check_declarations()
         return warehouse
 
@@ -257,8 +264,10 @@ class Warehouse:
 
     # --- reading ---
 
-    def reader(self, as_of: Instant | None = None) -> Reader:
+    def reader(self, as_of: Instant | None = None, *, resources: Resources | None = None) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
+
+        ``resources`` are what it may use; those of ``[sql]`` by default.
 
         Raises
         ------
@@ -268,7 +277,14 @@ class Warehouse:
         """
         from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
 
-        return Reader.open(self.root, as_of=_instant(as_of))
+        return Reader.open(self.root, as_of=_instant(as_of), resources=resources or self.resources(self.sql_bounds))
+
+    @staticmethod
+    def resources(bounds: SqlBounds) -> Resources:
+        """Return bounds as the engine takes them."""
+        from warehouse.serving.engine import Resources  # noqa: PLC0415 - updating does without
+
+        return Resources(f"{bounds.memory}B", spill_limit=f"{bounds.spill}B", timeout=bounds.timeout)
 
     def _newest(self, as_of: Instant | None) -> Reader:
         """A kept reader while its epoch is the one asked for, so that snapshots and footers stay warm."""
@@ -320,11 +336,18 @@ def _content(directory: Path) -> bytes:
         return b""
 
 
-def _root(directory: Path, content: bytes) -> Path | None:
-    """Where the tables are, as far as the file says so without being checked."""
+def _raw(content: bytes) -> dict[str, Any]:
+    """What the file says, without being checked; nothing when it is no TOML."""
     try:
-        root = tomllib.loads(content.decode())["warehouse"]["root"]
-    except (ValueError, LookupError, TypeError):
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError):
+        return {}
+
+
+def _root(directory: Path, raw: dict[str, Any]) -> Path | None:
+    try:
+        root = raw["warehouse"]["root"]
+    except (LookupError, TypeError):
         return None
     if not isinstance(root, str) or not root or "://" in root:
         return None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import library
+from cli.bounds import bounds_options
 from cli.options import (
     columns_option,
     command,
@@ -39,8 +40,11 @@ __all__ = ["scan"]
 @limit_option
 @moment_options
 @system_columns_option
+@bounds_options
 @rows_command
 @project
-def scan(directory: Path, table: str, as_of: int | None, **options: Any) -> Rows:  # noqa: ANN401 - listed above
-    """Print the live rows of TABLE, in no order."""
-    return library.scanned(directory, table, options, as_of=as_of)
+def scan(
+    directory: Path, table: str, as_of: int | None, memory: int | None, timeout: int | None, **options: Any  # noqa: ANN401
+) -> Rows:
+    """Print the live rows of TABLE, in no order. --memory and --timeout bound a condition."""
+    return library.scanned(directory, table, options, as_of=as_of, memory=memory, timeout=timeout)

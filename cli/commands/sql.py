@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
 from cli import library
+from cli.bounds import bounds_options
 from cli.options import command, moment_options, project, rows_command
 
 if TYPE_CHECKING:
@@ -27,9 +28,10 @@ __all__ = ["sql"]
 @click.argument("query", required=False)
 @click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or -.")
 @moment_options
+@bounds_options
 @rows_command
 @project
-def sql(directory: Path, query: str | None, file: TextIO | None, as_of: int | None, now: int | None) -> Rows:
+def sql(directory: Path, query: str | None, file: TextIO | None, **options: Any) -> Rows:  # noqa: ANN401 - listed above
     """Run a read-only DuckDB query over the live rows of all tables.
 
     Tables go by their names with the declared columns; schema `system` has them with the system columns. SHOW TABLES,
@@ -37,5 +39,8 @@ def sql(directory: Path, query: str | None, file: TextIO | None, as_of: int | No
     """
     if (query is None) == (file is None):
         raise click.UsageError("give a query or -f FILE" + (", not both" if query else ""))
-    text = file.read() if file else query
-    return library.queried(directory, text or "", as_of=as_of, now=now)
+    try:
+        text = file.read() if file else query
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{file.name if file else 'the query'} is not UTF-8 text; convert it") from error
+    return library.queried(directory, text or "", **options)

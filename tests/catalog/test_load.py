@@ -140,7 +140,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
         {"extra": 1},
         "extra",
         'the unknown key "extra"',
-        "[warehouse], [spark], [streams.NAME], [relations.NAME], [views.NAME]",
+        "[warehouse], [spark], [sql], [streams.NAME], [relations.NAME], [views.NAME]",
         None,
     ),
     ({"stream": {}}, "stream", 'the unknown key "stream"', "[streams.NAME]", "streams"),

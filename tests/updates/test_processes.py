@@ -1,7 +1,4 @@
-"""Updates as processes: killed at a point, meeting each other, interrupted.
-
-One layout; the same points are tested on others by raising (:mod:`tests.updates.test_crash_points`).
-"""
+"""Updates as processes: meeting each other, interrupted. They are killed in :mod:`tests.soak.test_kills`."""
 
 from __future__ import annotations
 
@@ -20,7 +17,6 @@ from warehouse.errors import LockHeldError
 from warehouse.updates.points import Point
 
 from .projects import Project, at, csv, row
-from .test_crash_points import MOMENTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,9 +24,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
-KILLED = -signal.SIGKILL
 SCRIPT = """
-import os, signal, sys
+import sys
 from pathlib import Path
 from tests.updates.projects import LATER, at
 from warehouse.catalog.load import load_catalog
@@ -38,12 +33,10 @@ from warehouse.storage.session import spark_session
 from warehouse.updates.points import Point
 from warehouse.updates.update import Updater, UpdateOptions
 
-directory, hours, point, step, act = sys.argv[1], float(sys.argv[2]), Point(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+directory, hours, point, step = sys.argv[1], float(sys.argv[2]), Point(sys.argv[3]), int(sys.argv[4])
 
 def observe(moment):
     if moment.point == point and moment.step == step:
-        if act == "kill":
-            os.kill(os.getpid(), signal.SIGKILL)
         print("held", flush=True)
         sys.stdin.readline()
 
@@ -52,9 +45,9 @@ Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LAT
 print("done", flush=True)
 """
 
-def _start(project: Project, hours: float, point: Point, step: int, act: str) -> subprocess.Popen[str]:
+def _start(project: Project, hours: float, point: Point, step: int) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step), act],
+        [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step)],
         cwd=ROOT,
         env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
         stdin=subprocess.PIPE,
@@ -64,35 +57,11 @@ def _start(project: Project, hours: float, point: Point, step: int, act: str) ->
     )
 
 
-def test_updates_killed_one_after_the_other_lose_and_double_nothing(project: Project, tmp_path: Path) -> None:
-    """Each update is killed at another durable write, the next one finishes it; in the end all is as if undisturbed.
-
-    ::
-
-        update 1 killed at MOMENTS[0], update 2 finishes what 1 began and is killed at MOMENTS[1], ...
-    """
-    calm = Project(tmp_path / "calm", project.spark)
-    for hour, (point, step) in enumerate(MOMENTS, 1):
-        lines = (row(f"k{hour}", hour - 0.5, hour + 3), row(f"w{hour}", hour + 0.5, hour + 4), f"short{hour}")
-        project.land(f"{hour}.csv", csv(*lines))
-        calm.land(f"{hour}.csv", csv(*lines))
-        killed = _start(project, hour, point, step, "kill")
-        _, errors = killed.communicate(timeout=300)
-        assert killed.returncode == KILLED, errors
-    final = len(MOMENTS) + 1
-    project.update(final)
-    for hour in range(1, final + 1):
-        calm.update(hour)
-    assert project.keys() == calm.keys()
-    assert sorted(kept["raw"] for kept in project.rejected()) == sorted(kept["raw"] for kept in calm.rejected())
-    assert [entry["k"] for entry in project.deferred()] == [entry["k"] for entry in calm.deferred()]
-
-
 @pytest.fixture
 def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
     """Another process in the middle of an update, holding the lock until it reads a line."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
-    process = _start(project, 1, Point.PLAN_WRITTEN, -1, "hold")
+    process = _start(project, 1, Point.PLAN_WRITTEN, -1)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "held"
     yield process

@@ -128,7 +128,7 @@ def test_a_damaged_plan_is_made_anew_unless_a_table_has_moved(project: Project) 
     plan.write_bytes(whole)
     project.update(2)
     assert project.keys() == "a b"
-    record = epoch_path(project.root, 1)
+    record = epoch_path(project.root, 0)
     record.write_bytes(record.read_bytes()[:-40])
     with pytest.raises(RecordDamagedError, match="restore"):
         project.update(3)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
-from warehouse.catalog.owned import option_fault, twofold_options
+from warehouse.catalog.owned import option_fault, twofold_options, value_fault
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.types import Array, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
@@ -182,8 +182,8 @@ def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    for name, _ in draft.section.options:
-        if fault := option_fault(name, draft.section.format):
+    for name, value in draft.section.options:
+        if fault := option_fault(name, draft.section.format) or value_fault(name, value):
             yield f"options.{name}", fault
     for fault in twofold_options(name for name, _ in draft.section.options):
         yield "options", fault

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from warehouse.catalog.model import Format, NullExpiry, OverLifetime, ShortLived, UnknownColumns
+from warehouse.catalog.model import (
+    MAX_EXPANSION,
+    MAX_RECORD,
+    Format,
+    NullExpiry,
+    OverLifetime,
+    ShortLived,
+    UnknownColumns,
+)
+from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them when the classes are made
     Duration,
@@ -20,6 +29,7 @@ from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them w
     Options,
     OutputWindow,
     SearchKey,
+    Size,
     SqlText,
     TimeZone,
     TypeText,
@@ -31,7 +41,15 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-__all__ = ["LayoutSection", "RelationSection", "StreamSection", "ViewSection", "WarehouseSection", "read_section"]
+__all__ = [
+    "LayoutSection",
+    "RelationSection",
+    "SqlSection",
+    "StreamSection",
+    "ViewSection",
+    "WarehouseSection",
+    "read_section",
+]
 
 _Section = TypeVar("_Section", bound=BaseModel)
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
@@ -53,6 +71,16 @@ class WarehouseSection(BaseModel):
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
 
 
+class SqlSection(BaseModel):
+    """``[sql]``."""
+
+    model_config = _STRICT
+
+    memory: Size = Field(default=SqlBounds.memory, description='a size such as "2GB"')
+    spill: Size = Field(default=SqlBounds.spill, description='a size such as "10GB"')
+    timeout: Duration = Field(default=SqlBounds.timeout, description='a duration such as "10m", or "0s" for none')
+
+
 class LayoutSection(BaseModel):
     """``[streams.NAME.layout]`` and ``[views.NAME.layout]``."""
 
@@ -64,7 +92,7 @@ class LayoutSection(BaseModel):
     expiration: Expiration | None = Field(default=None, description=_words(Expiration))
     expiry_block: int | None = Field(default=None, description="a whole number of update intervals, from 1")
     seal: bool | None = Field(default=None, description="true | false")
-    seed: int | None = Field(default=None, description="a whole number, from 0", ge=0)
+    seed: int | None = Field(default=None, description="a whole number, from 0", ge=0, le=2**63 - 1)
 
 
 class StreamSection(BaseModel):
@@ -87,6 +115,8 @@ class StreamSection(BaseModel):
     unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
     landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
+    max_record: Size = Field(default=MAX_RECORD, description='a size such as "16MB", at most "1GB"', le=10**9)
+    max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
@@ -113,6 +143,8 @@ class RelationSection(BaseModel):
     unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
     landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
+    max_record: Size = Field(default=MAX_RECORD, description='a size such as "16MB", at most "1GB"', le=10**9)
+    max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
 
 
@@ -143,6 +175,7 @@ _VERSIONS_NEED_NO = {
 _NESTED = {"layout": LayoutSection}
 _HOMES: dict[str, type[BaseModel]] = {
     "[warehouse]": WarehouseSection,
+    "[sql]": SqlSection,
     "[streams.NAME]": StreamSection,
     "[streams.NAME.layout]": LayoutSection,
     "[relations.NAME]": RelationSection,

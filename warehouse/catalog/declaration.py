@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from warehouse.catalog.model import Changes, Column, LayoutSpec, Stream
+from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, LayoutSpec, Stream
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
@@ -50,6 +50,8 @@ class Declaration:
     label: str
     op: str | None = None
     retroactive: bool = False
+    max_record: int = MAX_RECORD
+    max_expansion: int = MAX_EXPANSION
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
@@ -81,6 +83,8 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         label=stream.label,
         op=stream.changes.op if stream.changes else None,
         retroactive=stream.changes.retroactive if stream.changes else False,
+        max_record=stream.max_record,
+        max_expansion=stream.max_expansion,
     )
 
 
@@ -131,4 +135,6 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         landing_settle=0,
         layout=layout or LayoutSpec(),
         changes=None if recorded.op is None else Changes(recorded.op, recorded.retroactive),
+        max_record=recorded.max_record,
+        max_expansion=recorded.max_expansion,
     )

@@ -38,6 +38,8 @@ def declared_stream(name: str, section: StreamSection, landing: Path) -> Stream:
         landing_settle=section.landing_settle,
         stale_after=section.stale_after,
         layout=layout_spec(section.layout),
+        max_record=section.max_record,
+        max_expansion=section.max_expansion,
     )
 
 
@@ -59,6 +61,8 @@ def declared_relation(name: str, section: RelationSection, landing: Path) -> Rel
         unknown_columns=section.unknown_columns,
         landing_settle=section.landing_settle,
         stale_after=section.stale_after,
+        max_record=section.max_record,
+        max_expansion=section.max_expansion,
     )
 
 

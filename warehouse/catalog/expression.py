@@ -54,6 +54,15 @@ def expression_faults(
         The type that the result must have; only of a bare column is it known here.
 
     """
+    try:
+        yield from list(_faults(text, columns, ts=ts, gives=gives))
+    except RecursionError:
+        yield FaultError("an expression nested too deeply", f"{_ROW_WISE} of at most some dozen levels of parentheses")
+
+
+def _faults(
+    text: str, columns: Mapping[str, SqlType | None], *, ts: bool, gives: Literal["timestamp", "string"]
+) -> Iterator[FaultError]:
     import sqlglot  # noqa: PLC0415 - it takes time to import, and reading commands look at no expression
     from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
 

@@ -17,12 +17,13 @@ from warehouse.catalog.checks import (
     layout_warnings,
     view_faults,
 )
-from warehouse.catalog.config import RelationSection, StreamSection, ViewSection, WarehouseSection, read_section
+from warehouse.catalog.config import RelationSection, SqlSection, StreamSection, ViewSection, WarehouseSection, read_section
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.places import landing_faults, local_path
 from warehouse.catalog.report import Report
+from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import name_fault, settings
 from warehouse.errors import ConfigurationError, Problem
@@ -36,7 +37,7 @@ __all__ = ["FILE_NAME", "load_catalog"]
 
 FILE_NAME = "warehouse.toml"
 _TABLES = ("streams", "relations", "views")
-_SECTIONS = ("warehouse", "spark", *_TABLES)
+_SECTIONS = ("warehouse", "spark", "sql", *_TABLES)
 _Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
@@ -81,6 +82,8 @@ def load_catalog(directory: Path) -> Catalog:
         report.add_each(f"views.{name}", view_faults(section, faulty))
     landings = _landings(drafts, relations, base, root, report)
     spark = _spark(raw.get("spark", {}), report)
+    sql, faults = read_section(SqlSection, _table(raw.get("sql", {}), "sql", report))
+    report.add_section("sql", faults)
     if report.problems or root is None or warehouse.anchor is None or warehouse.update_interval is None:
         raise ConfigurationError(report.problems)
     return Catalog(
@@ -98,6 +101,7 @@ def load_catalog(directory: Path) -> Catalog:
         views=tuple(declared_view(name, section) for name, (section, _) in views.items()),
         digest=hashlib.sha256(content).hexdigest(),
         warnings=_warnings(drafts),
+        sql=SqlBounds(sql.memory, sql.spill, sql.timeout),
     )
 
 
@@ -120,6 +124,12 @@ def _read(file: Path) -> tuple[bytes, dict[str, object]]:
         key = f"line {place[1]}, column {place[2]}" if place else "the end of the file"
         found = _LINE.sub("", message).removesuffix(" (at end of document)")
         raise ConfigurationError([Problem(str(file), key, f"not TOML: {found}", "TOML 1.0")]) from None
+    except RecursionError:
+        problem = Problem(str(file), "the file", "values nested too deeply to be read", "the keys that the documentation lists")
+        raise ConfigurationError([problem]) from None
+    except ValueError as error:  # Python's bound on the digits of an integer
+        problem = Problem(str(file), "the file", f"a value that cannot be read ({error})", "numbers below 2^63")
+        raise ConfigurationError([problem]) from None
 
 
 def _top_level(raw: dict[str, object], report: Report) -> None:

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from warehouse.catalog.sizes import SqlBounds
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -37,6 +39,10 @@ Label = Literal["WK", "WKS", "MON", "STR"]
 
 _CONSTANT_LIFETIME = re.compile(r"ts\s*\+\s*interval\s+(?:'[^']*'|\d+)(?:\s+[a-z]+)?", re.IGNORECASE)
 
+MAX_RECORD = 16 * 10**6
+"""Bytes of the longest line that is read."""
+MAX_EXPANSION = 200
+"""Bytes, or rows of a Parquet file, that one byte of a landing file may hold."""
 DEFAULT_PERIODS = 24
 """p of a stream without ``expires`` and ``max_lifetime``."""
 
@@ -76,6 +82,7 @@ class Stream:
 
     ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead``, ``landing_settle`` and ``stale_after`` (how old the newest
     data may be) are microseconds; ``options`` are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
+    No line of a file is longer than ``max_record`` bytes, and no file holds more than ``max_expansion`` times its size.
     """
 
     name: str
@@ -97,6 +104,8 @@ class Stream:
     layout: LayoutSpec = field(default_factory=LayoutSpec)
     changes: Changes | None = None
     stale_after: int | None = None
+    max_record: int = MAX_RECORD
+    max_expansion: int = MAX_EXPANSION
 
     @property
     def label(self) -> Label:
@@ -131,6 +140,8 @@ class Relation:
     unknown_columns: UnknownColumns
     landing_settle: int
     stale_after: int | None = None
+    max_record: int = MAX_RECORD
+    max_expansion: int = MAX_EXPANSION
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -153,6 +164,8 @@ class Relation:
             landing_settle=self.landing_settle,
             changes=Changes(self.op, self.retroactive),
             stale_after=self.stale_after,
+            max_record=self.max_record,
+            max_expansion=self.max_expansion,
         )
 
 
@@ -193,6 +206,7 @@ class Catalog:
     warnings: tuple[str, ...] = ()
     relations: tuple[Relation, ...] = ()
     views: tuple[View, ...] = ()
+    sql: SqlBounds = field(default_factory=SqlBounds)
 
     @property
     def sources(self) -> tuple[Stream, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.spelling import FaultError, nearest
+from warehouse.catalog.spelling import FaultError, as_written, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["option_fault", "spark_fault", "twofold_options"]
+__all__ = ["option_fault", "spark_fault", "twofold_options", "value_fault"]
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": (
@@ -83,6 +84,10 @@ _OWNED_OPTIONS = {
     "timestampNTZFormat": "timestampFormat",
 }
 _ALIASES = {"sep": "delimiter", "charset": "encoding"}
+_ONE_SIGN = frozenset({"quote", "escape", "comment", "chartoescapequoteescaping"})
+_COUNTS = frozenset({"maxcolumns", "maxcharspercolumn"})
+_COUNT = re.compile(r"[1-9][0-9]{0,8}")
+_BREAKS = frozenset("\n\r")
 
 _OWNED_SPARK = (
     ("spark.sql.session.timeZone", "not this one: sessions are UTC, text without an offset is read in `timezone`"),
@@ -128,6 +133,27 @@ def option_fault(name: str, format_: str | None) -> FaultError | None:
         return None
     known = ", ".join(allowed) if allowed else f"no option with format {format_}"
     return FaultError(f'the option "{name}"', known, nearest(name, allowed))
+
+
+def value_fault(name: str, value: str) -> FaultError | None:
+    """Return why a reader option cannot have this value, or nothing; patterns of times only Spark can judge."""
+    meant = _ALIASES.get(name.lower(), name.lower())
+    if meant == "delimiter" and (not value or _BREAKS.intersection(value)):
+        return FaultError(as_written(value), "one character or several, without a line break")
+    if meant in _ONE_SIGN and (len(value) > 1 or _BREAKS.intersection(value)):
+        return FaultError(as_written(value), "one character, or none")
+    if meant == "encoding" and not _is_encoding(value):
+        return FaultError(as_written(value), 'the name of an encoding, such as "UTF-8" or "ISO-8859-1"')
+    if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
+        return FaultError(as_written(value), "a whole number from 1")
+    return None
+
+
+def _is_encoding(name: str) -> bool:
+    try:
+        return "a".encode(name).decode(name) == "a"
+    except (LookupError, ValueError):
+        return False
 
 
 def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:

@@ -7,6 +7,7 @@ and DuckDB read alike, exist here.
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
@@ -80,9 +81,14 @@ _REFUSED = {
 }
 _KEY_TYPES = frozenset({"string", "tinyint", "smallint", "int", "bigint", "date", "timestamp", "boolean"})
 _MAX_PRECISION = 38
+_MAX_DIGITS = 9
 _TOKEN = re.compile(r"\s*(?:(`(?:[^`]|``)+`)|([^\W\d]\w*)|(\d+)|([<>(),:])|(\S))")
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Delta refuses the first nine in names without column mapping; settings and statistics name columns by dotted paths.
+_MAX_NAME = 255
+_MAX_DEPTH = 32
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that a terminal obeys, or that turn what a person reads into something else."""
 _NAME_FAULTS = set(" ,;{}()\n\t=.`\"'\r\0")
 
 
@@ -206,8 +212,10 @@ def unusable_name(name: str) -> str | None:
     """
     if not name:
         return "an empty name"
-    bad = sorted(_NAME_FAULTS.intersection(name))
-    return f"the character {bad[0]!r}" if bad else None
+    if len(name) > _MAX_NAME:
+        return f"{len(name)} characters (at most {_MAX_NAME} are kept)"
+    bad = sorted(_NAME_FAULTS.intersection(name)) + [sign for sign in name if unicodedata.category(sign) in _UNSEEN]
+    return f"the character {bad[0]!a}" if bad else None
 
 
 def _quoted(name: str) -> str:
@@ -221,8 +229,17 @@ class _Parser:
         self._text = text
         self._tokens = [next(part for part in match.groups() if part) for match in _TOKEN.finditer(text)]
         self._at = 0
+        self._depth = 0
 
     def type(self) -> SqlType:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise FaultError("a type nested too deeply", f"arrays and structs at most {_MAX_DEPTH} levels deep")
+        found = self._type()
+        self._depth -= 1
+        return found
+
+    def _type(self) -> SqlType:
         word = self._next("a type").lower()
         name = _ALIASES.get(word, word)
         if name in _DELTA_NAMES:
@@ -303,7 +320,7 @@ class _Parser:
 
     def _number(self) -> int:
         token = self._next("a number")
-        if not token.isdigit():
+        if not token.isdecimal() or len(token) > _MAX_DIGITS:
             raise FaultError(f'"{token}" in "{self._text}"', "decimal(p,s) with two numbers")
         return int(token)
 

@@ -10,9 +10,10 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import BeforeValidator
 
+from warehouse.catalog.sizes import LARGEST, parse_size
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.types import parse_type
-from warehouse.time import parse_duration, parse_instant, to_micros
+from warehouse.time import DAY, parse_duration, parse_instant, to_micros
 
 __all__ = [
     "Duration",
@@ -21,6 +22,7 @@ __all__ = [
     "Options",
     "OutputWindow",
     "SearchKey",
+    "Size",
     "SqlText",
     "TimeZone",
     "TypeText",
@@ -33,15 +35,21 @@ _FINER = re.compile(r"\.\d{7,}")
 _DURATION = 'a duration such as "90s", "10m", "1h", "7d", "2w" or "PT1H30M"'
 _INSTANT = 'an instant such as "2013-01-01T00:00:00Z", to the microsecond'
 _PAIR = 2
+_LONGEST = 400_000 * DAY
+"""A thousand years: beyond it the calendar ends before a lifetime does."""
+_SIZE = f'a size from "1KB" to "{LARGEST}", such as "16MB"'
 
 
 def _duration(value: object) -> int:
     if not isinstance(value, str):
         raise FaultError(as_written(value), _DURATION)
     try:
-        return parse_duration(value)
+        duration = parse_duration(value)
     except ValueError:
         raise FaultError(as_written(value), _DURATION, _shorter(value)) from None
+    if duration > _LONGEST:
+        raise FaultError(as_written(value), f"{_DURATION}, at most 400000d; leave the key out for no bound where it may be")
+    return duration
 
 
 def _shorter(value: str) -> str | None:
@@ -52,6 +60,13 @@ def _shorter(value: str) -> str | None:
     except ValueError:
         return None
     return guess
+
+
+def _size(value: object) -> int:
+    try:
+        return parse_size(value)
+    except ValueError:
+        raise FaultError(as_written(value), _SIZE) from None
 
 
 def _instant(value: object) -> int:
@@ -155,6 +170,8 @@ def settings(value: object) -> tuple[tuple[str, str], ...]:
 
 Duration: TypeAlias = Annotated[int, BeforeValidator(_duration)]
 """Microseconds."""
+Size: TypeAlias = Annotated[int, BeforeValidator(_size)]
+"""Bytes."""
 Instant: TypeAlias = Annotated[int, BeforeValidator(_instant)]
 """Microseconds since 1970, UTC."""
 TimeZone: TypeAlias = Annotated[str, BeforeValidator(_zone)]

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import file_problem, unchanged
 from warehouse.ingest.reading import SOURCE_COLUMNS, quoted, read_files, relative_path
@@ -81,7 +82,7 @@ def prepare(
 
     """
     files = [file for _, members in groups for file in members]
-    _refuse(stream, unchanged(stream.landing, files))
+    _refuse(stream, unchanged(stream.landing, files) or beyond_bounds(stream, files))
     try:
         rows = _classified(session, stream, layout, move, groups, taken)
         if judge is not None:

@@ -9,8 +9,11 @@ directory are not followed.
 from __future__ import annotations
 
 import csv
+import errno
 import gzip
+import io
 import os
+import stat
 import zlib
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -23,7 +26,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Arrived", "Known", "arrived", "csv_header", "file_problem", "headers", "list_landing", "unchanged"]
+__all__ = [
+    "Arrived",
+    "Known",
+    "arrived",
+    "csv_header",
+    "file_problem",
+    "headers",
+    "list_landing",
+    "name_problem",
+    "open_regular",
+    "unchanged",
+]
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
@@ -72,6 +86,13 @@ def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
     yield from _walk(landing, "", pattern, os.path.realpath(landing))
 
 
+def name_problem(path: str) -> tuple[str, str] | None:
+    """Return (reason, message) when Spark cannot be given a file's relative path, else nothing."""
+    if "\\" not in path and path.isprintable() and ":" not in path.rsplit("/", 1)[-1]:
+        return None
+    return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
+
+
 def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[LandingFile]:
     try:
         entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
@@ -80,7 +101,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
     except OSError as error:
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
     for entry in entries:
-        name = entry.name
+        name = os.fsencode(entry.name).decode(errors="backslashreplace")
         if name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_")):
             continue
         relative = prefix + name
@@ -88,12 +109,14 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
             if entry.is_symlink() and not _leads_inside(entry.path, inside):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk(directory / name, relative + "/", pattern, inside)
+                yield from _walk(directory / entry.name, relative + "/", pattern, inside)
             elif entry.is_file() and fnmatchcase(relative if "/" in pattern else name, pattern):
                 facts = entry.stat()
                 yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)
-        except FileNotFoundError:
-            continue
+        except OSError as error:
+            if error.errno in (errno.ENOENT, errno.ELOOP):  # gone meanwhile, or a link in a circle
+                continue
+            raise LandingError(f"{directory / entry.name} cannot be looked at ({error.strerror}); check its rights") from error
 
 
 def _leads_inside(path: str, inside: str) -> bool:
@@ -135,7 +158,7 @@ def headers(
     for file in files:
         try:
             header = csv_header(landing / file.path, options) if file.size else ()
-        except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError) as error:
+        except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError, LookupError) as error:
             problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
             continue
         groups.setdefault(header, []).append(file)
@@ -145,9 +168,10 @@ def headers(
 def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names in a CSV file's first record; ``options`` are those of Spark's reader."""
     chosen = {key.lower(): value for key, value in options.items()}
-    opener: Any = gzip.open if path.name.endswith(".gz") else open
-    with opener(path, "rt", encoding=_encoding(chosen), errors="replace", newline="") as stream:
-        text = stream.read(_MAX_HEADER)
+    with open_regular(path) as raw:
+        content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
+        with io.TextIOWrapper(content, encoding=_encoding(chosen), errors="replace", newline="") as stream:
+            text = stream.read(_MAX_HEADER)
     first = next((line for line in text.splitlines() if line.strip() and not _comment(line, chosen)), "")
     quote = chosen.get("quote", '"') or None
     delimiter = _delimiter(chosen)
@@ -160,6 +184,23 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     )
     names = next(reader, [])
     return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
+
+
+def open_regular(path: Path) -> io.BufferedReader:
+    """Open a file for its bytes; a pipe or device that took its place is an error, not something to wait for.
+
+    Raises
+    ------
+    OSError
+        When it is no regular file, or cannot be opened.
+
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    stream = os.fdopen(handle, "rb")
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return stream
 
 
 def _encoding(options: Mapping[str, str]) -> str:
@@ -175,15 +216,23 @@ def _comment(line: str, options: Mapping[str, str]) -> bool:
 
 
 def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Return a problem for every file that is gone or has another size or time than when it was planned."""
+    """Return a problem for every file that is gone or has another size or time than when it was planned.
+
+    One that has become a link out of the landing directory, alone or with a directory above it, counts as gone.
+    """
     problems = []
+    inside = os.path.realpath(landing)
     for file in files:
+        path = landing / file.path
         try:
-            facts = (landing / file.path).stat()
+            facts = path.stat()
+            outside = not _leads_inside(str(path), inside) or not stat.S_ISREG(facts.st_mode)
         except OSError as error:
             problems.append(FileProblem(file.path, "vanished", f"it cannot be opened any more: {error.strerror}"))
             continue
-        if (facts.st_size, facts.st_mtime_ns) != (file.size, file.mtime_ns):
+        if outside:
+            problems.append(FileProblem(file.path, "vanished", "it leads out of the landing directory now"))
+        elif (facts.st_size, facts.st_mtime_ns) != (file.size, file.mtime_ns):
             problems.append(FileProblem(file.path, "changed", "it changed while it was being loaded"))
     return problems
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.ingest.bounds import expands_too_much
 from warehouse.ingest.columns import header_problem
 
 if TYPE_CHECKING:
@@ -247,11 +248,14 @@ def _by_footer(
     problems = []
     for file in files:
         try:
-            schema = pyarrow.parquet.read_schema(stream.landing / file.path)
+            footer = pyarrow.parquet.read_metadata(stream.landing / file.path)
+            schema = footer.schema.to_arrow_schema()
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
             problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
             continue
-        problem = header_problem(stream, tuple(schema.names))
+        content = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
+        bomb = expands_too_much(file.size, content, footer.num_rows, stream.max_expansion)
+        problem = ("expands_too_much", bomb) if bomb else header_problem(stream, tuple(schema.names))
         if problem:
             problems.append(FileProblem(file.path, *problem))
             continue

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.serving.watch import Watch
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.errors import WarehouseError
+    from warehouse.serving.engine import Resources
     from warehouse.serving.statement import Statement
 
 __all__ = ["Answer", "Explain", "Plan"]
@@ -72,6 +74,8 @@ class Answer:
         Makes an error of ours of one of DuckDB's.
     plan
         What a probe or scan looked at.
+    resources
+        The bounds of a statement that holds text of the user's; each way of reading has all of its time.
 
     """
 
@@ -85,7 +89,10 @@ class Answer:
         window_time: int,
         failed: Callable[[duckdb.Error], WarehouseError],
         plan: Plan | None = None,
+        resources: Resources | None = None,
     ) -> None:
+        self._resources = resources
+        self._watch: Watch | None = None
         self._connection = connection
         self._statement = statement
         self._failed = failed
@@ -126,8 +133,8 @@ class Answer:
         """
         cursor = self._begin()
         try:
-            self._timed(lambda: cursor.execute(self._statement.sql, list(self._statement.parameters)))
-            while rows := self._timed(lambda: cursor.fetchmany(size)):
+            self._timed(cursor, lambda: cursor.execute(self._statement.sql, list(self._statement.parameters)))
+            while rows := self._timed(cursor, lambda: cursor.fetchmany(size)):
                 self._count += len(rows)
                 yield rows
         finally:
@@ -141,7 +148,7 @@ class Answer:
         """Return all rows as an Arrow table; its schema metadata tell epoch and window time."""
         cursor = self._begin()
         try:
-            table = self._timed(lambda: self._relation(cursor).to_arrow_table())
+            table = self._timed(cursor, lambda: self._relation(cursor).to_arrow_table())
         finally:
             cursor.close()
         self._count += table.num_rows
@@ -152,7 +159,7 @@ class Answer:
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
         cursor = self._begin()
-        reader = self._timed(lambda: self._relation(cursor).to_arrow_reader(size))
+        reader = self._timed(cursor, lambda: self._relation(cursor).to_arrow_reader(size))
         schema = reader.schema.with_metadata(self.metadata)
         return pa.RecordBatchReader.from_batches(schema, self._pieces(pa, cursor, reader, schema))
 
@@ -165,7 +172,7 @@ class Answer:
     ) -> Iterator[pa.RecordBatch]:
         empty = True
         try:
-            while (batch := self._timed(lambda: next(reader, None))) is not None:
+            while (batch := self._timed(cursor, lambda: next(reader, None))) is not None:
                 empty = False
                 self._count += batch.num_rows
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
@@ -177,16 +184,20 @@ class Answer:
 
     def _begin(self) -> duckdb.DuckDBPyConnection:
         self._seconds, self._count = 0.0, 0
+        self._watch = Watch(self._resources) if self._resources is not None else None
         return self._connection.cursor()
 
     def _relation(self, cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         parameters = list(self._statement.parameters)
         return cursor.sql(self._statement.sql, params=parameters) if parameters else cursor.sql(self._statement.sql)
 
-    def _timed(self, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the step returns
+    def _timed(self, cursor: duckdb.DuckDBPyConnection, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the step returns
         start = time.perf_counter()
         try:
-            return step()
+            if self._watch is None:
+                return step()
+            with self._watch.over(cursor):
+                return step()
         except duckdb.Error as error:
             raise self._failed(error) from error
         finally:

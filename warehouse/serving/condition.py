@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from warehouse.errors import QueryError, UnknownNameError
-from warehouse.serving.guard import nodes, query_error, syntax_tree
+from warehouse.serving.guard import TOO_DEEP, nodes, query_error, require_utf8, syntax_tree
 from warehouse.serving.spelling import nearest
 from warehouse.serving.statement import quoted
 
@@ -46,6 +46,14 @@ def checked_condition(connection: duckdb.DuckDBPyConnection, text: str) -> froze
         When it is something else.
 
     """
+    require_utf8(text)
+    try:
+        return _columns_of(connection, text)
+    except RecursionError:
+        raise QueryError(TOO_DEEP) from None
+
+
+def _columns_of(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[str]:
     if not text.strip():
         raise QueryError("the condition is empty; allowed: one condition over the table's columns")
     tree, plain = (syntax_tree(connection, _wrapped(each)) for each in (text, "true"))

@@ -17,17 +17,31 @@ from warehouse.errors import EpochVacuumedError, MissingPartError, WarehouseErro
 from warehouse.serving.statement import literal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Resources", "connect", "read_error", "sandbox_settings"]
+__all__ = ["Resources", "connect", "read_error", "sandbox_settings", "spill_prefix"]
 
 
 @dataclass(frozen=True)
 class Resources:
-    """What the engine may use; none: DuckDB's defaults (all cores, four fifths of the memory)."""
+    """What the engine may use; none: DuckDB's defaults (all cores, four fifths of the memory, nine tenths of the disk).
+
+    The rest bounds statements with text of the user's: ``timeout`` in microseconds (0: none), ``ceiling`` the bytes that
+    the whole process may hold (none: it does more than this query), and ``unstoppable``, what ends it when the engine does
+    not (see :mod:`warehouse.serving.watch`).
+    """
 
     memory_limit: str | None = None
     threads: int | None = None
+    spill_limit: str | None = None
+    timeout: int = 0
+    ceiling: int | None = None
+    unstoppable: Callable[[WarehouseError], None] | None = None
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is something to watch for."""
+        return bool(self.timeout) or self.ceiling is not None
 
 
 def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
@@ -40,7 +54,7 @@ def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
             "python_enable_replacements": False,  # or a query reads Python variables
         },
     )
-    spill = f"{tempfile.gettempdir()}/stream-wh-{os.getpid()}-{id(connection)}"
+    spill = f"{spill_prefix()}{id(connection)}"
     settings = [
         "SET GLOBAL TimeZone = 'UTC'",
         "SET GLOBAL parquet_metadata_cache = true",
@@ -49,10 +63,17 @@ def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
     ]
     if resources.memory_limit is not None:
         settings.append(f"SET GLOBAL memory_limit = {literal(resources.memory_limit)}")
+    if resources.spill_limit is not None:
+        settings.append(f"SET GLOBAL max_temp_directory_size = {literal(resources.spill_limit)}")
     if resources.threads is not None:
         settings.append(f"SET GLOBAL threads = {int(resources.threads)}")
     connection.execute("; ".join(settings))
     return connection
+
+
+def spill_prefix() -> str:
+    """Return how the paths of this process's spill directories begin."""
+    return f"{tempfile.gettempdir()}/stream-wh-{os.getpid()}-"
 
 
 def sandbox_settings(paths: Sequence[str]) -> str:

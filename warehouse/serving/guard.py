@@ -24,10 +24,12 @@ __all__ = [
     "CATALOG",
     "META_TABLES",
     "SYSTEM_SCHEMA",
+    "TOO_DEEP",
     "Query",
     "checked_query",
     "nodes",
     "query_error",
+    "require_utf8",
     "syntax_tree",
 ]
 
@@ -49,6 +51,7 @@ _EXPLAIN = re.compile(
     r"(?P<head>EXPLAIN\b(?:\s+ANALYZE\b)?(?:\s*\(\s*(?:ANALYZE|FORMAT)\b[^()]*\))?)(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
+TOO_DEEP = "nested too deeply; break it into common table expressions (WITH), or into several queries"
 _ALLOWED = "allowed: one SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE or EXPLAIN of these"
 
 
@@ -73,6 +76,7 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
         When it names a table that does not exist.
 
     """
+    require_utf8(text)
     explain = _EXPLAIN.fullmatch(text)
     head, body = (explain["head"] + " ", explain["rest"]) if explain else ("", text)
     body = _single(connection, body)
@@ -102,13 +106,31 @@ def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:
 
 def syntax_tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN401 - JSON
     """Return the syntax tree of one SELECT, as DuckDB parses it."""
-    row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
-    tree: Any = msgspec.json.decode(row[0]) if row else {"error": True}
+    try:
+        row = connection.execute("SELECT json_serialize_sql(?::VARCHAR)", [text]).fetchone()
+        tree: Any = msgspec.json.decode(row[0]) if row else {"error": True}
+    except duckdb.Error as error:
+        raise query_error(error) from error
+    except RecursionError:
+        raise QueryError(TOO_DEEP) from None
     if tree["error"]:
         raise QueryError(f"cannot be parsed: {tree.get('error_message', 'no statement')}; {_ALLOWED}")
     if len(tree["statements"]) != 1:
         raise QueryError(f"{len(tree['statements'])} statements; {_ALLOWED}")
     return tree
+
+
+def require_utf8(text: str) -> None:
+    """Refuse what a shell has made of bytes that are no text.
+
+    Raises
+    ------
+    QueryError
+        When the text has characters that UTF-8 does not.
+
+    """
+    if not text.isascii() and any("\ud800" <= sign <= "\udfff" for sign in text):
+        raise QueryError("bytes that are not UTF-8 text; convert the query")
 
 
 def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
 from warehouse.serving.visible import visible
-from warehouse.updates.journal import epoch_numbers, read_epoch
+from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,5 +103,8 @@ def epoch_row(epoch: Epoch) -> EpochRow:
 
 def history(root: Path, limit: int | None = None) -> Iterator[EpochRow]:
     """Yield the readable epochs, newest first."""
-    for number in epoch_numbers(root)[::-1][:limit]:
-        yield epoch_row(read_epoch(root, number))
+    newest = newest_epoch(root)
+    if newest is not None:
+        numbers = [number for number in epoch_numbers(root) if number <= newest.number]
+        for number in numbers[::-1][:limit]:
+            yield epoch_row(read_epoch(root, number))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, UsageError
+from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
 from warehouse.serving.answer import Answer, Plan
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
@@ -25,12 +25,12 @@ from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, quoted, select, where_key
 from warehouse.serving.visible import visible
+from warehouse.serving.watch import Watch
 from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from warehouse.errors import WarehouseError
     from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["Reader"]
@@ -97,9 +97,9 @@ class Reader:
             self._main = None
 
     def refresh(self) -> bool:
-        """Pin the newest epoch (at or before ``as_of``) and tell whether it is another one than before."""
+        """Pin the newest epoch (at or before ``as_of``), never an earlier one, and tell whether it is another than before."""
         epoch = epoch_at(self.root, self._as_of)
-        if epoch.number == self.epoch.number:
+        if epoch.number <= self.epoch.number:
             return False
         snapshots = {(table.path, table.version) for table in epoch.tables}
         kept = {place: held for place, held in self._pin.snapshots.items() if place in snapshots}
@@ -257,7 +257,8 @@ class Reader:
             sandbox = pin.sandbox(self.connection, self._resources, checked, tau)
             cursor = sandbox.cursor()
             try:
-                relation = cursor.sql(checked.sql)
+                with Watch(self._resources).over(cursor):  # constants are computed when it is planned
+                    relation = cursor.sql(checked.sql)
                 columns = tuple(zip(relation.columns, map(str, relation.types), strict=True))
             except duckdb.Error as error:
                 raise _users_error(error) from error
@@ -333,7 +334,8 @@ class Reader:
         wanted = named | {name for name, _ in shown}
         held = [name for name in columns if name not in _PLACE or name in wanted]
         condition = Condition(state.name, where)
-        check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
+        with Watch(self._resources).over(sandbox):
+            check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
         choice = self._chooser.choose(self.connection, pin, state, All(), tau)
         projection = ", ".join(quoted(name) for name, _ in shown)
         text = condition.over(select(pin.source(state, choice.files, tau), held), projection)
@@ -360,8 +362,12 @@ class Reader:
             window_time=pin.epoch.window_time,
             failed=_users_error if users else read_error,
             plan=plan,
+            resources=self._resources if users and self._resources.bounded else None,
         )
 
 
 def _users_error(error: duckdb.Error) -> WarehouseError:
+    if isinstance(error, duckdb.OutOfMemoryException):
+        first = str(error).splitlines()[0]
+        return WarehouseError(f"{first}; ask for less at once, or give it more (--memory, `memory` and `spill` in [sql])")
     return read_error(error) if isinstance(error, duckdb.IOException) else query_error(error)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "instant_of"]
 
+_MOST = 2**63
+
 
 @dataclass(frozen=True)
 class Request:
@@ -39,8 +41,8 @@ class Request:
         """
         if columns is not None and (isinstance(columns, str) or not columns):
             raise UsageError("columns is empty or one text; allowed: a list of column names")
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-            raise UsageError(f"limit is {limit!r}; allowed: a number of rows, 0 or more")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit < _MOST):
+            raise UsageError(f"limit is {limit!r}; allowed: a number of rows, 0 or more, below 2^63")
         return cls(None if columns is None else tuple(columns), limit, now, system_columns)
 
     def shown(self, own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:

@@ -26,6 +26,7 @@ __all__ = [
     "commit_path",
     "commits_after",
     "create_table",
+    "drop_torn_checkpoints",
     "make_durable",
     "missing_files",
     "remove_action",
@@ -295,6 +296,8 @@ def _whole_file(path: Path, size: int) -> bool:
     try:
         if path.stat().st_size != size:
             return False
+        if size < len(_PARQUET_MAGIC):
+            return False
         with path.open("rb") as stream:
             stream.seek(-len(_PARQUET_MAGIC), os.SEEK_END)
             return stream.read() == _PARQUET_MAGIC
@@ -318,6 +321,19 @@ def undo_commits(table: Path, from_version: int) -> None:
     sync_directory(log)
 
 
+def drop_torn_checkpoints(table: Path, version: int) -> None:
+    """Remove sums of the log above ``version``, which no epoch names yet, that a power loss left cut short.
+
+    Nothing is lost with them: the commits that they sum up are there. One that is whole stays.
+    """
+    log = table / "_delta_log"
+    for path in log.glob("*.checkpoint.parquet"):
+        if _version_of(path.name) > version and not _whole_file(path, path.stat().st_size):
+            (log / "_last_checkpoint").unlink(missing_ok=True)
+            path.unlink()
+            sync_directory(log)
+
+
 def _version_of(name: str) -> int:
     digits = name.lstrip(".").split(".", 1)[0]
     return int(digits) if digits.isdigit() else -1
@@ -334,6 +350,9 @@ def make_durable(table: Path, commits: Sequence[Commit]) -> None:
         for name in (log_file.name, log_file.with_suffix(".crc").name):
             log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
         sync_file(log_file)
+        for sums in (log_file.with_suffix(".checkpoint.parquet"), log_file.with_name("_last_checkpoint")):
+            if sums.exists():
+                sync_file(sums)
         for file in commit.added:
             path = table / file.path
             sync_file(path)

@@ -22,14 +22,15 @@ def write_exclusive(path: Path, content: bytes) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("wb") as stream:
-        stream.write(content)
-        stream.flush()
-        os.fsync(stream.fileno())
     try:
+        with temporary.open("wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
         os.link(temporary, path)
     finally:
-        temporary.unlink()
+        if temporary.is_file():
+            temporary.unlink()
     sync_directory(path.parent)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import signal
 import sys
 import threading
@@ -40,6 +41,8 @@ _OWNED = {
 }
 _DUMP_SECONDS = 120.0
 _LOGGER = logging.getLogger("warehouse.spark")
+_SECRET = re.compile(r"secret|password|passwd|token|credential|access[.]?key|private[.]?key", re.IGNORECASE)
+"""Names of settings whose values nobody else may see; Spark's own ``spark.redaction.regex``, and a few more words."""
 _NOISE = ("WARNING: Using incubator modules",)
 _DEFAULTS = {
     "spark.master": "local[*]",
@@ -112,7 +115,9 @@ def _launch(settings: Mapping[str, str]) -> None:
 
     if SparkContext._gateway is not None:  # noqa: SLF001 - the JVM of an earlier session is used again
         return
-    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+    # What starts the JVM is its command line, which every user of the machine can read; the rest is set once it runs.
+    open_ = [(key, value) for key, value in settings.items() if not _SECRET.search(key)]
+    conf = SparkConf(loadDefaults=False).setAll(open_)
     read_end, write_end = os.pipe()
     try:
         gateway = launch_gateway(conf, popen_kwargs={"stderr": write_end})

@@ -9,7 +9,7 @@ from warehouse.catalog.drift import effective_layout
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem
 from warehouse.ingest.files import LeftOut
-from warehouse.ingest.landing import Arrived, arrived, headers, list_landing
+from warehouse.ingest.landing import Arrived, arrived, headers, list_landing, name_problem
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.plan import FILES_PER_PLAN, StreamInput
 from warehouse.updates.steps import InputFiles
@@ -120,10 +120,13 @@ def _input(
 def grouped(
     stream: Stream, landing: Path, files: list[LandingFile]
 ) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
-    """Return files by their CSV header, and those whose header cannot be read or matched with the declaration."""
+    """Return files by their CSV header, and those whose name or header cannot be read, or matched with the declaration."""
+    unnamed = [LeftOut(file, *problem) for file in files if (problem := name_problem(file.path))]
+    named = [file for file in files if name_problem(file.path) is None]
     if stream.format != "csv":
-        return ((InputFiles((), tuple(files)),) if files else ()), []
-    by_header, problems = headers(landing, files, dict(stream.options))
+        return ((InputFiles((), tuple(named)),) if named else ()), unnamed
+    by_header, problems = headers(landing, named, dict(stream.options))
+    problems += unnamed
     groups = []
     for header, members in by_header.items():
         problem = header_problem(stream, header) if header else None

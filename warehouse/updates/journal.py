@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
-from warehouse.errors import LockHeldError, MissingPartError, NoEpochError, RecordDamagedError
+from warehouse.errors import LockHeldError, MissingPartError, NoEpochError, RecordDamagedError, TornRecordError
 from warehouse.storage.durable import write_exclusive
 from warehouse.time import format_instant
 from warehouse.updates.records import Epoch
@@ -106,12 +106,12 @@ def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
     remedy = "`stream-wh check` tells whether `check --repair` can mend it; else restore it from a copy of the warehouse"
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise RecordDamagedError(path, f"is not a whole record ({error})", remedy) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise TornRecordError(path, f"is not a whole record ({error})", remedy) from error
     if envelope.format != FORMAT:
         raise RecordDamagedError(path, f"has format {envelope.format}, this version reads {FORMAT}", "upgrade stream-wh")
     if hashlib.sha256(bytes(envelope.body)).hexdigest() != envelope.checksum:
-        raise RecordDamagedError(path, "fails its checksum", remedy)
+        raise TornRecordError(path, "fails its checksum", remedy)
     try:
         return msgspec.json.decode(envelope.body, type=kind)
     except msgspec.DecodeError as error:
@@ -150,9 +150,23 @@ def read_epoch(root: Path, number: int) -> Epoch:
 
 
 def newest_epoch(root: Path) -> Epoch | None:
-    """Return the newest epoch, or none when nothing was committed."""
+    """Return the newest epoch, or none when nothing was committed.
+
+    A newest record that is not whole counts as not written, as long as there is an epoch before it: the next update
+    writes it anew (:mod:`warehouse.updates.mend`).
+    """
+    return next(_whole_epochs(root), None)
+
+
+def _whole_epochs(root: Path) -> Iterator[Epoch]:
+    """Yield the epochs, newest first."""
     numbers = epoch_numbers(root)
-    return read_epoch(root, numbers[-1]) if numbers else None
+    for number in reversed(numbers):
+        try:
+            yield read_epoch(root, number)
+        except TornRecordError:
+            if number != numbers[-1] or len(numbers) == 1:
+                raise
 
 
 def epoch_at(root: Path, as_of: int | None) -> Epoch:
@@ -167,8 +181,7 @@ def epoch_at(root: Path, as_of: int | None) -> Epoch:
     numbers = epoch_numbers(root)
     if not numbers:
         raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
-    for number in reversed(numbers):
-        epoch = read_epoch(root, number)
+    for epoch in _whole_epochs(root):
         if as_of is None or epoch.window_time <= as_of:
             return epoch
     first = read_epoch(root, numbers[0])

@@ -12,6 +12,7 @@ import os
 import socket
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
@@ -20,13 +21,13 @@ from warehouse.errors import LockHeldError
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["jvm_lock_path", "keep_jvm_lock", "writer_lock"]
 
 _ORPHAN_SECONDS = 60.0
 _PAUSE_SECONDS = 0.1
+_ANNOUNCED_SECONDS = 0.5
 
 
 _kept: set[Path] = set()
@@ -60,11 +61,15 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
     except Timeout:
         raise LockHeldError(_described(holder)) from None
     try:
+        before = _record(holder)
+        _write(holder, {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now)})
         if root.resolve() not in _kept:
-            _await_orphan(root, holder)
+            try:
+                _await_orphan(root, _named(before))
+            except LockHeldError:
+                _write(holder, before)  # whose Spark it still is
+                raise
         _kept.discard(root.resolve())
-        record = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now)}
-        holder.write_text(json.dumps(record))
         yield
         holder.unlink(missing_ok=True)
     finally:
@@ -72,14 +77,43 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
 
 
 def _described(holder: Path) -> str:
+    """Tell who holds the lock; whoever has just taken it says so in a moment, in place of one that died with it."""
+    deadline = time.monotonic() + _ANNOUNCED_SECONDS
+    while (record := _record(holder)) is None or _dead(record):
+        if time.monotonic() > deadline:
+            break
+        time.sleep(_PAUSE_SECONDS / 5)
+    return _named(record)
+
+
+def _record(holder: Path) -> Mapping[str, object] | None:
     try:
         record = json.loads(holder.read_text())
-        return f"process {record['pid']} on {record['host']} since {record['since']}"
-    except (OSError, ValueError, KeyError):
-        return "another process"
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) and record.keys() >= {"pid", "host", "since"} else None
 
 
-def _await_orphan(root: Path, holder: Path) -> None:
+def _write(holder: Path, record: Mapping[str, object] | None) -> None:
+    """Record a holder, whole or not at all."""
+    if record is None:
+        holder.unlink(missing_ok=True)
+        return
+    temporary = holder.with_suffix(".tmp")
+    temporary.write_text(json.dumps(record))
+    temporary.replace(holder)
+
+
+def _named(record: Mapping[str, object] | None) -> str:
+    return f"process {record['pid']} on {record['host']} since {record['since']}" if record else "another process"
+
+
+def _dead(record: Mapping[str, object]) -> bool:
+    """Whether a holder was of this host and is gone, as far as this process can see."""
+    return record["host"] == socket.gethostname() and not Path(f"/proc/{record['pid']}").exists() and Path("/proc/self").exists()
+
+
+def _await_orphan(root: Path, holder: str) -> None:
     """Wait until no JVM of a dead update is left: it ends by itself once its parent is gone."""
     deadline = time.monotonic() + _ORPHAN_SECONDS
     with jvm_lock_path(root).open("a") as stream:
@@ -88,7 +122,7 @@ def _await_orphan(root: Path, holder: Path) -> None:
                 fcntl.lockf(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 if time.monotonic() > deadline:
-                    raise LockHeldError(f"the Spark process left behind by {_described(holder)}") from None
+                    raise LockHeldError(f"the Spark process left behind by {holder}") from None
                 time.sleep(_PAUSE_SECONDS)
             else:
                 fcntl.lockf(stream, fcntl.LOCK_UN)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commit_path, commits_after, undo_commits, whole
+from warehouse.storage.deltalog import commit_path, commits_after, drop_torn_checkpoints, undo_commits, whole
 from warehouse.updates.records import Partition, SideTable, WaitingSlot
 from warehouse.updates.steps import CreateTable, RestoreTable
 
@@ -61,6 +61,7 @@ def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
                 f"{root / path}: version {base} of the table is not there, though the last epoch names it; nothing was "
                 f"written. Restore the directory from a copy, then update again"
             )
+        drop_torn_checkpoints(root / path, base)
         done: dict[int, Commit] = {}
         for commit in commits_after(root / path, base):
             step = _own_step(commit, plan, numbers, done, path) if commit.readable else -1

@@ -7,19 +7,18 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from py4j.protocol import Py4JError, Py4JJavaError
-
 from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
     NoEpochError,
     RecordDamagedError,
-    SparkLostError,
     UnknownNameError,
     UpdateTimeError,
     UsageError,
+    WarehouseError,
 )
 from warehouse.storage.deltalog import commits_after
+from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.declared_nodes import declared_nodes, with_columns
@@ -36,6 +35,7 @@ from warehouse.updates.journal import (
 )
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock, writer_lock
+from warehouse.updates.mend import set_aside_torn
 from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
@@ -70,10 +70,13 @@ def _released(root: Path) -> Iterator[None]:
     interrupted = False
     try:
         yield
-    except Py4JError as error:
-        if isinstance(error, Py4JJavaError):
+    except WarehouseError:
+        raise
+    except Exception as error:
+        told = passing_failure(error)
+        if told is None:
             raise
-        raise SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun") from error
+        raise told from error
     except (KeyboardInterrupt, SystemExit):
         interrupted = True
         raise
@@ -429,6 +432,7 @@ class Updater:
 
     def _finish(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
         """Finish an unfinished plan and return the newest epoch."""
+        set_aside_torn(self.root)
         last = newest_epoch(self.root)
         plan = self._unfinished(last)
         if plan is None:

@@ -14,6 +14,7 @@ from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
+from warehouse.storage.failures import passing_failure
 from warehouse.storage.properties import retention_properties, table_properties
 from warehouse.storage.restore import restore_table
 from warehouse.storage.tables import (
@@ -87,7 +88,7 @@ class Work:
                 if self.supply.leave_out_unreadable(step.stream):
                     continue
                 self._require_files(step)
-                if self.plan.node(step.stream) is None:
+                if self.plan.node(step.stream) is None or passing_failure(error) is not None:
                     raise
                 self.supply.give_up(step.stream, error)
                 return False

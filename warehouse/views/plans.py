@@ -14,7 +14,7 @@ from warehouse.views.compile import Known, compile_plan
 from warehouse.views.language.columns import types_of
 from warehouse.views.language.dependencies import cycles, named_in, ordered
 from warehouse.views.language.dialect import parse_query
-from warehouse.views.language.faults import Faults, FaultyError, RefusedError
+from warehouse.views.language.faults import TOO_DEEP, Faults, FaultyError, RefusedError
 from warehouse.views.language.nullability import never_null
 from warehouse.views.language.options import key_faults, layout_faults, tables_of, warnings_of
 from warehouse.views.language.output_windows import check_output_window
@@ -122,7 +122,11 @@ def compile_views(catalog: Catalog) -> ViewPlans:
         if named_in(queries[name]) & faulty:
             faulty.add(name)
             continue
-        plan = _planned(catalog, view, queries[name], tables, faults)
+        try:
+            plan = _planned(catalog, view, queries[name], tables, faults)
+        except RecursionError:
+            faults.add(None, *TOO_DEEP)
+            plan = None
         problems += _problems(catalog, name, faults)
         if plan is not None:
             problems += _option_problems(catalog, plan)

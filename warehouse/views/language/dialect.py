@@ -17,7 +17,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
-from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.faults import TOO_DEEP, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,6 +65,8 @@ def parse_query(sql: str) -> exp.Query:
         trees = [tree for tree in sqlglot.parse(sql, read=_Verbatim) if tree is not None]
     except SqlglotError as error:
         raise _unparsed(sql, error) from None
+    except RecursionError:
+        raise RefusedError(None, *TOO_DEEP) from None
     if len(trees) != 1 or not isinstance(trees[0], exp.Query):
         found = "several statements" if len(trees) > 1 else "no query"
         raise RefusedError(trees[1] if len(trees) > 1 else None, found, "one query: SELECT ... FROM ...")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-__all__ = ["Fault", "Faults", "FaultyError", "RefusedError", "place"]
+__all__ = ["TOO_DEEP", "Fault", "Faults", "FaultyError", "RefusedError", "place"]
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ _KEYWORDS: tuple[tuple[type[exp.Expr], str], ...] = (
     (exp.With, "with"),
 )
 """The words that begin a clause, which have no place of their own in the tree."""
+
+
+TOO_DEEP = ("a query nested too deeply", "sub-queries and parentheses of some dozen levels")
+"""What was found, and what is allowed, when a query is deeper than Python's calls can be."""
 
 
 class RefusedError(Exception):

@@ -1,0 +1,85 @@
+"""What one query may use of the machine: the options, and the end of a process whose engine does not stop by itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cli.errors import failure_of, show, wants_json
+from warehouse.catalog.sizes import SqlBounds, parse_size
+from warehouse.time import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.errors import WarehouseError
+    from warehouse.serving.engine import Resources
+
+__all__ = ["bounded", "bounds_options", "for_a_process"]
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+_OWN_MEMORY = 10**9
+"""Bytes that the process needs beside what the engine counts: libraries, the rows being written out."""
+
+
+class _Size(click.ParamType[int]):
+    """A size such as 2GB, in bytes."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
+        """Return the bytes of the text."""
+        try:
+            return value if isinstance(value, int) else parse_size(value)
+        except ValueError:
+            self.fail(f'"{value}" is not a size from 1KB to 1TB, such as 2GB or 512MiB', param, ctx)
+
+
+class _Duration(click.ParamType[int]):
+    """A duration such as 10m, in microseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
+        """Return the microseconds of the text."""
+        try:
+            return value if isinstance(value, int) else parse_duration(value)
+        except ValueError as error:
+            self.fail(f"{error}; 0s: none", param, ctx)
+
+
+def bounds_options(function: _Function) -> _Function:
+    """Add ``--memory`` and ``--timeout``."""
+    memory = click.option("--memory", type=_Size(), help="Memory that the query may use [[sql] memory, 2GB].")
+    timeout = click.option("--timeout", type=_Duration(), help="Time that it may take; 0s: any [[sql] timeout, 10m].")
+    return memory(timeout(function))
+
+
+def bounded(bounds: SqlBounds, memory: int | None, timeout: int | None) -> SqlBounds:
+    """Return the bounds of the project, or those that the options give."""
+    given = replace(bounds, memory=bounds.memory if memory is None else memory)
+    return given if timeout is None else replace(given, timeout=timeout)
+
+
+def for_a_process(resources: Resources, bounds: SqlBounds) -> Resources:
+    """Return resources for a process that does nothing but one query, so that it may be ended with it."""
+    return replace(resources, ceiling=2 * bounds.memory + _OWN_MEMORY, unstoppable=_end)
+
+
+def _end(error: WarehouseError) -> None:
+    """End this process: the engine obeys no interrupt."""
+    from warehouse.serving.engine import spill_prefix  # noqa: PLC0415 - only at the end
+
+    prefix = Path(spill_prefix())
+    for directory in prefix.parent.glob(f"{prefix.name}*"):
+        shutil.rmtree(directory, ignore_errors=True)
+    failure = failure_of(error, sys.argv[1:])
+    show(failure, as_json=wants_json(sys.argv[1:]))
+    sys.stderr.flush()
+    os._exit(failure.exit_code)

@@ -1,0 +1,99 @@
+"""Whether a file breaks a bound, against a model that reads it whole."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from warehouse.ingest import bounds
+from warehouse.ingest.bounds import beyond_bounds, expands_too_much
+from warehouse.ingest.files import LandingFile
+
+from .streams import stream_at
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pieces = st.one_of(st.sampled_from([b"\n", b"\r", b"\r\n", b""]), st.integers(0, 60).map(lambda length: b"x" * length))
+
+
+def problems(directory: Path, content: bytes, *, longest: int, name: str = "a.csv", most: int = 200) -> list[tuple[str, str]]:
+    """Return what is wrong with a file of that content."""
+    path = directory / name
+    path.write_bytes(content)
+    facts = path.stat()
+    stream = stream_at(directory, max_record=longest, max_expansion=most)
+    found = beyond_bounds(stream, [LandingFile(name, facts.st_size, facts.st_mtime_ns)])
+    return [(problem.reason, problem.message) for problem in found]
+
+
+def first_long(content: bytes, longest: int) -> int | None:
+    """Return the number of the first line that is too long; a line ends with either sign, or both."""
+    for number, line in enumerate(content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n"), 1):
+        if len(line) > longest:
+            return number
+    return None
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    parts=st.lists(pieces, max_size=12),
+    longest=st.integers(1, 70),
+    chunk=st.sampled_from([7, 16, 33, 4096]),
+    packed=st.booleans(),
+)
+@example(parts=[b"x" * 60, b"\n", b"x"], longest=60, chunk=16, packed=True)
+@example(parts=[b"\n", b"x" * 17], longest=16, chunk=16, packed=False)
+def test_the_longest_line(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], longest: int, chunk: int, *, packed: bool
+) -> None:
+    """A file is left out when a line of it is longer than the bound, whatever pieces it is read in."""
+    content = b"".join(parts)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bounds, "_CHUNK", chunk)
+        patch.setattr(bounds, "_DEFLATE_MOST", 10**6)
+        bounds._found.cache_clear()
+        written = gzip.compress(content[:9]) + gzip.compress(content[9:]) if packed else content
+        found = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name="a.csv.gz" if packed else "a.csv")
+    long = first_long(content, longest)
+    assert bool(found) == (long is not None)
+    if found:
+        assert found[0][0] == "record_too_long"
+        if b"\r" not in content:
+            assert f"line {long} is longer than max_record ({longest} bytes)" in found[0][1]
+
+
+def test_a_line_longer_than_memory_should_hold_is_never_held(tmp_path: Path) -> None:
+    """A sparse line of 6 GB is found without being read into memory at once."""
+    path = tmp_path / "a.json"
+    with path.open("wb") as stream:
+        stream.truncate(6 * 10**9)
+    facts = path.stat()
+    file = LandingFile("a.json", facts.st_size, facts.st_mtime_ns)
+    (problem,) = beyond_bounds(stream_at(tmp_path, max_record=16 * 10**6, form="json"), [file])
+    assert problem.reason == "record_too_long"
+    assert int(next(line for line in open("/proc/self/status") if line.startswith("VmHWM")).split()[1]) < 4_000_000  # noqa: PTH123, SIM115 - kB
+
+
+def test_what_small_files_hold_is_harmless(tmp_path: Path) -> None:
+    """A small file may expand by any factor; a larger one by as much as declared."""
+    small = gzip.compress(b"x\n" * 10**6)
+    assert problems(tmp_path, small, longest=10**6, name="a.csv.gz", most=1) == []
+    large = gzip.compress(b"x\n" * 4 * 10**7)
+    ((reason, message),) = problems(tmp_path, large, longest=10**6, name="b.csv.gz", most=20)
+    assert reason == "expands_too_much"
+    assert message.endswith("raise max_expansion")
+    assert problems(tmp_path, large, longest=10**6, name="c.csv.gz", most=2000) == []
+    assert expands_too_much(100, 0, 1_000_001, 200) is not None
+    assert expands_too_much(100_000, 0, 1_000_001, 200) is None
+
+
+@pytest.mark.parametrize("content", [b"\x1f\x8b", b"not gzip" * 100, gzip.compress(os.urandom(10**5))[:-100]])
+def test_damage_is_left_to_the_reader(tmp_path: Path, content: bytes) -> None:
+    """What cannot be looked through is reported by whoever reads it."""
+    assert problems(tmp_path, content * (1 if content[:2] == b"\x1f\x8b" else 300), longest=10**4, name="a.csv.gz") == []

@@ -1,0 +1,106 @@
+"""Plans and epochs whose bytes are not those that were written: never taken for others, whatever was changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.updates.projects import Project
+from warehouse.errors import NoEpochError, RecordDamagedError, TornRecordError
+from warehouse.serving import Reader
+from warehouse.updates.journal import decode_record, epoch_path, newest_epoch, plan_path, read_epoch
+from warehouse.updates.records import Epoch
+from warehouse.updates.steps import Plan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
+    """The plan and the epoch of a first update."""
+    project = Project(tmp_path_factory.mktemp("records") / "project", None)
+    project.update(1)
+    return plan_path(project.root, 0).read_bytes(), epoch_path(project.root, 0).read_bytes()
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(place=st.floats(0, 1), replaced=st.binary(max_size=3), length=st.integers(0, 40), which=st.booleans())
+@example(place=0.0, replaced=b"", length=10**6, which=True)
+@example(place=1.0, replaced=b"", length=0, which=False)
+@example(place=1.0, replaced=b" ", length=0, which=False)
+def test_any_change_of_a_record(
+    records: tuple[bytes, bytes], place: float, replaced: bytes, length: int, *, which: bool
+) -> None:
+    """It decodes to what was written, or not at all."""
+    kind: type = Plan if which else Epoch
+    content = records[0] if which else records[1]
+    begin = int(place * len(content))
+    changed = content[:begin] + replaced + content[begin + length :]
+    whole = decode_record(content, kind, "x")
+    try:
+        assert decode_record(changed, kind, "x") == whole
+    except RecordDamagedError as error:
+        assert "x: " in str(error)  # noqa: PT017 - either outcome is right
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.binary(max_size=200))
+@example(b"[" * 100_000)
+@example(b'{"format":1,"checksum":"","body":' + b"[" * 100_000)
+@example(b'{"format":1e999,"checksum":"","body":{}}')
+def test_any_bytes_as_a_record(content: bytes) -> None:
+    """They are no record."""
+    with pytest.raises(RecordDamagedError):
+        decode_record(content, Epoch, "x")
+
+
+def test_a_newer_format_is_not_passed_over(tmp_path: Path) -> None:
+    """A record of a later version is whole: readers do not go back behind it, they ask for the upgrade."""
+    project = Project(tmp_path / "project", None)
+    project.update(1)
+    project.update(2)
+    path = epoch_path(project.root, 1)
+    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":2', 1))
+    with pytest.raises(RecordDamagedError, match="upgrade"):
+        newest_epoch(project.root)
+    with pytest.raises(RecordDamagedError, match="upgrade"):
+        project.update(3)
+
+
+def test_readers_of_a_torn_epoch_have_the_one_before(tmp_path: Path) -> None:
+    """By every way in; a torn one further back is an error, and so is a torn one that is alone."""
+    project = Project(tmp_path / "project", None)
+    for slot in (1, 2, 3):
+        project.update(slot)
+    path = epoch_path(project.root, 2)
+    pinned = Reader.open(project.root)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert not pinned.refresh()
+    assert pinned.epoch.number == 2, "a reader never goes back"
+    pinned.close()
+    newest = newest_epoch(project.root)
+    assert newest is not None
+    assert newest.number == 1
+    with Reader.open(project.root) as reader:
+        assert reader.epoch.number == 1
+        assert reader.sql("SELECT number FROM _epochs ORDER BY 1").all() == [(0,), (1,)]
+    report = project.update(3)
+    assert [epoch.number for epoch in report.finished] == [2]
+    middle = epoch_path(project.root, 1)
+    middle.write_bytes(b"")
+    with pytest.raises(TornRecordError):
+        read_epoch(project.root, 1)
+    with pytest.raises(TornRecordError), Reader.open(project.root, as_of=newest.window_time):
+        pass
+    alone = Project(tmp_path / "alone", None)
+    alone.update(1)
+    epoch_path(alone.root, 0).write_bytes(b"")
+    with pytest.raises(TornRecordError):
+        Reader.open(alone.root)
+    assert [epoch.number for epoch in alone.update(1).finished] == [0]
+    with pytest.raises(NoEpochError):
+        Reader.open(tmp_path / "nowhere")

@@ -1,0 +1,92 @@
+"""Updates without a row, which need no Spark, killed at random times: what remains of them are the records.
+
+    python -m tests.soak.records DIRECTORY --kills 300
+
+Each update is a fork that writes a plan and an epoch, retires old epochs and sums up what they knew; it takes milliseconds,
+so hundreds of kills hit every one of its writes. After each kill the newest epoch is the one before or the one it makes,
+every epoch that can be read is whole, and nothing between them is missing; the next update goes on from there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.updates.projects import Project, at
+from warehouse.updates.journal import epoch_numbers, newest_epoch, numbers, plan_path, read_epoch
+from warehouse.updates.known import known_files
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def updated(project: Project, slot: int) -> None:
+    """Update, or end with the traceback."""
+    project.clock = at(slot)
+    project.update(slot)
+
+
+def checked(project: Project, before: int, slot: int) -> str:
+    """Check what a killed update left, and say how far it came."""
+    newest = newest_epoch(project.root)
+    number = -1 if newest is None else newest.number
+    assert before <= number <= before + 2, f"epoch {number} after epoch {before}"
+    readable = epoch_numbers(project.root)
+    assert readable == list(range(readable[0], number + 1)) if readable else number == -1
+    assert all(read_epoch(project.root, each).number == each for each in readable)
+    known_files(project.root, newest)
+    if newest is not None and newest.slot == slot:
+        return "epoch"
+    return "plan" if plan_path(project.root, number + 1).exists() else "nothing"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run as the module says."""
+    parser = argparse.ArgumentParser(description="Kill updates without rows at random times.")
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("--kills", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args(arguments)
+    chance = random.Random(given.seed)  # noqa: S311 - times of a test
+    project = Project(given.directory / "project", None, warehouse={"retain": "3h"})
+    updated(project, 1)
+    reached: Counter[str] = Counter()
+    slot, typical, killed = 1, 0.02, 0
+    while killed < given.kills:
+        slot += 1
+        before = (newest_epoch(project.root) or read_epoch(project.root, 0)).number
+        child = os.fork()
+        if child == 0:
+            updated(project, slot)
+            os._exit(0)
+        started = time.monotonic()
+        time.sleep(chance.uniform(0, 1.1) * typical)
+        os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        if not os.WIFSIGNALED(status):
+            assert status == 0, "the update failed"
+            typical = 0.8 * typical + 0.2 * (time.monotonic() - started)
+            continue
+        typical *= 1.01
+        killed += 1
+        reached[checked(project, before, slot)] += 1
+    last = newest_epoch(project.root)
+    updated(project, slot + 1)
+    assert checked(project, -1 if last is None else last.number, slot + 1) == "epoch"
+    summary = {"kills": killed, "updates": slot, "reached": reached, "ledgers": len(numbers(project.root, "ledger"))}
+    sys.stdout.write(json.dumps(summary) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

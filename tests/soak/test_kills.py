@@ -1,0 +1,54 @@
+"""Updates that are killed: at each of their moments, and a few at random as `python -m tests.soak.kills` does by the hundred."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.updates.test_crash_matrix import MOMENTS, OF_VIEW
+
+from .arrivals import soaked
+from .kills import Soak, main
+
+if TYPE_CHECKING:
+    import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+KILLS = 3
+BUDGET = 60.0
+"""Seconds after which no further update is killed at random; the summary says so."""
+
+
+def test_updates_killed_at_each_moment(tmp_path: Path) -> None:
+    """Each is killed at another named moment, the next one completes it; after each nothing is lost or doubled."""
+    soak = Soak(soaked(tmp_path / "project"), directory=tmp_path)
+    for _ in range(2):  # rows that expire, and epochs that fall out of `retain`, from the beginning
+        soak.land()
+    last = MOMENTS[-1]
+    soak.kill_at_each([*MOMENTS[:-1], *OF_VIEW, last])
+
+
+def test_updates_killed_at_random_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """After each kill nothing is lost or doubled; run again, it goes on where it was; the last update completes."""
+    assert main([str(tmp_path), "--kills", str(KILLS - 1), "--seconds", str(BUDGET / 2)]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert main([str(tmp_path), "--kills", str(KILLS), "--seconds", str(BUDGET / 2)]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert first["kills"] >= 1
+    assert summary["kills"] > first["kills"] or summary["cut_short"]
+    assert summary["cut_short"] == (summary["kills"] < KILLS)
+    lines = [json.loads(line) for line in (tmp_path / "kills.jsonl").read_text().splitlines()]
+    assert [line["kill"] for line in lines] == list(range(1, summary["kills"] + 1))
+
+
+def test_records_killed_at_random_times(tmp_path: Path) -> None:
+    """Two hundred kills of updates without rows: each leaves its plan, its epoch or nothing, and the next goes on."""
+    command = [sys.executable, "-m", "tests.soak.records", str(tmp_path), "--kills", "200"]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=240, check=False)
+    assert run.returncode == 0, run.stderr
+    summary = json.loads(run.stdout)
+    assert summary["kills"] == 200
+    assert set(summary["reached"]) == {"nothing", "plan", "epoch"}

@@ -1,0 +1,146 @@
+"""A warehouse under attack, and the model beside it: after whatever happened, what readers see is what the model says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warehouse import Warehouse
+from warehouse.errors import Transient
+from warehouse.storage.snapshot import read_snapshot
+from warehouse.testing import Model, bag
+from warehouse.time import NEVER, to_micros
+from warehouse.updates.journal import epoch_numbers, newest_epoch, plan_path, read_epoch
+
+from .arrivals import RULES, STREAMS, VIEWS, arrivals, land
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from tests.updates.projects import Project
+    from warehouse.testing import State, Stored
+    from warehouse.updates.records import Epoch
+
+__all__ = ["Following", "Witness", "counted", "expected"]
+
+
+def expected(rows: Iterable[Stored]) -> Counter[tuple[Any, ...]]:
+    """Return rows of the model as a bag of (key, value, ts, exp)."""
+    return bag(rows)
+
+
+def counted(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Return rows of a scan of the columns k, v, _ts, _exp as a bag of (key, value, ts, exp)."""
+    return Counter((k, v, to_micros(ts), NEVER if exp is None else to_micros(exp)) for k, v, ts, exp in rows)
+
+
+@dataclass
+class Witness:
+    """A project, its model, and the last slot that rows have landed for; ``log`` keeps what happened, for a later run."""
+
+    project: Project
+    seed: int = 1
+    slot: int = 0
+    model: Model = field(default_factory=lambda: Model(RULES))
+
+    def note(self, event: str, slot: int) -> None:
+        """Take note of what happened to the model."""
+
+    def land(self) -> int:
+        """Let the rows of the next slot arrive, and return the slot."""
+        self.slot += 1
+        self.note("landed", self.slot)
+        self.arrived(self.slot)
+        return self.slot
+
+    def arrived(self, slot: int) -> None:
+        """Let the rows of a slot lie in the landing directory, in the model too."""
+        rows = arrivals(slot, self.seed)
+        self.model.arrive(*rows)
+        land(self.project, slot, rows)
+
+    def check(self) -> Epoch | None:
+        """Compare all that readers see with the model, and return the newest epoch.
+
+        It is the one that was the newest before, or one that follows it by what was begun; the model takes over which. Each
+        table of it, and of the oldest epoch that can be read, has the model's rows.
+        """
+        root = self.project.root
+        known, newest = len(self.model.states), newest_epoch(root)
+        count = 0 if newest is None else newest.number + 1
+        assert known <= count <= known + 2, f"epoch {count - 1} after epoch {known - 1}"
+        for number in range(known, count):
+            epoch = read_epoch(root, number)
+            if self.model.begun is None:
+                self.begin(epoch.slot)
+            assert self.model.begun is not None
+            assert self.model.begun[0] == epoch.slot
+            self.model.finish()
+            self.note("finished", epoch.slot)
+        if plan_path(root, count).exists() and self.model.begun is None:
+            self.begin(self.slot)
+        if newest is None:
+            return None
+        self._same(newest, self.model.states[-1])
+        older = epoch_numbers(root)[0]
+        self._same(read_epoch(root, older), self.model.states[older], side_tables=False)
+        return newest
+
+    def begin(self, slot: int) -> None:
+        """Record that an update has a plan."""
+        self.model.begin(slot)
+        self.note("planned", slot)
+
+    def _same(self, epoch: Epoch, state: State, *, side_tables: bool = True) -> None:
+        assert epoch.slot == state.slot
+        moment = {"as_of": epoch.window_time}
+        with Warehouse.open(self.project.directory) as warehouse:
+            for name in STREAMS:
+                found = counted(warehouse.scan(name, columns=["k", "v", "_ts", "_exp"], **moment).all())
+                wanted = expected(state.live)
+                assert found == wanted, f"{name}: lost {wanted - found}, doubled {found - wanted}"
+                if side_tables:
+                    self._same_side_tables(epoch, name, state)
+            for name in self.project.views:
+                query = VIEWS[name]
+                assert Counter(warehouse.scan(name, **moment).all()) == Counter(warehouse.sql(query, **moment).all()), name
+
+    def _same_side_tables(self, epoch: Epoch, name: str, state: State) -> None:
+        table = epoch.table(name)
+        assert table is not None
+        waiting = sum(entry.rows for entry in table.deferred.waiting) if table.deferred else 0
+        rejected = table.rejected.rows if table.rejected else 0
+        assert (waiting, rejected) == (len(state.waiting), len(state.rejected)), name
+        for side in filter(None, (table.deferred, table.rejected)):
+            files = read_snapshot(self.project.root, side.path, side.version, ()).files
+            assert sum(file.rows for file in files) == side.rows, side.path
+
+
+class Following:
+    """A reader that goes on to the newest epoch before each read, and never back."""
+
+    def __init__(self, project: Project) -> None:
+        self._reader = Warehouse.open(project.directory).reader()
+        self.epoch = self._reader.epoch.number
+
+    def read(self, *, refresh: bool = True) -> tuple[int, Counter[tuple[Any, ...]]]:
+        """Return the epoch that was read, and the rows of it; without ``refresh`` it stays where it is while it can."""
+        for _ in range(3):
+            try:
+                if refresh:
+                    self._reader.refresh()
+                answer = self._reader.scan("rows", columns=["k", "v", "_ts", "_exp"])
+                rows = counted(answer.all())
+            except Transient:  # its files went between the plan of the read and the read: worth the same call again
+                refresh = True
+                continue
+            assert answer.epoch >= self.epoch, f"epoch {answer.epoch} after epoch {self.epoch}"
+            self.epoch = answer.epoch
+            return answer.epoch, rows
+        raise AssertionError("three epochs in a row went while they were read")
+
+    def close(self) -> None:
+        """Let the epoch go."""
+        self._reader.close()

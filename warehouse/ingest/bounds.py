@@ -1,0 +1,134 @@
+"""What a landing file may hold: no line longer than ``max_record`` bytes, no more than ``max_expansion`` times its size.
+
+Spark reads a line into memory whole, and what a gzip file of a few megabytes expands to onto the disk: one line of 4 GB, or
+a file made to expand, would end the job, at every update anew. So files are looked through before Spark reads them, and
+one beyond the bounds is left out with its reason. Small files need no look: deflate expands by 1032 at the most.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from warehouse.errors import FileProblem
+from warehouse.ingest.landing import open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+    from typing import Any
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["beyond_bounds", "expands_too_much"]
+
+_CHUNK = 1 << 20
+_DEFLATE_MOST = 1032
+_HARMLESS = 64 << 20
+"""Bytes that any file may expand to."""
+_HARMLESS_ROWS = 1_000_000
+_GZIP = 31
+"""zlib's window bits for a stream with gzip's header."""
+_KNOWN = 50_000
+
+
+def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
+    """Return a problem for each CSV or JSON file that breaks a bound of its stream; Parquet tells by its footer."""
+    if stream.format == "parquet":
+        return []
+    suspects = [file for file in files if file.size and not _surely_within(file, stream.max_record)]
+    if not suspects:
+        return []
+
+    def look(file: LandingFile) -> tuple[str, str] | None:
+        return _found(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
+
+    with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
+        found = list(pool.map(look, suspects))
+    return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
+
+
+def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:
+    """Return why a file of ``size`` bytes that holds so many bytes and rows is not read, or nothing."""
+    for count, what, harmless in ((content, "bytes", _HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
+        if count > harmless and count > most * size:
+            return (
+                f"its {size} bytes hold {count} {what} or more, over max_expansion ({most}) times its size; "
+                f"if it is meant, raise max_expansion"
+            )
+    return None
+
+
+def _surely_within(file: LandingFile, longest: int) -> bool:
+    return file.size * (_DEFLATE_MOST if file.path.endswith(".gz") else 1) <= min(longest, _HARMLESS)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _found(path: Path, size: int, mtime_ns: int, longest: int, most: int) -> tuple[str, str] | None:  # noqa: ARG001 - the file's identity
+    """Look through a file once: a first run reads it before it plans."""
+    lines, total = _Lines(longest), 0
+    try:
+        for chunk in _chunks(path):
+            total += len(chunk)
+            if path.name.endswith(".gz") and (problem := expands_too_much(size, total, 0, most)):
+                return "expands_too_much", problem
+            if number := lines.too_long(chunk):
+                return "record_too_long", _too_long(number, longest)
+    except (OSError, EOFError, zlib.error):
+        return None  # whoever reads the file says what is wrong with it
+    return None
+
+
+class _Lines:
+    """The lines of a file, seen in pieces: how long the one under way is so far, and its number."""
+
+    def __init__(self, longest: int) -> None:
+        self._longest = longest
+        self._begun = 0
+        self._number = 1
+
+    def too_long(self, chunk: bytes) -> int | None:
+        """Return the number of a line that is too long, if the next piece shows one; a line ends with either sign."""
+        text = chunk.replace(b"\r", b"\n") if b"\r" in chunk else chunk
+        place = 0
+        while (window := place + self._longest - self._begun + 1) <= len(text):
+            end = text.rfind(b"\n", place, window)
+            if end < 0:
+                return self._number + _ends(chunk[:place])
+            place, self._begun = end + 1, 0
+        last = text.rfind(b"\n", place)
+        self._begun = len(text) - 1 - last if last >= 0 else self._begun + len(text) - place
+        self._number += _ends(chunk)
+        return None
+
+
+def _ends(chunk: bytes) -> int:
+    return chunk.count(b"\n") or chunk.count(b"\r")
+
+
+def _too_long(record: int, longest: int) -> str:
+    return f"line {record} is longer than max_record ({longest} bytes); cut it, or raise max_record"
+
+
+def _chunks(path: Path) -> Iterator[bytes]:
+    with open_regular(path) as stream:
+        yield from _inflated(stream) if path.name.endswith(".gz") else iter(lambda: stream.read(_CHUNK), b"")
+
+
+def _inflated(stream: Any) -> Iterator[bytes]:  # noqa: ANN401 - a binary stream
+    """Yield what a gzip stream of any number of members holds, in pieces of bounded size."""
+    rest = b""
+    while rest or (rest := stream.read(_CHUNK)):
+        member = zlib.decompressobj(_GZIP)
+        while not member.eof:
+            piece = member.decompress(rest, _CHUNK)
+            rest = member.unconsumed_tail or (b"" if member.eof else stream.read(_CHUNK))
+            if piece:
+                yield piece
+            if not rest and not member.eof and not piece:
+                raise EOFError("the file ends inside a gzip member")
+        rest = (member.unused_data or b"").lstrip(b"\0")

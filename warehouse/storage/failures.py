@@ -1,0 +1,74 @@
+"""Failures that are not the data's: the disk is full or closed, Spark or a part of it was lost, its work was cancelled.
+
+They pass, or a person makes them pass; no file and no view is to blame, so none is left out for them. A message may hold
+values of rows, whoever wrote those: so Java's exceptions are told apart by their classes, and by messages only where no
+row has a part in them.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from warehouse.errors import SparkLostError, StorageFailedError, WarehouseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["passing_failure"]
+
+_ERRORS = frozenset(
+    (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.ENOTDIR, errno.EISDIR)
+)
+_ENDS = tuple(end for number in sorted(_ERRORS) for end in (os.strerror(number), f"({os.strerror(number)})"))
+_OF_FILES = re.compile(r"java\.io\.(IO|FileNotFound|UncheckedIO)Exception|java\.nio\.file\.\w+|org\.apache\.hadoop\.[\w.]+")
+_NOT_MADE = ("Mkdirs failed to create ", "mkdir of ", "Unable to create ", "Could not create ")
+_DEPTH = 20
+_LOST = re.compile(
+    r"(\[SPARK_JOB_CANCELLED\] )?Job \d+ (was )?cancelled|Cannot call methods on a stopped"
+    r"|Job aborted due to stage failure: Task \d+ in stage [\d.]+ failed \d+ times?, most recent failure: "
+    r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^)]*\): ExecutorLostFailure"
+)
+_OF_SPARK = re.compile(r"org\.apache\.spark\.Spark(SQL|IllegalState|)Exception|java\.lang\.IllegalStateException")
+_STOPPED = frozenset(
+    ("org.apache.spark.TaskKilledException", "java.lang.InterruptedException", "java.nio.channels.ClosedByInterruptException")
+)
+
+
+def passing_failure(error: BaseException) -> WarehouseError | None:
+    """Return what an error of the machine means, or nothing when it is of another kind."""
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        if error.errno not in _ERRORS:
+            return None
+        place = f"{error.filename}: " if error.filename else ""
+        return StorageFailedError(f"{place}{error.strerror}")
+    if isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError):
+        return SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun")
+    causes = list(_causes(error))
+    for kind, message in causes:
+        if _OF_FILES.fullmatch(kind) and (message.endswith(_ENDS) or message.startswith(_NOT_MADE)):
+            return StorageFailedError(message)
+    if not causes:
+        return None
+    kind, message = causes[-1]
+    if kind in _STOPPED or (_OF_SPARK.fullmatch(kind) and _LOST.match(message)):
+        reason = message.partition("\n")[0][:300] or kind
+        return SparkLostError(f"Spark lost a part of its work ({reason}); run again: it completes what was begun")
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[tuple[str, str]]:
+    """Yield (class, message) of the Java exception that an error stands for, and of what caused it, to the root."""
+    java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    try:
+        for _ in range(_DEPTH):
+            if java is None:
+                return
+            yield str(java.getClass().getName()), str(java.getMessage() or "")
+            java = java.getCause()
+    except (Py4JError, OSError):
+        return  # the JVM has ended; what is known so far is all
