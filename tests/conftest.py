@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from typing import TYPE_CHECKING
 
@@ -39,10 +40,12 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """Return a warehouse of three epochs with every kind of table; tests copy it."""
-    from tests.updates.histories import make_history  # noqa: PLC0415 - pure tests do without
+    """Return a warehouse of three epochs with every kind of table; tests copy it. Several processes make it once."""
+    from tests.updates.histories import history_of  # noqa: PLC0415 - pure tests do without
 
-    return make_history(tmp_path_factory.mktemp("history") / "project", spark)
+    own = tmp_path_factory.mktemp("history")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return history_of(own / "project", shared / "shared-history", spark)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

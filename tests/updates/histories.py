@@ -9,7 +9,10 @@ Four slots deep; k is the slot that an update ends::
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
+
+from filelock import FileLock
 
 from .projects import Project, csv, row, stream
 
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-__all__ = ["counts", "make_history"]
+__all__ = ["counts", "history_of", "make_history"]
 
 VIEWS: dict[str, dict[str, object]] = {
     "counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k", "short_lived": "report"},
@@ -36,10 +39,25 @@ FIRST = csv(row("x", 0.5, 4.2), row("x", 0.2, 2.5), row("gone", 0.5, 2.5), row("
 SECOND = csv(row("bad", 1.5, 5), row("x", 1.2, 5), row("w2", 4.5, 6), row("no", 1, "?"))
 
 
-def make_history(directory: Path, spark: SparkSession) -> Project:
-    """Three epochs, of slots 1, 2 and 3: two streams, a relation, three views; waiting and rejected rows."""
+def history_of(own: Path, shared: Path, spark: SparkSession) -> Project:
+    """Return the warehouse in a directory of this process's own; the processes of one run make it once, in ``shared``."""
+    with FileLock(shared.with_name(shared.name + ".lock")):
+        if not shared.exists():
+            made = make_history(shared.with_name(shared.name + ".made"), spark)
+            made.directory.rename(shared)
+        shutil.copytree(shared, own)
+    return declared_history(own, spark)
+
+
+def declared_history(directory: Path, spark: SparkSession) -> Project:
+    """Two streams, a relation, three views."""
     streams = {"a": stream(), "b": stream(landing="landing/b", layout={"technique": "rebuild"})}
-    project = Project(directory, spark, streams, views=dict(VIEWS), relations={"r": dict(RELATION)})
+    return Project(directory, spark, streams, views=dict(VIEWS), relations={"r": dict(RELATION)})
+
+
+def make_history(directory: Path, spark: SparkSession) -> Project:
+    """Three epochs, of slots 1, 2 and 3, with waiting and rejected rows."""
+    project = declared_history(directory, spark)
     project.land("1.csv", "k,c,name\nx,2023-01-01T00:00:00Z,X\nbad,2023-01-01T00:00:00Z,B\n", landing="landing/r")
     project.land("1.csv", FIRST)
     project.land("1.csv", csv(row("q", 0.5, 4)), landing="landing/b")
