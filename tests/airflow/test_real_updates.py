@@ -171,13 +171,14 @@ def test_a_task_that_runs_twice_changes_nothing(garage: Garage) -> None:
 
 
 def test_an_update_killed_in_the_middle_is_completed_by_the_retry(garage: Garage) -> None:
-    """Killed with -9 after its plan was written; nothing is lost, nothing doubled, and one epoch is made."""
+    """Killed with -9 after its plan was written; nothing is lost or doubled, one epoch is made, and `check` agrees."""
     wrapper = garage.directory / "stream-wh"
     plan = garage.directory / "data" / "epochs" / f"{3:020d}.plan.json"
     marker = garage.directory / "killed"
     wrapper.write_text(KILLED_ONCE.format(epoch=3, marker=marker, plan=plan, command=default_executable()))
     wrapper.chmod(wrapper.stat().st_mode | stat.S_IXUSR)
-    assert run(garage.dag(executable=str(wrapper)), 4) == {**WELL, "update": "success at try 2"}
+    done = run(garage.dag(executable=str(wrapper), check=True), 4)
+    assert done == {**WELL, "update": "success at try 2", "check": "success at try 1"}
     assert garage.keys() == garage.model(4)
     assert garage.epochs() == [f"2024-01-01T0{hour}:00:00Z" for hour in (1, 2, 3, 4)]
     assert events()[-1] == {"window_time": "2024-01-01T04:00:00Z", "epoch": 3, "rows": len(garage.model(4))}
