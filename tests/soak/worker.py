@@ -75,7 +75,7 @@ def updated(directory: Path, session: SparkSession, slot: int, fatal: tuple[str,
     working = threading.Thread(target=update)
     working.start()
     working.join()
-    return codes[0]
+    return codes[0] if codes else 1
 
 
 def rest(session: SparkSession, root: Path) -> None:
