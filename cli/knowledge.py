@@ -26,14 +26,15 @@ if TYPE_CHECKING:
 __all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
 
 Instant = NewType("Instant", int)
-STALE = 4
+CHECK_FAILED = 4
 
 
 @dataclass(frozen=True)
 class StatusRow:
     """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
 
-    ``stale`` is null where no ``stale_after`` is declared.
+    ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
+    expired and is still on disk is dead, at the latest by a slot.
     """
 
     table: str
@@ -54,6 +55,7 @@ class StatusRow:
     gone_from_disk_within: str
     newest_data: Instant | None
     stale: bool | None
+    oldest_dead_row: Instant | None
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,10 @@ class FileRow:
 def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     """Return where every table stands, or with ``verbose`` its sub-indices, those of operators' state included.
 
-    With ``check`` the exit code is 4 when a table's data is older than its declaration allows.
+    With ``check`` the exit code is 4 when a table's data is older than its declaration allows, or dead rows are on disk for
+    longer than ``erase_within`` allows.
     """
+    from warehouse.erasure.within import dead_since, overdue
     from warehouse.serving.catalogue import status as stand
     from warehouse.serving.staleness import stale_tables
 
@@ -112,7 +116,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     found = stand(reader, retain=warehouse.catalog.retain)
     now, catalog = time.time_ns() // 1000, warehouse.catalog
     stale = stale_tables(reader.epoch, catalog.stale_after, now)
-    code = STALE if check and stale else 0
+    code = CHECK_FAILED if check and stale else 0
     old = tuple(f'table "{name}" is stale: {why}' for name, why in stale.items())
     if verbose:
         rows = [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions]
@@ -124,11 +128,17 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     is_stale = {name: name in stale for name in catalog.stale_after}
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
     told += [f'view "{each.table}" could not be maintained: {each.failed}' for each in found if each.failed]
+    late = [row.told(now) for row in overdue(warehouse.root, catalog.erase_within, now)]
+    dead, bounds = dead_since(warehouse.root), catalog.erase_within
+    found = tuple(replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for))) for each in found)
     return Rows(
-        Records.of(StatusRow, [_status_row(each, landing.get(each.table), now, is_stale.get(each.table)) for each in found]),
+        Records.of(
+            StatusRow,
+            [_status_row(each, landing.get(each.table), now, is_stale.get(each.table), dead.get(each.table)) for each in found],
+        ),
         _moment(reader),
-        warnings=(*warnings, *told, *old),
-        exit_code=code,
+        warnings=(*warnings, *told, *old, *late),
+        exit_code=CHECK_FAILED if check and (stale or late) else 0,
     )
 
 
@@ -210,7 +220,9 @@ def _facts(part: object) -> tuple[int, ...]:
     )
 
 
-def _status_row(found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None) -> StatusRow:
+def _status_row(
+    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None
+) -> StatusRow:
     return StatusRow(
         table=found.table,
         kind=found.kind,
@@ -230,6 +242,7 @@ def _status_row(found: TableStatus, landing: LandingFacts | None, now: int, stal
         gone_from_disk_within=_whole_seconds(found.on_disk_for),
         newest_data=None if found.newest is None else Instant(found.newest),
         stale=stale,
+        oldest_dead_row=None if dead is None else Instant(dead),
     )
 
 

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 from cli.outcome import Moment, Report, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from logging import LogRecord
     from pathlib import Path
 
     from warehouse.project import Warehouse
     from warehouse.serving import Answer, Reader
+    from warehouse.serving.keys import KeyColumn
     from warehouse.updates.points import Observer
 
     Step = Callable[[str], None]
+    MakeKeys = Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]]
 
 CONFIGURATION = "warehouse.toml"
 
@@ -229,3 +231,21 @@ def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
 
     del step
     return of_vacuum(opened_to_work(directory).vacuum(dry_run=dry_run), dry_run=dry_run)
+
+
+def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
+    """Return what an erasure would do."""
+    from cli.erasure import of_foreseen
+
+    found, _ = opened_to_work(directory).erase(table, keys, dry_run=True)
+    return of_foreseen(found)
+
+
+def erased(directory: Path, table: str | None, keys: MakeKeys | None, step: Step | None) -> Report:
+    """Erase."""
+    from cli.erasure import of_receipt
+    from warehouse.updates.points import nobody
+
+    warehouse = opened_to_work(directory)
+    found, receipt = warehouse.erase(table, keys, observer=_observer(step) if step else nobody)
+    return of_receipt(warehouse.root, found, receipt)

@@ -25,6 +25,7 @@ __all__ = [
     "InstantOrFirst",
     "columns_option",
     "command",
+    "complete_tables",
     "complete_views",
     "limit_option",
     "moment_options",
@@ -184,7 +185,7 @@ def system_columns_option(function: _Function) -> _Function:
 
 def table_argument(function: _Function) -> _Function:
     """Add the TABLE argument, completed from the declarations."""
-    return click.argument("table", shell_complete=_complete_tables)(function)
+    return click.argument("table", shell_complete=complete_tables)(function)
 
 
 def update_options(function: _Function) -> _Function:
@@ -218,7 +219,8 @@ class InstantOrFirst(Instant):
         return "INSTANT|first"
 
 
-def _complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+def complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Return the declared tables whose names begin so."""
     return _complete(ctx, incomplete, "streams", "relations", "views")
 
 

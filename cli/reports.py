@@ -38,6 +38,8 @@ def of_update(done: UpdateReport) -> Report:
     if not done.epochs:
         lines.append("nothing to do: the windows are already there")
     lines.extend(_landing_lines(done))
+    if done.vacuum.landing:
+        lines.append(f"put away {_count(done.vacuum.landing, 'loaded landing file')}")
     if done.vacuum.files:
         lines.append(f"removed {_count(done.vacuum.files, 'file')} no epoch needs, {_bytes(done.vacuum.bytes)}")
     shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
@@ -118,7 +120,8 @@ def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
     """Return what a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
     text = f"{verb} {_count(freed.files, 'file')}, {_bytes(freed.bytes)}; {_count(freed.epochs, 'epoch')} out of retain"
-    return Report({"dry_run": dry_run, "files": freed.files, "bytes": freed.bytes, "epochs": freed.epochs}, (text,))
+    away = f"; {'would put' if dry_run else 'put'} away {_count(freed.landing, 'landing file')}" if freed.landing else ""
+    return Report({"dry_run": dry_run, **msgspec.to_builtins(freed)}, (text + away,))
 
 
 def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequence[LandingFacts]) -> Report:

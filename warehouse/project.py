@@ -6,7 +6,7 @@ import hashlib
 import time
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.errors import ChangedDeclarationError, NoEpochError
@@ -15,15 +15,18 @@ from warehouse.updates.journal import newest_epoch
 from warehouse.updates.points import Observer, nobody
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog
     from warehouse.checking.findings import CheckReport
+    from warehouse.erasure.erase import Outlook
+    from warehouse.erasure.receipt import Receipt
     from warehouse.serving import Answer, Reader
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
+    from warehouse.serving.keys import KeyColumn
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.records import Epoch
@@ -203,6 +206,40 @@ class Warehouse:
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs."""
         return self._updater(nobody, None).vacuum(dry_run=dry_run)
+
+    def erase(
+        self,
+        table: str | None,
+        keys: Sequence[object] | Callable[[Sequence[KeyColumn]], Sequence[object]] | None = None,
+        *,
+        dry_run: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> tuple[Outlook, Receipt | None]:
+        """Remove rows physically from every file under the root, and prove it.
+
+        Parameters
+        ----------
+        table
+            Whose rows; none: expired rows of all tables.
+        keys
+            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; none:
+            rows that have expired.
+        dry_run
+            Look, and write nothing.
+        observer, spark
+            As for :meth:`update`.
+
+        Returns
+        -------
+            What was found, and the receipt; none when it only looked, or there was nothing to erase.
+
+        """
+        made = keys
+        if callable(keys):
+            with self.reader() as reader:
+                made = keys(reader.key_columns(table or ""))
+        return self._updater(observer, spark).erase(table, cast("Sequence[object] | None", made), dry_run=dry_run)
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""

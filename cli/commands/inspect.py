@@ -19,7 +19,7 @@ __all__ = ["describe", "files", "history", "rejected", "restored", "status", "ta
 
 @command("status", "Where every table stands.", "stream-wh status", "stream-wh status -v", "stream-wh status --check")
 @click.option("-v", "--verbose", is_flag=True, help="One row for each sub-index and expiry block.")
-@click.option("--check", is_flag=True, help="Exit code 4 when a table is stale: see `stale_after`.")
+@click.option("--check", is_flag=True, help="Exit code 4 when a table is stale, or dead rows lie for too long.")
 @rows_command
 @project
 def status(directory: Path, *, verbose: bool, check: bool) -> Rows:

@@ -61,7 +61,8 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
     write_project(tmp_path)
     path = tmp_path / "warehouse.toml"
     shown = load_catalog(tmp_path)
-    path.write_text(re.sub(r'^# ((?:"[a-zA-Z.]+"|[a-z_]+) = )', r"\1", path.read_text(), flags=re.MULTILINE))
+    text = re.sub(r"^# move_to = .*\n", "", path.read_text(), flags=re.MULTILINE)  # it needs another after_load
+    path.write_text(re.sub(r'^# ((?:"[a-zA-Z.]+"|[a-z_]+) = )', r"\1", text, flags=re.MULTILINE))
     real = load_catalog(tmp_path)
     assert real.streams[0].options
     assert len(real.spark) == 3
@@ -80,8 +81,11 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
     )
 
 
+_INVENTED = {"options", "layout", "erase_within", "widest_block", "stale_after"}
+
+
 def _without_inventions(catalog: Catalog) -> dict[str, object]:
-    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in {"options", "layout", "stale_after"}}
+    return {key: value for key, value in vars(catalog.streams[0]).items() if key not in _INVENTED}
 
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:

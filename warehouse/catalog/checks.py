@@ -167,6 +167,12 @@ def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[
             yield "search_key", FaultError(f'"{name}" twice', "each column once")
 
 
+def _after_load(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    if draft.section.move_to is not None and draft.section.after_load != "move" and draft.sound("after_load"):
+        found = f'"{draft.section.move_to}" with after_load = "{draft.section.after_load}"'
+        yield "move_to", FaultError(found, 'after_load = "move"')
+
+
 def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
     lifetime = draft.section.max_lifetime
     if lifetime is None:
@@ -226,6 +232,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _expressions,
     _lifetimes,
     _options,
+    _after_load,
     _layout,
 )
 """Each yields (key within the stream, fault)."""
@@ -237,5 +244,6 @@ RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]
     _search_key,
     _changes,
     _options,
+    _after_load,
 )
 """Each yields (key within the relation, fault)."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from warehouse.catalog.model import (
     MAX_EXPANSION,
     MAX_RECORD,
+    AfterLoad,
     Format,
     NullExpiry,
     OverLifetime,
@@ -67,7 +68,7 @@ class WarehouseSection(BaseModel):
     root: str = Field(default="data", description='a local path such as "data", relative to this file')
     anchor: Instant | None = Field(default=None, description='an instant such as "2013-01-01T00:00:00Z"')
     update_interval: Duration | None = Field(default=None, description='a duration such as "1h"')
-    retain: Duration = Field(default=7 * 86_400_000_000, description='a duration such as "7d", or "0s"')
+    retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
 
 
@@ -117,6 +118,9 @@ class StreamSection(BaseModel):
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     max_record: Size = Field(default=MAX_RECORD, description='a size such as "16MB", at most "1GB"', le=10**9)
     max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
+    after_load: AfterLoad = Field(default="keep", description=_words(AfterLoad))
+    move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
+    erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
@@ -145,6 +149,8 @@ class RelationSection(BaseModel):
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     max_record: Size = Field(default=MAX_RECORD, description='a size such as "16MB", at most "1GB"', le=10**9)
     max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
+    after_load: AfterLoad = Field(default="keep", description=_words(AfterLoad))
+    move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
 
 
@@ -160,6 +166,7 @@ class ViewSection(BaseModel):
         default=None, description='a duration such as "1h", or a whole number of rows from 1'
     )
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
+    erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 
@@ -170,6 +177,7 @@ _VERSIONS_NEED_NO = {
     "max_lifetime": _ENDS,
     "over_lifetime": _ENDS,
     "null_expiry": _ENDS,
+    "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
 _NESTED = {"layout": LayoutSection}

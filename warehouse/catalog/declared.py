@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["declared_relation", "declared_stream", "declared_view"]
 
 
-def declared_stream(name: str, section: StreamSection, landing: Path) -> Stream:
-    """Return the stream of a sound ``[streams.NAME]``; ``landing`` is absolute."""
+def declared_stream(name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None) -> Stream:
+    """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table."""
     return Stream(
         name=name,
         landing=landing,
@@ -40,11 +40,15 @@ def declared_stream(name: str, section: StreamSection, landing: Path) -> Stream:
         layout=layout_spec(section.layout),
         max_record=section.max_record,
         max_expansion=section.max_expansion,
+        after_load=section.after_load,
+        move_to=move_to,
+        erase_within=section.erase_within,
+        widest_block=widest,
     )
 
 
-def declared_relation(name: str, section: RelationSection, landing: Path) -> Relation:
-    """Return the relation of a sound ``[relations.NAME]``; ``landing`` is absolute."""
+def declared_relation(name: str, section: RelationSection, landing: Path, move_to: Path | None) -> Relation:
+    """Return the relation of a sound ``[relations.NAME]``; ``landing`` and ``move_to`` are absolute."""
     return Relation(
         name=name,
         landing=landing,
@@ -63,11 +67,13 @@ def declared_relation(name: str, section: RelationSection, landing: Path) -> Rel
         stale_after=section.stale_after,
         max_record=section.max_record,
         max_expansion=section.max_expansion,
+        after_load=section.after_load,
+        move_to=move_to,
     )
 
 
-def declared_view(name: str, section: ViewSection) -> View:
-    """Return the view of a sound ``[views.NAME]``."""
+def declared_view(name: str, section: ViewSection, widest: int | None) -> View:
+    """Return the view of a sound ``[views.NAME]``; ``widest`` as of a stream."""
     length, rows = section.output_window or (None, None)
     return View(
         name=name,
@@ -78,6 +84,8 @@ def declared_view(name: str, section: ViewSection) -> View:
         output_rows=rows,
         layout=layout_spec(section.layout),
         stale_after=section.stale_after,
+        erase_within=section.erase_within,
+        widest_block=widest,
     )
 
 

@@ -126,7 +126,8 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
     if recorded is not None:
         return recorded if spec.seal is None else replace(recorded, seal=spec.seal)
     # The catalog's words are the layout's; its loader has checked them.
-    return resolve(periods=stream.periods(interval), label=stream.label, **_arguments(spec))  # type: ignore[arg-type]
+    arguments = {**_arguments(spec), "widest": stream.widest_block}
+    return resolve(periods=stream.periods(interval), label=stream.label, **arguments)  # type: ignore[arg-type]
 
 
 def _arguments(spec: LayoutSpec) -> dict[str, object]:

@@ -21,8 +21,9 @@ from warehouse.catalog.config import RelationSection, SqlSection, StreamSection,
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
-from warehouse.catalog.places import landing_faults, local_path
+from warehouse.catalog.places import landing_faults, local_path, moved_faults
 from warehouse.catalog.report import Report
+from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import name_fault, settings
@@ -81,6 +82,8 @@ def load_catalog(directory: Path) -> Catalog:
     for name, (section, faulty) in views.items():
         report.add_each(f"views.{name}", view_faults(section, faulty))
     landings = _landings(drafts, relations, base, root, report)
+    moved = _moved(drafts, relations, landings, base, root, report)
+    retain = _retention(warehouse, drafts, views, report)
     spark = _spark(raw.get("spark", {}), report)
     sql, faults = read_section(SqlSection, _table(raw.get("sql", {}), "sql", report))
     report.add_section("sql", faults)
@@ -91,14 +94,27 @@ def load_catalog(directory: Path) -> Catalog:
         root=root,
         anchor=warehouse.anchor,
         update_interval=warehouse.update_interval,
-        retain=warehouse.retain,
+        retain=retain,
         vacuum=warehouse.vacuum,
         spark=spark,
-        streams=tuple(declared_stream(name, draft.section, landings[f"streams.{name}"]) for name, draft in drafts.items()),
-        relations=tuple(
-            declared_relation(name, changes.section, landings[f"relations.{name}"]) for name, changes in relations.items()
+        streams=tuple(
+            declared_stream(
+                name,
+                draft.section,
+                landings[f"streams.{name}"],
+                moved.get(f"streams.{name}"),
+                widest_block(draft.section.erase_within, retain, warehouse.update_interval),
+            )
+            for name, draft in drafts.items()
         ),
-        views=tuple(declared_view(name, section) for name, (section, _) in views.items()),
+        relations=tuple(
+            declared_relation(name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"))
+            for name, changes in relations.items()
+        ),
+        views=tuple(
+            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval))
+            for name, (section, _) in views.items()
+        ),
         digest=hashlib.sha256(content).hexdigest(),
         warnings=_warnings(drafts),
         sql=SqlBounds(sql.memory, sql.spill, sql.timeout),
@@ -201,6 +217,56 @@ def _landings(
     for section, fault in landing_faults(landings, root):
         report.add(f"{section}.landing", fault)
     return landings
+
+
+def _moved(
+    drafts: dict[str, Draft],
+    relations: dict[str, RelationDraft],
+    landings: dict[str, Path],
+    base: Path,
+    root: Path | None,
+    report: Report,
+) -> dict[str, Path]:
+    """Return where loaded files are moved: where the declaration says, else in ``loaded`` beside the landing."""
+    sections = [(f"streams.{name}", draft.section) for name, draft in drafts.items()]
+    declared = [*sections, *((f"relations.{name}", draft.section) for name, draft in relations.items())]
+    moved: dict[str, Path] = {}
+    for name, section in declared:
+        if section.after_load != "move" or name not in landings:
+            continue
+        landing = landings[name]
+        given = section.move_to
+        place = landing.parent / "loaded" / landing.name if given is None else local_path(given, base, f"{name}.move_to", report)
+        if place is not None:
+            moved[name] = place
+    for name, fault in moved_faults(moved, landings, root):
+        report.add(f"{name}.move_to", fault)
+    return moved
+
+
+def _retention(
+    warehouse: WarehouseSection,
+    drafts: dict[str, Draft],
+    views: dict[str, tuple[ViewSection, frozenset[str]]],
+    report: Report,
+) -> int:
+    """Return ``retain``, derived where it is left out, and report bounds that cannot be kept."""
+    bounded = {f"streams.{name}": draft.section.erase_within for name, draft in drafts.items()}
+    bounded |= {f"views.{name}": section.erase_within for name, (section, _) in views.items()}
+    bounds = {name: bound for name, bound in bounded.items() if bound is not None}
+    interval = warehouse.update_interval
+    if interval is None:
+        return DEFAULT_RETAIN if warehouse.retain is None else warehouse.retain
+    retain = derived_retain(warehouse.retain, bounds.values(), interval)
+    for name, bound in bounds.items():
+        kind, _, short = name.partition(".")
+        block = drafts[short].section.layout.expiry_block if kind == "streams" else views[short][0].layout.expiry_block
+        reports = kind == "views" and views[short][0].short_lived == "report"
+        for fault in bound_faults(
+            bound, retain, interval, declared=warehouse.retain is not None, vacuum=warehouse.vacuum, block=block, reports=reports
+        ):
+            report.add(f"{name}.erase_within", fault)
+    return retain
 
 
 def _spark(value: object, report: Report) -> tuple[tuple[str, str], ...]:

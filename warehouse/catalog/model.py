@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
+    "AfterLoad",
     "Catalog",
     "Changes",
     "Column",
@@ -34,6 +35,7 @@ Format = Literal["csv", "json", "parquet"]
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore"]
+AfterLoad = Literal["keep", "move", "delete"]
 ShortLived = Literal["drop", "report"]
 Label = Literal["WK", "WKS", "MON", "STR"]
 
@@ -83,6 +85,8 @@ class Stream:
     ``landing`` is absolute; ``max_lifetime`` (S), ``max_ahead``, ``landing_settle`` and ``stale_after`` (how old the newest
     data may be) are microseconds; ``options`` are handed to Spark's reader; ``expires`` is ``None`` for rows that never expire.
     No line of a file is longer than ``max_record`` bytes, and no file holds more than ``max_expansion`` times its size.
+    ``move_to`` is where loaded files go that are moved, absolute; ``erase_within`` (microseconds) bounds how long the bytes
+    of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
     """
 
     name: str
@@ -106,6 +110,10 @@ class Stream:
     stale_after: int | None = None
     max_record: int = MAX_RECORD
     max_expansion: int = MAX_EXPANSION
+    after_load: AfterLoad = "keep"
+    move_to: Path | None = None
+    erase_within: int | None = None
+    widest_block: int | None = None
 
     @property
     def label(self) -> Label:
@@ -142,6 +150,8 @@ class Relation:
     stale_after: int | None = None
     max_record: int = MAX_RECORD
     max_expansion: int = MAX_EXPANSION
+    after_load: AfterLoad = "keep"
+    move_to: Path | None = None
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -166,6 +176,8 @@ class Relation:
             stale_after=self.stale_after,
             max_record=self.max_record,
             max_expansion=self.max_expansion,
+            after_load=self.after_load,
+            move_to=self.move_to,
         )
 
 
@@ -185,6 +197,8 @@ class View:
     output_rows: int | None = None
     layout: LayoutSpec = field(default_factory=LayoutSpec)
     stale_after: int | None = None
+    erase_within: int | None = None
+    widest_block: int | None = None
 
 
 @dataclass(frozen=True)
@@ -235,6 +249,13 @@ class Catalog:
     def view(self, name: str) -> View | None:
         """Return the declared view of that name."""
         return next((view for view in self.views if view.name == name), None)
+
+    @property
+    def erase_within(self) -> dict[str, int]:
+        """How long the bytes of a dead row may exist, in microseconds, of the streams and views that bound it."""
+        bounds = {stream.name: stream.erase_within for stream in self.streams}
+        bounds |= {view.name: view.erase_within for view in self.views}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 def label_of(expires: str | None) -> Label:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.report import Report
 
-__all__ = ["landing_faults", "local_path"]
+__all__ = ["landing_faults", "local_path", "moved_faults"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 
@@ -57,6 +57,24 @@ def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[
         elif first.is_relative_to(second) or second.is_relative_to(first):
             inner, outer = (one, other) if first.is_relative_to(second) else (other, one)
             yield inner, FaultError(f"a directory inside the landing of {_named(outer)}, which is searched recursively", _OWN)
+
+
+def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
+    """Yield (section, fault) for every place of loaded files that shares files with the root, a landing or another such place.
+
+    Files that were moved into a landing would be loaded again.
+    """
+    real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
+    home = Path(os.path.realpath(root)) if root else None
+    own = {section: Path(os.path.realpath(path)) for section, path in moved.items()}
+    for section, place in own.items():
+        others = [("root", home)] if home else []
+        others += [(f"the landing of {_named(other)}", path) for other, path in real.items()]
+        others += [(f"the loaded files of {_named(other)}", path) for other, path in own.items() if other != section]
+        for name, path in others:
+            if place.is_relative_to(path) or (path.is_relative_to(place) and name != "root"):
+                yield section, FaultError(f"{place}, which meets {name} ({path})", "a directory apart from root and all landings")
+                break
 
 
 _OWN = "a directory of its own for each stream and relation"

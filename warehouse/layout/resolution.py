@@ -26,6 +26,7 @@ def resolve(
     seed: int | None = None,
     base: int = 0,
     version: int = 0,
+    widest: int | None = None,
 ) -> Layout:
     """The layout of a declaration: what it leaves out is filled in, what it says stands.
 
@@ -39,6 +40,8 @@ def resolve(
         As in `[streams.NAME.layout]`; None where the key is left out. `grid` is (G, E).
     base, version
         Numbering of a later layout version.
+    widest
+        The widest expiry block that may be chosen where neither it nor the grid is given; none: any.
 
     Raises
     ------
@@ -52,8 +55,13 @@ def resolve(
     (5, 4, 6, 5)
     >>> resolve(periods=24, label="WK", expiry_block=12).columns
     2
+    >>> resolve(periods=24, label="WK", widest=3).columns
+    8
     """
     appends = (technique or "norebuild") != "rebuild"
+    if widest is not None and appends and grid is None and expiry_block is None:
+        sides = _default_grid(periods, label, appends=True, width=None)
+        expiry_block = max(1, min(widest, _default_width(periods, *sides, appends=True)))
     rows, columns = grid or _default_grid(periods, label, appends=appends, width=expiry_block)
     chosen_insertion: Insertion = insertion or ("staggered" if appends else "round-robin")
     chosen_expiration: Expiration = expiration or ("blocks" if appends else "round-robin")

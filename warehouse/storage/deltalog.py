@@ -53,6 +53,7 @@ class AddedFile:
     rows: int
     max_exp_slot: int | None
     max_ts: int | None = None
+    min_exp_slot: int | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +131,7 @@ def _added(action: Mapping[str, Any]) -> AddedFile:
         rows=stats.get("numRecords", 0),
         max_exp_slot=largest.get("_exp_slot"),
         max_ts=parse_instant(largest["_ts"]) if "_ts" in largest else None,
+        min_exp_slot=(stats.get("minValues") or {}).get("_exp_slot"),
     )
 
 

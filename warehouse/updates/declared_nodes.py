@@ -42,6 +42,7 @@ def declared_nodes(catalog: Catalog) -> list[NodeInput]:
             short_lived=compiled.view.short_lived,
             max_lifetime=compiled.lifetime,
             layout=LayoutSpec() if node.hidden else compiled.view.layout,
+            widest=compiled.view.widest_block,
         )
         for compiled in compile_views(catalog)
         for node in compiled.nodes

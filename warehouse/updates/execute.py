@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from warehouse.erasure.outcome import erased_epoch
 from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import make_durable
 from warehouse.storage.durable import sync_directory
@@ -95,7 +96,8 @@ def execute(
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
     outcome = Outcome(plan, last, counting, supply.counted, supply.failed(), supply.given_up, logged=done)
-    epoch = epoch_of(outcome, tuple(seconds), clock())
+    made = epoch_of if plan.erasure is None else erased_epoch
+    epoch = made(outcome, tuple(seconds), clock())
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     return epoch

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, assert_never
 
 from warehouse.updates.steps import (
     CreateTable,
+    CutLog,
+    EraseRows,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -67,6 +69,10 @@ def describe(step: Step) -> str:
             return f"keep short-lived results of {step.stream}"
         case SetProperties():
             return f"keep the log of {step.path} longer"
+        case EraseRows():
+            return f"erase rows of {step.path}"
+        case CutLog():
+            return f"cut the log of {step.path}"
         case _:
             assert_never(step)
 
@@ -77,7 +83,7 @@ def explain(plan: Plan) -> tuple[StepExplanation, ...]:
     return tuple(_explained(number, step, files.get(step.stream)) for number, step in enumerate(plan.steps))
 
 
-def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) -> StepExplanation:
+def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) -> StepExplanation:  # noqa: C901 - a branch for each kind of step
     """Return a step in numbers; ``loaded`` are the files of its stream, none for a view."""
     files = loaded or ()
     size = sum(file.size for file in files)
@@ -118,5 +124,11 @@ def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) ->
             return StepExplanation(number, step.path, "append", "results that began and ended since the last update, if any")
         case SetProperties():
             return StepExplanation(number, step.path, "set properties", "keep its log longer, since retain was raised")
+        case EraseRows():
+            where = f"{len(step.cells)} partitions" if step.cells else "the table"
+            detail = f"rewrite {where} without {f'{step.rows} rows of the keys' if step.keyed else 'expired rows'}"
+            return StepExplanation(number, step.path, "erase", detail, partitions_rewritten=len(step.cells))
+        case CutLog():
+            return StepExplanation(number, step.path, "cut log", "keep of its log what the newest epoch needs")
         case _:
             assert_never(step)

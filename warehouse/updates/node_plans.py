@@ -21,7 +21,10 @@ __all__ = ["NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
 
 @dataclass(frozen=True)
 class NodeInput:
-    """A node as it is declared today; its columns are known once Spark has looked at them (empty in a dry run)."""
+    """A node as it is declared today; its columns are known once Spark has looked at them (empty in a dry run).
+
+    ``widest`` is the widest expiry block that a new table may choose.
+    """
 
     view: str
     sql: str
@@ -31,6 +34,7 @@ class NodeInput:
     max_lifetime: int | None = None
     columns: tuple[ColumnRecord, ...] = ()
     state: tuple[ColumnRecord, ...] = ()
+    widest: int | None = None
 
 
 def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str] = ()) -> set[str]:
@@ -159,7 +163,7 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
         if all(value is None or value == recorded[key] for key, value in wanted.items()):
             return old
     # The catalog's words are the layout's; its loader has checked them.
-    return resolve(periods=node.periods, label=node.label, **wanted)  # type: ignore[arg-type]
+    return resolve(periods=node.periods, label=node.label, widest=given.widest, **wanted)  # type: ignore[arg-type]
 
 
 def _buckets(state: TableState | None) -> int:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from warehouse.updates.records import Partition, SideTable
     from warehouse.updates.steps import Plan, StreamPlan
 
-__all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of"]
+__all__ = ["Outcome", "epoch_of", "first_batch_commit", "forgotten_state", "left_out_of", "node_state"]
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         # A plan that moves the window has every declared stream.
         states = {name: replace(state, declared=False) for name, state in states.items()}
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
-    states.update({planned.name: _node_state(outcome, planned) for planned in plan.nodes})
-    forgotten = _forgotten(plan, states)
+    states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
+    forgotten = forgotten_state(plan, states)
     removed = {
         path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
         for path, table in (outcome.logged or outcome.done).items()
@@ -138,7 +138,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     )
 
 
-def _forgotten(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
+def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
     """Return the state of operators that a changed view does not have any more."""
     planned = {node.name for node in plan.nodes}
     views = {node.view for node in plan.nodes if node.first}
@@ -149,7 +149,8 @@ def _forgotten(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]
     ]
 
 
-def _node_state(outcome: Outcome, planned: NodePlan) -> TableState:
+def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
+    """Return the table of a view's node after the plan."""
     path = f"tables/{planned.name}"
     before, table = outcome.before(planned.name), outcome.done.get(path)
     created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)

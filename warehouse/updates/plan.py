@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration
+from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
 from warehouse.updates.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.updates.steps import (
     CreateTable,
+    EraseRows,
     InputFiles,
     MoveDeferred,
     MoveRelation,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout, Seal
     from warehouse.updates.records import Epoch, SideTable, TableState
 
-__all__ = ["FILES_PER_PLAN", "StreamInput", "make_plan"]
+__all__ = ["FILES_PER_PLAN", "StreamInput", "history_of", "make_plan", "node_steps"]
 
 FILES_PER_PLAN = 20_000
 """More waiting files are loaded in several epochs, so that a plan stays of bounded size."""
@@ -88,7 +90,8 @@ def make_plan(
             continue
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
-        steps.extend(_steps(planned, state, slot, _Ids(epoch, clock), _history(catalog)))
+        own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
+        steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     created = [stream.name for stream in streams if stream.first]
@@ -96,7 +99,8 @@ def make_plan(
     planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
     for node in planned_nodes:
         state = last.table(node.name) if last else None
-        steps.extend(_node_steps(node, state, slot, _Ids(epoch, clock)))
+        own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
+        steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
         if state is not None and not node.first and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     return Plan(
@@ -158,7 +162,7 @@ def table_path(stream: str, role: Role) -> str:
     return f"{'tables' if role == 'rows' else role}/{stream}"
 
 
-def _history(catalog: Catalog) -> int | None:
+def history_of(catalog: Catalog) -> int | None:
     """How long a version of a relation may still be looked up after its end: while rows that came before it live."""
     lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
     return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
@@ -183,8 +187,9 @@ def _steps(
         yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
 
 
-def _node_steps(planned: NodePlan, state: TableState | None, slot: int, ids: _Ids) -> Iterator[Step]:
-    name = planned.name
+def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:
+    """Yield what the plan of ``epoch`` does for one node of a view."""
+    name, ids = planned.name, _Ids(epoch, clock)
     path = table_path(name, "rows")
     if state is None:
         yield CreateTable(name, "rows", path, ids.of(name, "rows"))
@@ -231,6 +236,41 @@ def _main_step(
     merged = _mergeable(seals(layout, planned.k0, slot, runs), batch=batch)
     if batch or expired or dead or merged:
         yield MoveWindow(name, path, table_id, version, below, expired, dead, merged)
+
+
+def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:
+    """For ``erase_within``: rewrite the partitions that would keep rows longer dead than they may, after the table's own steps.
+
+    With the default layout there are none: blocks pass in time. There are for rows that outlive the window, keyed tables,
+    and layouts older than the bound.
+    """
+    bound = catalog.erase_within.get(owner)
+    if bound is None or state is None or any(isinstance(step, ReplaceTable) for step in own):
+        return
+    interval = catalog.update_interval
+    last = slot - slots_dead(bound, catalog.retain, interval) + 1
+    going = {cell for step in own for cell in _leaving(step, state)}
+    cells = tuple(
+        cell
+        for part in state.partitions
+        if (part.min_exp_slot is None or part.min_exp_slot <= last) and (cell := (part.sub_index, part.exp_block)) not in going
+    )
+    if cells:
+        dead_by = at_slot(slot, catalog.anchor, interval)
+        yield EraseRows(state.name, "rows", state.path, state.table_id, state.version, cells, 0, keyed=False, dead_by=dead_by)
+
+
+def _leaving(step: Step, state: TableState) -> Iterator[tuple[int, int]]:
+    """Yield the partitions that a step surely removes, or rewrites without their dead rows."""
+    match step:
+        case MoveWindow():
+            yield from (*step.expired, *step.dead)
+            yield from ((seal.sub_index, block) for seal in step.seals for block, runs in seal.blocks if runs > 1)
+        case RewriteCells():
+            cells = set(step.cells)
+            yield from ((part.sub_index, part.exp_block) for part in state.partitions if part.sub_index in cells)
+        case _:
+            return
 
 
 def _mergeable(found: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:

@@ -26,6 +26,10 @@ class Point(StrEnum):
     EPOCH_WRITTEN = "epoch written"
     RETIRED = "epochs retired"
     VACUUMED = "vacuumed"
+    SWEPT = "erased files removed"
+    LOGS_CUT = "logs cut"
+    PROVED = "erasure proved"
+    RECEIPT_WRITTEN = "receipt written"
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def moved_partitions(before: Iterable[Partition], commits: Iterable[Commit]) -> 
         arrived: dict[tuple[int, int], Partition] = {}
         for file in commit.added:
             cell = (int(file.partition["sub_index"] or 0), int(file.partition["exp_block"] or 0))
-            sofar = arrived.get(cell, Partition(*cell, 1, 0, 0, 0, file.max_exp_slot or 0))
+            sofar = arrived.get(cell, Partition(*cell, 1, 0, 0, 0, file.max_exp_slot or 0, file.min_exp_slot))
             arrived[cell] = Partition(
                 *cell,
                 runs=1,
@@ -125,6 +125,7 @@ def moved_partitions(before: Iterable[Partition], commits: Iterable[Commit]) -> 
                 rows=sofar.rows + file.rows,
                 bytes=sofar.bytes + file.size,
                 max_exp_slot=max(sofar.max_exp_slot, file.max_exp_slot or 0),
+                min_exp_slot=_least(sofar.min_exp_slot, file.min_exp_slot),
             )
         for cell, run in arrived.items():
             old = parts.get(cell)
@@ -141,7 +142,12 @@ def _joined(old: Partition, run: Partition) -> Partition:
         rows=old.rows + run.rows,
         bytes=old.bytes + run.bytes,
         max_exp_slot=max(old.max_exp_slot, run.max_exp_slot),
+        min_exp_slot=_least(old.min_exp_slot, run.min_exp_slot),
     )
+
+
+def _least(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else min(one, other)
 
 
 def moved_side(before: SideTable | None, done: TableProgress, table_id: str) -> SideTable | None:

@@ -22,6 +22,8 @@ __all__ = [
     "Counts",
     "Declaration",
     "Epoch",
+    "Erased",
+    "ErasedRows",
     "LandingFile",
     "LeftOut",
     "Loaded",
@@ -39,7 +41,10 @@ Cause = Literal["update", "reload", "drop", "rollback", "restate"]
 
 @dataclass(frozen=True)
 class Partition:
-    """One (sub-index, expiry block) of a table: its runs, files, rows, bytes and the largest ``_exp_slot``."""
+    """One (sub-index, expiry block) of a table: its runs, files, rows, bytes, the largest and smallest ``_exp_slot``.
+
+    The smallest is none where an earlier version did not record it.
+    """
 
     sub_index: int
     exp_block: int
@@ -48,6 +53,7 @@ class Partition:
     rows: int
     bytes: int
     max_exp_slot: int
+    min_exp_slot: int | None = None
 
 
 @dataclass(frozen=True)
@@ -202,6 +208,28 @@ class Removed:
 
 
 @dataclass(frozen=True)
+class ErasedRows:
+    """Rows found and erased in one table's directory; ``rewritten`` rows of the same partitions were kept."""
+
+    path: str
+    rows: int
+    rewritten: int = 0
+
+
+@dataclass(frozen=True)
+class Erased:
+    """What an epoch was made for, when it was made to erase: rows of keys of ``table``, or expired rows (none).
+
+    The keys themselves are recorded nowhere. ``views`` were built anew.
+    """
+
+    table: str | None
+    keys: int
+    rows: tuple[ErasedRows, ...]
+    views: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Epoch:
     """A committed, consistent set of table versions at one window time.
 
@@ -229,6 +257,7 @@ class Epoch:
     cause: Cause = "update"
     starts_from: int | None = None
     planned_at: int = 0
+    erased: Erased | None = None
 
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""

@@ -16,6 +16,9 @@ from warehouse.views.algebra import Node
 
 __all__ = [
     "CreateTable",
+    "CutLog",
+    "EraseRows",
+    "Erasure",
     "InputFiles",
     "MoveDeferred",
     "MoveRelation",
@@ -156,6 +159,34 @@ class StoreRestored(msgspec.Struct, frozen=True, tag="store-restored"):
     base_version: int
 
 
+class EraseRows(msgspec.Struct, frozen=True, tag="erase-rows"):
+    """Rewrite partitions without the rows of the plan's erased keys, and without those that expired by ``dead_by``.
+
+    ``cells`` are (sub-index, expiry block), of deferred rows (slot, 0); none: the whole table, of which restored rows go
+    altogether. ``keyed`` tells whether keys are erased or expired rows alone, ``rows`` how many were found. ``dead_by``
+    is in microseconds; none keeps rows however long ago they ended.
+    """
+
+    stream: str
+    role: Role
+    path: str
+    table_id: str
+    base_version: int
+    cells: tuple[tuple[int, int], ...]
+    rows: int
+    keyed: bool
+    dead_by: int | None = None
+
+
+class CutLog(msgspec.Struct, frozen=True, tag="cut-log"):
+    """Commit a version at which a table's log is cut once the epoch is written."""
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+
+
 Step = (
     SetProperties
     | CreateTable
@@ -168,6 +199,8 @@ Step = (
     | MoveDeferred
     | StoreRejected
     | StoreRestored
+    | EraseRows
+    | CutLog
 )
 
 
@@ -221,6 +254,22 @@ class NodePlan(msgspec.Struct, frozen=True):
     max_lifetime: int | None = None
 
 
+class Erasure(msgspec.Struct, frozen=True):
+    """What an erasure was asked for: keys of a table, or, without keys, the expired rows of all that it has steps for.
+
+    ``key`` are the columns with their types, ``keys`` tuples of texts of them (a prefix has fewer), none for a null;
+    ``views`` are built anew without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan
+    that holds one is removed when all is done: until then it says that something is left to do.
+    """
+
+    table: str | None
+    key: tuple[ColumnRecord, ...]
+    keys: tuple[tuple[str | None, ...], ...]
+    views: tuple[str, ...]
+    asked_at: int
+    salt: str
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The write-ahead record of epoch ``epoch``: a pure function of the catalog, the last epoch, the landing and T.
 
@@ -246,6 +295,7 @@ class Plan(msgspec.Struct, frozen=True):
     starts_from: int | None = None
     base: Epoch | None = None
     known: tuple[Loaded, ...] = ()
+    erasure: Erasure | None = None
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

@@ -21,6 +21,7 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
+from warehouse.updates.after_load import put_away
 from warehouse.updates.declared_nodes import declared_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import (
@@ -41,7 +42,7 @@ from warehouse.updates.plan import make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
 from warehouse.updates.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
-from warehouse.updates.vacuum import VacuumReport, retire, sweep
+from warehouse.updates.vacuum import VacuumReport, retire, sweep, tidy_records, trim_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog, Stream
+    from warehouse.erasure.erase import Outlook
+    from warehouse.erasure.receipt import Receipt
     from warehouse.ingest.files import LeftOut
     from warehouse.updates.going_back import GoingBack
     from warehouse.updates.node_plans import NodeInput
@@ -293,7 +296,40 @@ class Updater:
             self._finish()
             now = self.clock()
             freed = retire(self.root, retain=self.catalog.retain, now=now, dry_run=dry_run)
-            return freed + sweep(self.root, now=now, dry_run=dry_run)
+            freed += sweep(self.root, now=now, dry_run=dry_run)
+            freed += trim_logs(self.root, self.catalog.erase_within, dry_run=dry_run)
+            freed += tidy_records(self.root, now=now, dry_run=dry_run)
+            return freed + VacuumReport(landing=put_away(self.catalog, dry_run=dry_run))
+
+    def erase(
+        self, table: str | None, keys: Sequence[object] | None, *, dry_run: bool = False
+    ) -> tuple[Outlook, Receipt | None]:
+        """Erase rows of keys of a table, or without keys its expired rows (of no table: all), from all that holds them.
+
+        Returns what was found, and the receipt; none when it only looked, or there was nothing to erase.
+        """
+        from warehouse.erasure.erase import outlook  # noqa: PLC0415 - now and then
+
+        if dry_run:
+            last = self._epoch(newest_epoch(self.root))
+            return outlook(self.catalog, self._nodes, last, table, keys, now=self.clock(), everywhere=True), None
+        with writer_lock(self.root, self.clock()):
+            self.observer(Moment(Point.LOCKED, -1))
+            with _released(self.root):
+                last, _ = self._finish()
+                found = outlook(self.catalog, self._nodes, self._epoch(last), table, keys, now=self.clock())
+                if found.nothing:
+                    return found, None
+                self.observer(Moment(Point.PLANNED, found.plan.epoch))
+                write_record(plan_path(self.root, found.plan.epoch), found.plan)
+                self.observer(Moment(Point.PLAN_WRITTEN, found.plan.epoch))
+                return found, self._carry_out(self._execute(found.plan, last))
+
+    @staticmethod
+    def _epoch(newest: Epoch | None) -> Epoch:
+        if newest is None:
+            raise NoEpochError("nothing has been loaded yet; there is nothing to erase")
+        return newest
 
     def repair(self) -> tuple[str, ...]:
         """Mend what can be mended without deciding anything, and return what was done; see :mod:`.repair`.
@@ -367,12 +403,21 @@ class Updater:
                 now=self.clock(),
                 retired=lambda: self.observer(Moment(Point.RETIRED, newest)),
             )
+            freed += self._erased_in_time()
+            freed += VacuumReport(landing=put_away(self.catalog))
             self.observer(Moment(Point.VACUUMED, last.number))
         epochs = (*finished, *made)
         left_out = tuple(
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
         return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings)
+
+    def _erased_in_time(self) -> VacuumReport:
+        """For ``erase_within``: nothing of dead rows stays behind in logs, nor in what crashes left."""
+        bounded = self.catalog.erase_within
+        if not bounded:
+            return VacuumReport()
+        return sweep(self.root, now=self.clock()) + trim_logs(self.root, bounded)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
         """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
@@ -436,9 +481,19 @@ class Updater:
         last = newest_epoch(self.root)
         plan = self._unfinished(last)
         if plan is None:
+            self._carry_out(last)
             return last, ()
         epoch = self._execute(plan, last)
+        self._carry_out(epoch)
         return epoch, (epoch,)
+
+    def _carry_out(self, newest: Epoch | None) -> Receipt | None:
+        """Do what is left of an erasure that made the newest epoch."""
+        if newest is None or newest.erased is None:
+            return None
+        from warehouse.erasure.erase import complete, is_open  # noqa: PLC0415 - now and then
+
+        return complete(self.catalog, newest, now=self.clock(), observer=self.observer) if is_open(self.root, newest) else None
 
     def _unfinished(self, last: Epoch | None) -> Plan | None:
         try:

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from warehouse.storage.deltalog import commits_after
+from warehouse.storage.deltalog import commit_path, commits_after
 from warehouse.storage.durable import sync_directory
+from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.updates.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
 from warehouse.updates.known import write_ledger
 from warehouse.updates.records import Epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["GRACE", "VacuumReport", "retire", "sweep"]
+__all__ = ["GRACE", "VacuumReport", "forget_past", "named_files", "retire", "sweep", "tidy_records", "trim_logs"]
 
 GRACE = 600 * 1_000_000
 """Leftovers younger than this (microseconds) stay."""
@@ -32,14 +33,17 @@ _TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
 
 @dataclass(frozen=True)
 class VacuumReport:
-    """Files and bytes deleted, and epochs retired."""
+    """Files and bytes deleted (of tables, logs, records), epochs retired, landing files moved or deleted."""
 
     files: int = 0
     bytes: int = 0
     epochs: int = 0
+    landing: int = 0
 
     def __add__(self, other: VacuumReport) -> VacuumReport:
-        return VacuumReport(self.files + other.files, self.bytes + other.bytes, self.epochs + other.epochs)
+        return VacuumReport(
+            self.files + other.files, self.bytes + other.bytes, self.epochs + other.epochs, self.landing + other.landing
+        )
 
 
 def retire(
@@ -72,7 +76,7 @@ def retire(
         _delete(path)
     past = numbers(root, "past")
     if len(past) >= _PAST_RECORDS:
-        _forget_past(root)
+        forget_past(root)
     return report
 
 
@@ -108,9 +112,11 @@ def _delete(path: Path) -> None:
         parent.rmdir()
 
 
-def _forget_past(root: Path) -> None:
+def forget_past(root: Path) -> None:
     """Sum up what the retired epochs loaded; what each readable one did stays apart, so that going back can undo it."""
     past = numbers(root, "past")
+    if not past:
+        return
     last = read_record(record_path(root, past[-1], "past"), Epoch)
     if all(number < last.number for number in numbers(root, "ledger")):
         write_ledger(root, last)
@@ -129,7 +135,7 @@ def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) ->
     epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
     if not epochs:
         return VacuumReport()
-    named = _named_files(root, epochs)
+    named = named_files(root, epochs)
     doomed = [
         path
         for kind in _TABLE_KINDS
@@ -169,7 +175,7 @@ def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
             yield path
 
 
-def _named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
+def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
     """Return the files of each table's directory that some epoch names: those of its oldest version and all later."""
     versions: dict[str, list[int]] = {}
     for epoch in epochs:
@@ -197,3 +203,54 @@ def _files_at(table: Path, version: int) -> list[str]:
 
     actions = DeltaTable(str(table), version=version).get_add_actions()
     return [unquote(str(path)) for path in actions.column("path").to_pylist()]
+
+
+def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> VacuumReport:
+    """Remove from the tables' logs what no readable epoch needs.
+
+    Without writing anything: what is below a checkpoint at or before the oldest version in use. The logs of ``bounded``
+    tables (owners' names) are cut at that version, since statistics of files hold keys of rows that are dead.
+    """
+    recorded = epoch_numbers(root)
+    if not recorded:
+        return VacuumReport()
+    oldest = read_epoch(root, recorded[0])
+    files = size = 0
+    for state in oldest.tables:
+        for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
+            table = root / path
+            if not commit_path(table, version).exists():
+                continue
+            before = _log_sizes(table)
+            cut = state.owner in bounded and not dry_run and any(name < f"{version:020d}" for name in before)
+            gone = cut_log(table, version) if cut else trim_log(table, version, dry_run=dry_run)
+            files += len(gone)
+            size += sum(before.get(name, 0) for name in gone)
+    return VacuumReport(files, size)
+
+
+def _log_sizes(table: Path) -> dict[str, int]:
+    return {entry.name: entry.stat().st_size for entry in (table / "_delta_log").iterdir() if entry.name[0] != "_"}
+
+
+def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) -> VacuumReport:
+    """Remove the records that nothing needs: of retired epochs, plans older than the oldest epoch, what crashes left behind.
+
+    What retired epochs know of landing files goes into a ledger.
+    """
+    readable = epoch_numbers(root)
+    if not readable:
+        return VacuumReport()
+    directory = root / "epochs"
+    doomed = [record_path(root, number, "plan") for number in numbers(root, "plan") if number < readable[0]]
+    doomed += [path for path in directory.glob(".*.tmp") if (now - path.stat().st_mtime_ns // 1000) > grace]
+    past = [record_path(root, number, "past") for number in numbers(root, "past")]
+    report = VacuumReport(*_weigh((*doomed, *past)))
+    if not dry_run:
+        for path in doomed:
+            path.unlink(missing_ok=True)
+        if past:
+            forget_past(root)
+        elif doomed:
+            sync_directory(directory)
+    return report

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
+from warehouse.erasure.rows import erase_rows
 from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
-from warehouse.storage.commit import CommitFacts
+from warehouse.storage.commit import CommitFacts, newest_version
 from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
 from warehouse.storage.failures import passing_failure
+from warehouse.storage.logcut import commit_mark
 from warehouse.storage.properties import retention_properties, table_properties
 from warehouse.storage.restore import restore_table
 from warehouse.storage.tables import (
@@ -32,6 +34,8 @@ from warehouse.storage.writer import write_rows, write_runs
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.steps import (
     CreateTable,
+    CutLog,
+    EraseRows,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -79,16 +83,18 @@ class Work:
 
         A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
         """
-        if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable):
-            return False
+        if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable | EraseRows | CutLog):
+            emptied = self.plan.erasure is not None and isinstance(step, ReplaceTable)
+            return emptied and self._replace(number, step)  # a view that fails keeps no row that is to be erased
         while True:
             try:
                 return self._run(number, step, observer)
             except SPARK_FAILURES as error:
-                if self.supply.leave_out_unreadable(step.stream):
+                erases = isinstance(step, EraseRows)
+                if not erases and self.supply.leave_out_unreadable(step.stream):
                     continue
                 self._require_files(step)
-                if self.plan.node(step.stream) is None or passing_failure(error) is not None:
+                if erases or self.plan.node(step.stream) is None or passing_failure(error) is not None:
                     raise
                 self.supply.give_up(step.stream, error)
                 return False
@@ -104,7 +110,7 @@ class Work:
                 f"({', '.join(missing[:3])}); restore them from a copy, then update again"
             )
 
-    def _run(self, number: int, step: Step, observer: Observer) -> bool:
+    def _run(self, number: int, step: Step, observer: Observer) -> bool:  # noqa: C901 - a branch for each kind of step
         match step:
             case CreateTable(role="rows"):
                 return self._create(number, step)
@@ -137,6 +143,10 @@ class Work:
                 properties = retention_properties(self.plan.retain)
                 set_properties(self.root / step.path, properties, self._facts(number, {}).metadata, self.plan.clock)
                 return True
+            case EraseRows():
+                return self._erase_rows(number, step, observer)
+            case CutLog():
+                return self._cut_log(number, step)
             case _:
                 assert_never(step)
 
@@ -364,6 +374,21 @@ class Work:
     def _partitions(self, name: str) -> Sequence[Partition]:
         state = self.last.table(name) if self.last else None
         return state.partitions if state else ()
+
+    def _cut_log(self, number: int, step: CutLog) -> bool:
+        table = self.root / step.path
+        version = newest_version(table, step.base_version) + 1
+        commit_mark(table, version, self._facts(number, {}).metadata, self.plan.clock)
+        return True
+
+    def _erase_rows(self, number: int, step: EraseRows, observer: Observer) -> bool:
+        state = self.last.table(step.stream) if self.last else None
+        if state is None:
+            raise KeyError(step.stream)
+        observer(Moment(Point.STEP_READY, self.plan.epoch, number))
+        metadata = self._facts(number, {"erased": step.rows}).metadata
+        erase_rows(self.supply.spark(), self.root, step, self.plan.erasure, state, metadata, self.plan.epoch)
+        return True
 
     def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:
         batch = self.supply.batch(step.stream)

@@ -1,0 +1,86 @@
+"""``erase``: rows of keys, or expired rows, removed physically now."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import library
+from cli.options import command, complete_tables, project, report_command
+from cli.progress import progress
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from cli.outcome import Report
+    from warehouse.serving.keys import KeyColumn
+
+__all__ = ["erase"]
+
+
+@command(
+    "erase",
+    "Remove rows physically, now.",
+    "stream-wh erase flights --key N14228 --dry-run",
+    "stream-wh erase flights --key N14228 --key N24211 --yes",
+    "stream-wh erase dns --keys-from keys.txt --yes -o json",
+    "stream-wh erase --expired --yes",
+)
+@click.argument("table", required=False, shell_complete=complete_tables)
+@click.option("--key", "keys", multiple=True, metavar="KEY", help="A search key; of several parts: a JSON array. Repeat it.")
+@click.option(
+    "--keys-from",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Keys from a file or standard input: a key or a JSON array of its parts a line.",
+)
+@click.option("--expired", is_flag=True, help="Rows that have expired, of TABLE or of all tables, instead of keys.")
+@click.option("--dry-run", is_flag=True, help="Tell what would be done, and do nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@report_command
+@project
+def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **given: Any) -> Report:  # noqa: ANN401
+    """Remove the rows of each KEY of TABLE from every file under the root, and prove it by reading all that is left.
+
+    Rows go from the table, its deferred and rejected rows, Delta's logs and checkpoints and all older epochs, which can
+    no longer be read afterwards; views above are built anew without them. Landing files are yours: those that still
+    hold a key are listed, and the exit code is 4 while there are any. The receipt, under root/erasures, names keys by
+    hashes. An erasure that was interrupted is completed by the next update, or by running it again.
+    """
+    keys = _keys(table, given)
+    if not dry_run and not yes:
+        if not sys.stdin.isatty():
+            raise click.UsageError("erasing cannot be undone; give --yes, or look first with --dry-run")
+        foreseen = library.erasure_foreseen(directory, table, keys)
+        for line in foreseen.lines:
+            click.echo(line, err=True)
+        click.confirm("Erase? It cannot be undone, and older epochs go", abort=True, err=True)
+    if dry_run:
+        return library.erasure_foreseen(directory, table, keys)
+    with progress() as step:
+        return library.erased(directory, table, keys, step)
+
+
+def _keys(table: str | None, given: dict[str, Any]) -> Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]] | None:
+    """Return what makes keys of the key columns; none for expired rows."""
+    asked = bool(given["keys"]) or given["keys_from"] is not None
+    if asked == given["expired"]:
+        raise click.UsageError("give --key or --keys-from, or --expired" + (", not both" if asked else ""))
+    if given["expired"]:
+        return None
+    if table is None:
+        raise click.UsageError("keys are those of a TABLE; name it")
+
+    def parsed(columns: Sequence[KeyColumn]) -> list[tuple[Any, ...]]:
+        from cli.keys import keys_of_lines, positional_key  # noqa: PLC0415 - it imports the engine
+
+        keys = [positional_key(text, columns) for text in given["keys"]]
+        source = given["keys_from"]
+        if source is not None:
+            keys.extend(keys_of_lines(None if source == "-" else Path(source), columns))
+        return keys
+
+    return parsed

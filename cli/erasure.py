@@ -1,0 +1,92 @@
+"""What an erasure would do, or has done: for people a few lines, for programs the receipt."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from cli.outcome import Report
+from warehouse.erasure.receipt import receipt_path
+from warehouse.updates.steps import EraseRows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.erasure.erase import Outlook
+    from warehouse.erasure.receipt import Receipt
+
+__all__ = ["of_foreseen", "of_receipt"]
+
+_SHOWN = 10
+CHECK_FAILED = 4
+
+
+def of_foreseen(found: Outlook) -> Report:
+    """Return what an erasure would do; exit code 4 while landing files hold a key."""
+    steps = [step for step in found.plan.steps if isinstance(step, EraseRows)]
+    views = found.plan.erasure.views if found.plan.erasure else ()
+    files = [str(path) for path in found.landing]
+    lines = [f"would erase {step.rows} rows of {step.path}" for step in steps]
+    if found.nothing:
+        lines = ["nothing to erase: no file under the root holds such a row"]
+    else:
+        lines += [f"would build view {view} anew" for view in views]
+        others = len({trace.path for trace in found.before.traces})
+        lines += [f"would remove {others} files that show a key, those of older epochs included"] if others else []
+        lines.append("would retire all older epochs: they can no longer be read")
+    return Report(
+        {
+            "dry_run": True,
+            "nothing": found.nothing,
+            "rows": found.rows,
+            "tables": [{"path": step.path, "rows": step.rows} for step in steps],
+            "views_built_anew": list(views),
+            "files": [trace.path for trace in found.before.traces],
+            "elsewhere": msgspec.to_builtins(found.before.elsewhere),
+            "landing": files,
+        },
+        (*lines, *_landing_lines(files)),
+        data=True,
+        exit_code=CHECK_FAILED if files else 0,
+        warnings=tuple(_elsewhere([trace.path for trace in found.before.elsewhere])),
+    )
+
+
+def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
+    """Return what an erasure did; exit code 4 while anything holds a key."""
+    if receipt is None:
+        files = [str(path) for path in found.landing]
+        text = "nothing to erase: no file under the root holds such a row"
+        record = {"rows": 0, "receipt": None, "landing": files}
+        return Report(record, (text, *_landing_lines(files)), exit_code=CHECK_FAILED if files else 0)
+    path = receipt_path(root, receipt.epoch)
+    lines = [
+        f"erased {receipt.rows} rows (epoch {receipt.epoch}); {receipt.epochs_retired} older epochs retired",
+        *(f"  {each.path}: {each.rows} rows, {len(each.files_removed)} files" for each in receipt.tables if each.rows),
+        *(f"  view {view} built anew" for view in receipt.views_built_anew),
+        f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
+        *(f"  {trace.path}: {trace.found}" for trace in receipt.proof.traces[:_SHOWN]),
+        f"receipt: {path}",
+    ]
+    return Report(
+        {**msgspec.to_builtins(receipt), "whole": receipt.whole, "receipt": str(path)},
+        (*lines, *_landing_lines(receipt.landing)),
+        exit_code=0 if receipt.whole else CHECK_FAILED,
+        warnings=tuple(_elsewhere([trace.path for trace in receipt.proof.elsewhere])),
+    )
+
+
+def _landing_lines(files: Sequence[str]) -> Iterator[str]:
+    if files:
+        yield f"{len(files)} landing files still hold a key; remove or correct them, then run again:"
+        yield from (f"  {path}" for path in files[:_SHOWN])
+        if len(files) > _SHOWN:
+            yield f"  and {len(files) - _SHOWN} more; -o json lists all"
+
+
+def _elsewhere(paths: Sequence[str]) -> Iterator[str]:
+    names = sorted({"/".join(path.split("/")[:2]) for path in paths})
+    if names:
+        yield f"rows of other tables hold the same value and stay: {', '.join(names)}"

@@ -1,0 +1,99 @@
+"""``erase_within``: what follows from a bound on how long the bytes of a dead row may exist, and what makes it impossible.
+
+A row that ends in slot b is dead from update b on. It may stay in the newest epoch's files until update b + L - 1, its file is
+named by older epochs for ``retain`` after that, and is deleted by the next update. With updates that come less than one
+interval late its bytes are gone ``(L + 2) * interval + retain`` after its end at the latest; L is the largest number that keeps
+this within the bound.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.spelling import FaultError
+from warehouse.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["DEFAULT_RETAIN", "as_duration", "bound_faults", "derived_retain", "slots_dead", "widest_block"]
+
+DEFAULT_RETAIN = 7 * 86_400_000_000
+"""How long superseded epochs stay readable, in microseconds, where nothing says otherwise."""
+
+
+def slots_dead(bound: int, retain: int, interval: int) -> int:
+    """Return L: in how many updates after its end a dead row may still be in the newest epoch's files, that of its end included.
+
+    All in microseconds; below 1 the bound cannot be kept.
+
+    >>> HOUR = 3_600_000_000
+    >>> slots_dead(24 * HOUR, 12 * HOUR, HOUR), slots_dead(3 * HOUR, 0, HOUR), slots_dead(2 * HOUR, 0, HOUR)
+    (10, 1, 0)
+    """
+    return (bound - retain) // interval - 2
+
+
+def widest_block(bound: int | None, retain: int, interval: int) -> int | None:
+    """Return the widest expiry block that lets rows leave in time; none without a bound."""
+    return None if bound is None else max(1, slots_dead(bound, retain, interval))
+
+
+def derived_retain(declared: int | None, bounds: Iterable[int], interval: int) -> int:
+    """Return ``retain``: as declared, else 7 days, or half of the tightest bound where that is less.
+
+    >>> HOUR = 3_600_000_000
+    >>> [derived_retain(None, bounds, HOUR) // HOUR for bounds in ([], [30 * 24 * HOUR], [24 * HOUR], [4 * HOUR])]
+    [168, 168, 12, 1]
+    """
+    if declared is not None:
+        return declared
+    return max(0, min([DEFAULT_RETAIN, *(min(bound // 2, bound - 3 * interval) for bound in bounds)]))
+
+
+def bound_faults(
+    bound: int, retain: int, interval: int, *, declared: bool, vacuum: str, block: int | None, reports: bool
+) -> Iterator[FaultError]:
+    """Yield why a bound cannot be kept, with the numbers.
+
+    Parameters
+    ----------
+    bound, retain, interval
+        ``erase_within``, ``retain`` and ``update_interval`` in microseconds.
+    declared
+        Whether ``retain`` is declared.
+    vacuum
+        Whether updates delete files: ``auto`` or ``manual``.
+    block
+        The declared ``expiry_block``, if there is one.
+    reports
+        Whether short-lived results are kept.
+
+    """
+    found = as_duration(bound)
+    least = retain + 3 * interval
+    kept = slots_dead(bound, retain, interval)
+    if kept < 1:
+        why = f"retain = {as_duration(retain)} and " if declared else ""
+        yield FaultError(
+            found,
+            f"at least {as_duration(least)}: {why}three intervals of {as_duration(interval)}, in which a row ends and leaves, "
+            "its file is deleted, and updates may be late",
+        )
+    elif block is not None and block > kept:
+        needed = retain + (block + 2) * interval
+        yield FaultError(
+            f"{found} with layout.expiry_block = {block}",
+            f"an expiry_block of at most {kept}, or at least {as_duration(needed)}: "
+            f"{block} + 2 intervals of {as_duration(interval)} and retain = {as_duration(retain)}",
+        )
+    if vacuum == "manual":
+        yield FaultError(f'{found} with vacuum = "manual"', 'vacuum = "auto": nothing else deletes files in time')
+    if reports:
+        allowed = 'short_lived = "drop": reported results are kept after their end'
+        yield FaultError(f'{found} with short_lived = "report"', allowed)
+
+
+def as_duration(duration: int) -> str:
+    """Return a duration as it is written."""
+    return f'"{format_duration(duration)}"'
