@@ -228,8 +228,10 @@ def _moved(
     report: Report,
 ) -> dict[str, Path]:
     """Return where loaded files are moved: where the declaration says, else in ``loaded`` beside the landing."""
-    sections = [(f"streams.{name}", draft.section) for name, draft in drafts.items()]
-    declared = [*sections, *((f"relations.{name}", draft.section) for name, draft in relations.items())]
+    declared: list[tuple[str, StreamSection | RelationSection]] = [
+        *((f"streams.{name}", draft.section) for name, draft in drafts.items()),
+        *((f"relations.{name}", draft.section) for name, draft in relations.items()),
+    ]
     moved: dict[str, Path] = {}
     for name, section in declared:
         if section.after_load != "move" or name not in landings:

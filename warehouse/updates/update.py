@@ -311,8 +311,8 @@ class Updater:
         from warehouse.erasure.erase import outlook  # noqa: PLC0415 - now and then
 
         if dry_run:
-            last = self._epoch(newest_epoch(self.root))
-            return outlook(self.catalog, self._nodes, last, table, keys, now=self.clock(), everywhere=True), None
+            newest = self._epoch(newest_epoch(self.root))
+            return outlook(self.catalog, self._nodes, newest, table, keys, now=self.clock(), everywhere=True), None
         with writer_lock(self.root, self.clock()):
             self.observer(Moment(Point.LOCKED, -1))
             with _released(self.root):

@@ -84,8 +84,9 @@ class Work:
         A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
         """
         if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable | EraseRows | CutLog):
-            emptied = self.plan.erasure is not None and isinstance(step, ReplaceTable)
-            return emptied and self._replace(number, step)  # a view that fails keeps no row that is to be erased
+            if self.plan.erasure is None or not isinstance(step, ReplaceTable):
+                return False
+            return self._replace(number, step)  # a view that fails keeps no row that is to be erased
         while True:
             try:
                 return self._run(number, step, observer)
