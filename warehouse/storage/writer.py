@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.storage.commit import commit, newest_version, stage
+from warehouse.storage.commit import commit, newest_version, stage, unstage
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def write_runs(
     """
     if sizes:
         stage(_placed(rows, key, sizes), table, ("sub_index", "exp_block"), FILE_ROWS)
+    else:
+        unstage(table)  # what an attempt that did not end has left is not of this commit
     commit(
         table,
         newest_version(table, base),

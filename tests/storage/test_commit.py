@@ -1,0 +1,127 @@
+"""A commit adds what was staged for it, and its statistics bound what is in the files."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable
+
+from warehouse.catalog.declaration import ColumnRecord
+from warehouse.errors import ForeignChangeError
+from warehouse.storage.commit import STAGED, CommitFacts, commit
+from warehouse.storage.deltalog import commit_path, create_table
+from warehouse.storage.footers import file_statistics
+from warehouse.storage.tables import rows_schema
+from warehouse.storage.writer import write_runs
+from warehouse.time import NEVER
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FACTS = CommitFacts({"epoch": 1, "step": 0})
+PLACE = "sub_index=1/exp_block=0"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Return an empty table."""
+    path = tmp_path / "t"
+    create_table(
+        path,
+        table_id="5f0c9a0e-0000-4000-8000-000000000001",
+        schema=rows_schema([ColumnRecord("k", "string")]),
+        partition_columns=["sub_index", "exp_block"],
+        properties={},
+        metadata={},
+        created_at=0,
+    )
+    return path
+
+
+def _stage(table: Path, name: str, *keys: str) -> None:
+    """Put a file where Spark would have written it."""
+    now = pa.array([datetime(2024, 1, 1, tzinfo=UTC)] * len(keys), pa.timestamp("us", "UTC"))
+    slots = pa.array([1] * len(keys), pa.int64())
+    rows = pa.table({"k": list(keys), "_ts": now, "_exp": now, "_load_slot": slots, "_exp_slot": slots})
+    directory = table / STAGED / PLACE
+    directory.mkdir(parents=True)
+    pq.write_table(rows, directory / name)
+
+
+def _added(table: Path, version: int) -> list[str]:
+    actions = [json.loads(line) for line in commit_path(table, version).read_text().splitlines()]
+    return [action["add"]["path"] for action in actions if "add" in action]
+
+
+def test_what_is_staged_is_added_and_partitions_leave(table: Path) -> None:
+    """The second commit replaces the first one's partition; other readers see just its rows."""
+    _stage(table, "a.parquet", "x", "y")
+    commit(table, 0, statistics=["k"], leaving=None, facts=FACTS)
+    _stage(table, "b.parquet", "z")
+    commit(table, 1, statistics=["k"], leaving=lambda values: values["sub_index"] == 1, facts=FACTS)
+    assert [_added(table, version) for version in (1, 2)] == [[f"{PLACE}/a.parquet"], [f"{PLACE}/b.parquet"]]
+    assert DeltaTable(str(table)).get_add_actions(flatten=True).column("num_records").to_pylist() == [1]
+    assert not (table / STAGED).exists()
+
+
+def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
+    """A step that only removes finds files staged by one that did not end: they are dropped."""
+    _stage(table, "left.parquet", "x")
+    none = cast("Any", None)
+    write_runs(none, table, key=[("k", "string")], sizes={}, base=0, leaving=lambda *_: False, facts=FACTS)
+    assert _added(table, 1) == []
+    assert not (table / STAGED).exists()
+
+
+def test_a_version_is_made_once(table: Path) -> None:
+    """Somebody else's commit is told, and stays as it is."""
+    commit(table, 0, statistics=[], leaving=None, facts=FACTS)
+    before = commit_path(table, 1).read_bytes()
+    with pytest.raises(ForeignChangeError):
+        commit(table, 0, statistics=[], leaving=None, facts=CommitFacts({"epoch": 2}))
+    assert commit_path(table, 1).read_bytes() == before
+
+
+def test_every_tenth_commit_is_summed_up(table: Path) -> None:
+    """Readers begin at a checkpoint, which holds the files and the transactions."""
+    for version in range(11):
+        _stage(table, f"{version}.parquet", "x")
+        commit(table, version, statistics=["k"], leaving=None, facts=CommitFacts({}, "app", version))
+    assert (table / "_delta_log" / "_last_checkpoint").exists()
+    for version in range(10):
+        commit_path(table, version).unlink()
+    current = DeltaTable(str(table))
+    assert (current.version(), len(current.file_uris()), current.transaction_version("app")) == (11, 11, 10)
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [
+        (pa.array([1, 5, None], pa.int32()), 1, 5),
+        (pa.array(["b", "a"]), "a", "b"),
+        (pa.array(["é" * 40, "z" * 40]), "z" * 32, "é" * 32 + "\U0010ffff"),
+        (pa.array([Decimal("-2.25"), Decimal("1.50")], pa.decimal128(8, 2)), -2.25, 1.5),
+        (pa.array([date(2024, 1, 2), date(1969, 1, 1)]), "1969-01-01", "2024-01-02"),
+        (pa.array([1500, 2001], pa.timestamp("us", "UTC")), "1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.003Z"),
+        (pa.array([-1, NEVER], pa.timestamp("us", "UTC")), "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        (pa.array([None, None], pa.int32()), None, None),
+        (pa.array([1.0, float("inf")]), None, None),
+        (pa.array([NEVER + 1], pa.timestamp("us", "UTC")), None, None),
+        (pa.array([10_000_000], pa.date32()), None, None),
+    ],
+)
+def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> None:
+    """Low ones are cut downwards and high ones upwards; what the log cannot hold has none."""
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"c": values}), file, row_group_size=2)
+    rows, text = file_statistics(file, ["c", "absent"])
+    stats = json.loads(text)
+    assert (rows, stats["numRecords"]) == (len(values), len(values))
+    assert (stats["minValues"].get("c"), stats["maxValues"].get("c")) == (low, high)
+    assert stats["nullCount"] == {"c": values.null_count}
