@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -259,10 +260,21 @@ class Warehouse:
         return Updater(catalog, session, _clock, logged(observer))
 
     def check(self, *, rows: bool = True) -> CheckReport:
-        """Verify the warehouse against its invariants, without Java; see :func:`warehouse.checking.check.check`."""
-        from warehouse.checking.check import check  # noqa: PLC0415 - nothing else needs it
+        """Verify the warehouse against its invariants and ``erase_within``, without Java.
 
-        return check(self.root, rows=rows)
+        See :func:`warehouse.checking.check.check`; dead rows that lie longer than allowed are a fault ``erase_overdue``.
+        """
+        from warehouse.checking.check import check  # noqa: PLC0415 - nothing else needs it
+        from warehouse.checking.findings import fault  # noqa: PLC0415 - same
+        from warehouse.erasure.within import overdue  # noqa: PLC0415 - same
+
+        report = check(self.root, rows=rows)
+        now = _clock()
+        late = tuple(
+            fault("erase_overdue", row.table, row.told(now), "run `stream-wh erase --expired`", table=row.table)
+            for row in overdue(self.root, self.catalog.erase_within, now)
+        )
+        return replace(report, findings=(*late, *report.findings))
 
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
         """Mend what can be mended without deciding anything; returns what was done, in words."""

@@ -129,3 +129,6 @@ def test_status_tells_of_dead_rows_that_are_overdue(project: Project, invoke: Ca
     assert status.code == 4
     assert "erase_within allows 9h" in status.err
     assert invoke("-C", str(project.directory), "status", "-o", "json").code == 0
+    check = invoke("-C", str(project.directory), "check", "-o", "json")
+    assert check.code == 4
+    assert [finding["code"] for finding in json.loads(check.out)] == ["erase_overdue"]
