@@ -70,12 +70,13 @@ def test_csv_made_to_break_a_load(tmp_path: Path, spark: SparkSession) -> None:
     project.land("formula.csv", csv(row("=cmd|' /C calc'!A0", 0.9, 3)))
     project.land("times.csv", csv("t,9999999-01-01T00:00:00Z,-1", "t,infinity,infinity", "t,now,tomorrow", "t,1e400,0x10"))
     report = project.update(1)
-    assert left_out(report) == {
+    out = left_out(report)
+    assert out.pop("header.csv") in ("unknown_columns", "unreadable")  # whichever Spark or the header's reader meets first
+    assert out == {
         "line.csv": "record_too_long",
         "line.csv.gz": "record_too_long",
         "two.csv.gz": "record_too_long",
         "bomb.csv.gz": "expands_too_much",
-        "header.csv": "unreadable",
         "fields.csv": "unreadable",
     }
     messages = {entry.file.path: entry.message for _, entry in report.left_out}

@@ -392,6 +392,7 @@ def test_a_small_disk_that_fills_up(tmp_path: Path, spark: SparkSession) -> None
     try:
         witness = Witness(soaked(disk / "project", spark, viewed=False))
         moved(witness)
+        witness.check()
         for moment in ((Point.PLANNED, 1), (Point.STEP_STARTED, 1), (Point.STEP_READY, 2), (Point.DURABLE, 1)):
 
             def fill(_: Moment) -> None:

@@ -45,7 +45,9 @@ Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LAT
 print("done", flush=True)
 """
 
-def _start(project: Project, hours: float, point: Point, step: int) -> subprocess.Popen[str]:
+
+def started(project: Project, hours: float, point: Point, step: int) -> subprocess.Popen[str]:
+    """Start an update in a process of its own; at a point it prints "held" and waits for a line."""
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step)],
         cwd=ROOT,
@@ -61,7 +63,7 @@ def _start(project: Project, hours: float, point: Point, step: int) -> subproces
 def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
     """Another process in the middle of an update, holding the lock until it reads a line."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
-    process = _start(project, 1, Point.PLAN_WRITTEN, -1)
+    process = started(project, 1, Point.PLAN_WRITTEN, -1)
     assert process.stdout is not None
     assert process.stdout.readline().strip() == "held"
     yield process
@@ -89,12 +91,8 @@ def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[s
     assert project.keys() == "a"
 
 
-def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(
-    tmp_path: Path, spark: SparkSession
-) -> None:
-    """The command line exits 130 with a line that says so, and no traceback."""
-    project = Project(tmp_path / "project", spark, clock=at(2))
-    project.land("1.csv", csv(row("a", 0.5, 4)))
+def _interrupted(project: Project) -> tuple[int, str]:
+    """Return the exit code and standard error of an update that gets Ctrl-C once its plan is written."""
     process = subprocess.Popen(
         [sys.executable, "-m", "cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
         cwd=ROOT,
@@ -108,7 +106,23 @@ def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(
         time.sleep(0.02)  # polling a file of another process; nothing depends on how long
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130, errors
+    return process.returncode, errors
+
+
+def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(tmp_path: Path, spark: SparkSession) -> None:
+    """The command line exits 130 with a line that says so, and no traceback.
+
+    Python drops an interrupt that comes inside a weak reference's callback ("Exception ignored"); then the update just ends,
+    and another one is interrupted.
+    """
+    for attempt in range(3):
+        project = Project(tmp_path / f"project{attempt}", spark, clock=at(2))
+        project.land("1.csv", csv(row("a", 0.5, 4)))
+        code, errors = _interrupted(project)
+        if code or "Exception ignored" not in errors:
+            break
+    plan = project.root / "epochs" / f"{0:020d}.plan.json"
+    assert code == 130, errors
     assert "Traceback" not in errors
     assert "completes what was begun" in errors
     project.update(1)

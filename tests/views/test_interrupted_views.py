@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.updates.projects import Project, StoppedError, row, stop_at, stream
-from tests.updates.test_processes import KILLED, _start
+from tests.updates.test_processes import started
 from warehouse.updates.journal import plan_path, read_record
 from warehouse.updates.points import Moment, Point
 from warehouse.updates.steps import CreateTable, Plan, RewriteBuckets
@@ -150,9 +150,11 @@ def test_a_view_is_maintained_after_a_kill_in_the_middle_of_its_step(
     """The process dies with the spare rows of a DISTINCT written and its own rows not; then the update after that goes on."""
     project = begun.copy(tmp_path / "project")
     assert isinstance(planned.steps[_steps(planned, "odd.spare")[0]], RewriteBuckets)
-    killed = _start(project, 2, Point.STEP_READY, _steps(planned, "odd")[0], "kill")
-    _, errors = killed.communicate(timeout=600)
-    assert killed.returncode == KILLED, errors
+    killed = started(project, 2, Point.STEP_READY, _steps(planned, "odd")[0])
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "held\n"
+    killed.kill()
+    killed.communicate(timeout=600)
     assert project.epoch.number == 0
     project.update(2)
     assert answers(project) == undisturbed

@@ -125,7 +125,8 @@ def _watched_reader(files: dict[str, set[str]]) -> Callable[..., DataFrame]:
         self: TableFiles, session: SparkSession, path: str, version: int, columns: Sequence[Any], wanted: _Wanted, **more: bool
     ) -> DataFrame:
         asked_for = {Path(file.path).name for file in self.files(path, version) if wanted(file)}
-        files.setdefault(path, set()).update(asked_for)
+        if not more.get("placed"):  # a stream reads its own files to seal them
+            files.setdefault(path, set()).update(asked_for)
         return original(self, session, path, version, columns, wanted, **more)
 
     return watched
