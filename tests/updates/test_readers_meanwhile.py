@@ -38,16 +38,8 @@ def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: Spa
     """At every moment of every update, by readers that follow, that stay, and that have just come; and freely meanwhile."""
     witness = Witness(soaked(tmp_path / "project", spark, viewed=False))
     _move(witness)
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-m", "tests.soak.reads", str(witness.project.directory), "--reads", str(FREE), "--seed", str(seed)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for seed in range(2)
-    ]
+    seen = [tmp_path / f"seen-{seed}.txt" for seed in range(2)]  # files: a pipe that nobody empties would stop its writer
+    processes = [_reading(witness.project.directory, seed, output) for seed, output in enumerate(seen)]
     counts: Counter[str] = Counter()
     stayed = Following(witness.project)
     follower = Following(witness.project)
@@ -80,11 +72,11 @@ def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: Spa
             assert rows == expected(states[number].live)
     while any(process.poll() is None for process in processes):
         _move(witness)
-    for process in processes:
-        output, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, output
+    for process, output in zip(processes, seen, strict=True):
+        lines = output.read_text().splitlines()
+        assert process.returncode == 0, lines[-1:]
         last = -1
-        for line in output.splitlines():
+        for line in lines:
             kind, number, found = line.split()
             assert found == digest(kind, witness.model.states[int(number)].live), line
             assert int(number) >= last
@@ -94,6 +86,12 @@ def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: Spa
     stayed.close()
     follower.close()
     assert counts["free"] + counts["held"] >= TOTAL, counts
+
+
+def _reading(directory: Path, seed: int, output: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.soak.reads", str(directory), "--reads", str(FREE), "--seed", str(seed)]
+    with output.open("wb") as file:
+        return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file)
 
 
 def _move(witness: Witness, observer: object = None) -> None:
