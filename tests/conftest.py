@@ -10,6 +10,8 @@ import pytest
 
 # A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# The warehouse needs no Python on the executors; one that were started would fail.
+os.environ["PYSPARK_PYTHON"] = "no-python-on-executors"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

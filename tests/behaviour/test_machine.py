@@ -257,7 +257,7 @@ def test_any_history_answers_as_the_model(spark: SparkSession) -> None:
     run_state_machine_as_test(
         Windows,
         settings=settings(
-            max_examples=10,
+            max_examples=6,
             stateful_step_count=10,
             deadline=None,
             derandomize=True,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
 
+from warehouse.ingest.local import local_frame
 from warehouse.layout import (
     Layout,
     exp_block,
@@ -41,7 +42,7 @@ LAYOUTS: tuple[Layout, ...] = (
 
 def test_sql_is_the_formula(spark: SparkSession) -> None:
     """Sub-index and expiry block in Spark equal those in Python for every assignment, negative slots included."""
-    frame = spark.createDataFrame(ROWS, "a bigint, b bigint, forever boolean")
+    frame = local_frame(spark, ROWS, "a bigint, b bigint, forever boolean")
     for first in range(0, len(LAYOUTS), 6):
         chosen = LAYOUTS[first : first + 6]
         columns = [
@@ -67,7 +68,7 @@ def test_sql_is_the_formula(spark: SparkSession) -> None:
 def test_arguments_may_be_expressions(spark: SparkSession) -> None:
     """The arguments may be any expressions; columns called like the text's own names are no matter."""
     layout = resolve(periods=12, label="WK", insertion="permuted", expiration="permuted", seed=5)
-    frame = spark.createDataFrame([(4, 9, 2)], "part bigint, digest bigint, x bigint")
+    frame = local_frame(spark, [(4, 9, 2)], "part bigint, digest bigint, x bigint")
     text = sub_index_sql(layout, "part - x * 3", "digest - x", "x = 1 OR false")
     assert frame.selectExpr(f"{text} AS s").collect()[0].s == sub_index(layout, -2, 7)
     moved = replace(layout, base=100)
@@ -80,7 +81,7 @@ def test_slots_in_sql(spark: SparkSession) -> None:
     anchor, interval = 1_356_998_400 * 10**6, 5 * MINUTE
     instants = [anchor + n * interval + off for n in (-700_000, -1, 0, 1, 3) for off in (-MICROSECOND, 0, MICROSECOND)]
     instants += [0, -1, NEVER]
-    frame = spark.createDataFrame([(each,) for each in instants], "micros bigint")
+    frame = local_frame(spark, [(each,) for each in instants], "micros bigint")
     for at, step in ((anchor, interval), (-anchor, 7 * MICROSECOND), (0, 1)):
         found = frame.selectExpr("micros", f"{slot_sql('timestamp_micros(micros)', at, step)} AS slot").collect()
         assert [line.slot for line in found] == [slot(line.micros, at, step) for line in found]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import pytest
 
 ROOT = Path(__file__).parent.parent.parent
-KILLS = 3
-BUDGET = 60.0
+KILLS = 2
+BUDGET = 40.0
 """Seconds after which no further update is killed at random; the summary says so."""
 
 

@@ -2,9 +2,9 @@
 
 Slots of an hour, lifetimes of 12 minutes to five hours; the rows are random, the seed is not::
 
-    hour     0.....1.....2.....3.....4.....5.....6
-    update         |                 |     |     |
-    rows     abcab abcab abcab abcab       abcab, some of them late
+    hour     0.....1.....2.....3.....4.....5
+    update         |                 |     |
+    rows     abcab abcab abcab abcab, the last of them late
 
 So the second update catches up over three slots, and nothing arrives for the third.
 """
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 COLUMNS = {
     "k": "string", "b": "timestamp", "e": "timestamp", "v": "int", "u": "int", "p": "decimal(8,2)", "x": "double", "d": "date",
 }  # fmt: skip
-UPDATES = (1, 4, 5, 6)
+UPDATES = (1, 4, 5)
 QUIET = 5
 TAU = "TIMESTAMPTZ '{tau}'"
 
@@ -123,7 +123,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[
         while landed < hour:
             landed += 1
             if landed != QUIET:
-                lines = {name: _lines(chance, landed, late=landed == UPDATES[-1]) for name in "abc"}
+                lines = {name: _lines(chance, landed, late=landed == QUIET - 1) for name in "abc"}
                 land(project, landed, lines, ",".join(COLUMNS))
         project.update(hour)
         tau = text(hour)

@@ -132,7 +132,7 @@ def planned(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return _plan(begun, project)
 
 
-@pytest.mark.parametrize("table", ["a", "b", "joined", "odd.spare", "lonely"])
+@pytest.mark.parametrize("table", ["b", "joined", "odd.spare"])
 def test_what_a_stopped_update_had_in_memory_is_found_again(
     begun: Project, undisturbed: dict[str, Any], planned: Plan, tmp_path: Path, table: str
 ) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.erasure.keys import keys_of_erasure
+from warehouse.ingest.local import local_frame
 from warehouse.storage.commit import CommitFacts, commit, newest_version, stage, unstage
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
@@ -132,7 +133,7 @@ def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     for length, values in keys.by_length().items():
         columns = [fields[column.name.lower()] for column in keys.columns[:length]]
         schema = ", ".join(f"_key{number} {field.dataType.simpleString()}" for number, field in enumerate(columns))
-        erased = rows.sparkSession.createDataFrame(values, schema)
+        erased = local_frame(rows.sparkSession, values, schema)
         equal = [
             F.col(f"`{field.name}`").eqNullSafe(F.col(f"_key{number}")) for number, field in enumerate(columns)
         ]

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.bounds import expands_too_much
 from warehouse.ingest.columns import header_problem
+from warehouse.ingest.local import local_frame
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def empty(session: SparkSession, stream: Stream) -> DataFrame:
     """Return a data frame of no rows with the declared and the source columns."""
     columns = [f"`{column.name}` {column.type}" for column in stream.columns]
     columns += [f"{name} {kind}" for name, kind in SOURCE_COLUMNS.items()]
-    return session.createDataFrame([], ", ".join(columns))
+    return local_frame(session, [], ", ".join(columns))
 
 
 def quoted(name: str) -> str:

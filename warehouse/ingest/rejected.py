@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import relative_path
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFram
         lines.append((split["_file"], split["_start"], relative_path(split["_file"], landing), split["first"] - before))
         before += split["rows"]
         last = split["_file"]
-    known = session.createDataFrame(lines, "_file string, _start bigint, _path string, _first bigint")
+    known = local_frame(session, lines, "_file string, _start bigint, _path string, _first bigint")
     joined = chosen.join(F.broadcast(known), ["_file", "_start"], "left")
     return (
         joined.withColumn("file", F.coalesce("_taken_file", "_path"))

@@ -15,6 +15,7 @@ from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch import Batch, prepare, unreadable
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.scan import TableFiles
@@ -246,7 +247,7 @@ class Supply:
             return rows
         known = self.files.rejected(supply.session, step.path, step.kept_version)
         before = known.select("file", "record").distinct().withColumn("_before", F.expr("true"))
-        again = supply.session.createDataFrame([(path,) for path in step.retried], "file string")
+        again = local_frame(supply.session, [(path,) for path in step.retried], "file string")
         places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
         # The row is one column meanwhile: a column of the user may be called as those of rejected rows are.
         packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))

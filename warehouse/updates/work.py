@@ -11,6 +11,7 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.erasure.rows import erase_rows
 from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
+from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.commit import CommitFacts, newest_version
@@ -433,7 +434,7 @@ class Work:
         if step.kept_version is not None:
             unread = {entry.file.path for entry in self.supply.left_out(step.stream)}
             tried = [(path,) for path in step.retried if path not in unread]
-            again = inputs.session.createDataFrame(tried, "file string")
+            again = local_frame(inputs.session, tried, "file string")
             others = self.supply.files.rejected(inputs.session, step.path, step.kept_version)
             kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
