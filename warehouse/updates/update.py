@@ -208,7 +208,7 @@ class Updater:
             return self._record(last, (Loaded(stream.name, reload=(relative,)),), cause="reload")
 
     def drop(self, table: str) -> Epoch:
-        """Forget a table that is no longer declared; its files go when no readable epoch names them."""
+        """Forget a table that is no longer declared, and what it loaded; its files go when no readable epoch names them."""
         with writer_lock(self.root, self.clock()), _released(self.root):
             last, _ = self._finish()
             names = [state.name for state in last.tables] if last else []
@@ -219,9 +219,11 @@ class Updater:
                 raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
             dropped = [each for each in last.tables if each.owner == state.owner]
             paths = [path for each in dropped for path in each.paths]
+            known = known_of(known_files(self.root, last), table)
+            files = tuple(sorted({*known.loaded, *known.left_out, *known.reload}))
             return self._record(
                 last,
-                (),
+                (Loaded(table, gone=files),) if files else (),
                 cause="drop",
                 tables=tuple(entry for entry in last.tables if entry not in dropped),
                 removed=tuple(Removed(path, (), whole=True) for path in paths),
