@@ -108,7 +108,7 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         raise UnknownNameError("view", view, names, nearest(view, names))
     interval = catalog.update_interval
     epochs = retained(reader) if reader is not None else ()
-    counted = short_lived(epochs, plan.nodes[-1])
+    counted = short_lived(epochs, plan.name, tells=plan.tells)
     return Explanation(
         description=describe(plan, interval),
         short_lived=plan.view.short_lived,

@@ -54,6 +54,9 @@ class Tables(Protocol):
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
 
+    def unseen(self, table: str) -> DataFrame | None:
+        """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
+
     def rows(self, table: str) -> int:
         """Return about how many rows a table has."""
 

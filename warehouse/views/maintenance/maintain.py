@@ -196,9 +196,23 @@ class Maintenance:
         if isinstance(self.core, AntiJoin):
             lost = rows.where(f"unix_micros(_exp) <= {self.move.now}L")
             rows = rows.where(f"unix_micros(_exp) > {self.move.now}L")
+        elif self.core is None:
+            lost = self._unseen()
         changed_key = self.node.changed_key or self.node.search_key
         result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, self.layout, state)
         return result, lost
+
+    def _unseen(self) -> DataFrame | None:
+        """What a selection makes of rows that were over before anybody could see them."""
+        operator = self.node.operator
+        if self.move.first or not any(self.tables.unseen(table) is not None for table in scanned(operator)):
+            return None
+
+        def gone(table: str) -> DataFrame:
+            rows = self.tables.unseen(table)
+            return self.tables.now(table).where("false") if rows is None else rows
+
+        return feed(operator, gone, self.tables.versions)
 
     def _replaced(
         self,
