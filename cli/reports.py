@@ -136,6 +136,7 @@ def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequen
         lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}")
     if not steps:
         lines.append("  no table changes")
+    lines += [f'  view "{view}" cannot be maintained and stands still: {why}' for view, why in plan.refused]
     return Report(
         {
             "epoch": plan.epoch,

@@ -5,7 +5,7 @@ Pure: it needs neither Spark nor a file, and takes about a second for a dozen vi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.errors import ConfigurationError, Problem
@@ -26,7 +26,7 @@ from warehouse.views.lifetimes import lifetime
 from warehouse.views.short_lived import telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.types import Types
 
-__all__ = ["ViewPlan", "ViewPlans", "compile_views"]
+__all__ = ["ViewPlan", "ViewPlans", "compile_views", "judged_views"]
 
 
 @dataclass(frozen=True)
@@ -92,10 +92,14 @@ class ViewPlan:
 
 @dataclass(frozen=True)
 class ViewPlans:
-    """The compiled views of a catalog, each after those that it reads."""
+    """The compiled views of a catalog, each after those that it reads.
+
+    ``refused`` are the others with the reason: those with a fault, and those that read them. ``interval`` is in microseconds.
+    """
 
     views: tuple[ViewPlan, ...]
     interval: int = 0
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[ViewPlan]:
         """Yield the views, each after those that it reads."""
@@ -127,6 +131,14 @@ def compile_views(catalog: Catalog) -> ViewPlans:
         maintained. A view over a faulty one is not looked at.
 
     """
+    plans, problems = judged_views(catalog)
+    if problems:
+        raise ConfigurationError(problems)
+    return plans
+
+
+def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
+    """Check all views of a catalog; return those that can be maintained, compiled, and every fault of the others."""
     problems: list[Problem] = []
     tables = declared_tables(catalog)
     queries = _parsed(catalog, problems)
@@ -154,9 +166,21 @@ def compile_views(catalog: Catalog) -> ViewPlans:
             plans[name] = plan
         else:
             faulty.add(name)
-    if problems:
-        raise ConfigurationError(problems)
-    return ViewPlans(tuple(plans.values()), catalog.update_interval)
+    refused = _refused(queries, problems)
+    sound = tuple(plan for name, plan in plans.items() if name not in refused)
+    return ViewPlans(sound, catalog.update_interval, refused), tuple(problems)
+
+
+def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> dict[str, str]:
+    """The views with a fault, by the first of each, and those that read them."""
+    reasons: dict[str, str] = {}
+    for problem in problems:
+        reasons.setdefault(problem.key.split(".")[1], f"{problem.found}; allowed: {problem.allowed}")
+    while above := {name for name, query in queries.items() if name not in reasons and named_in(query) & reasons.keys()}:
+        for name in above:
+            below = min(named_in(queries[name]) & reasons.keys())
+            reasons[name] = f"it reads {below}, which cannot be maintained"
+    return reasons
 
 
 def _arriving(catalog: Catalog) -> tuple[list[str], list[str]]:

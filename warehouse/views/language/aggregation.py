@@ -54,7 +54,7 @@ def grouped(
     builder = _Builder(names)
     key_names = {meaning(key): builder.key(key) for key in keys}
     for each in expressions:
-        for call in aggregates_in(_without_keys(each, key_names)):
+        for call in aggregates_in(each):
             builder.aggregate(call)
     made = [_over_groups(each, key_names, builder.calls, faults) for each in expressions]
     inputs = Project(source, tuple(builder.inputs))
@@ -129,10 +129,6 @@ def _counted(arguments: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 def _constant(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Literal, exp.Boolean))
-
-
-def _without_keys(node: exp.Expr, keys: Mapping[str, str]) -> exp.Expr:
-    return node.transform(lambda each: bound_column(keys[meaning(each)], None, "", None) if meaning(each) in keys else each)
 
 
 def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, str], faults: Faults) -> exp.Expr:
