@@ -219,6 +219,8 @@ def test_a_loaded_file_is_loaded_once_and_again_only_on_request(tmp_path: Path, 
     project.update(3)
     assert project.keys() == "a b"
     assert project.update(3.5).landing[0].changed == ()
+    (project.directory / "landing/a/a.csv").unlink()
+    assert [project.update(hour).landing[0].vanished for hour in (4, 5)] == [1, 0]
 
 
 def test_a_missing_landing_directory_is_an_error_and_nothing_is_written(tmp_path: Path, spark: SparkSession) -> None:

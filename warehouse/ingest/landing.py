@@ -60,7 +60,7 @@ class Arrived:
 
     ``new`` are to be loaded; ``changed`` were loaded with another size or time and wait for ``reload``; ``unreadable``
     failed earlier and are as they were; ``gone`` were known and are no longer there; ``settling`` files are younger than
-    ``landing_settle``.
+    ``landing_settle``. ``empty`` tells that no file at all is there.
     """
 
     new: tuple[LandingFile, ...]
@@ -68,6 +68,7 @@ class Arrived:
     unreadable: tuple[LeftOut, ...]
     gone: tuple[str, ...]
     settling: int
+    empty: bool = False
 
 
 def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
@@ -143,7 +144,7 @@ def arrived(files: Sequence[LandingFile], known: Known, *, settle: int, clock: i
             new.append(file)
     present = {file.path for file in files}
     gone = tuple(sorted((known.loaded.keys() | known.left_out.keys()) - present))
-    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling)
+    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling, not files)
 
 
 def headers(
