@@ -41,6 +41,8 @@ __all__ = [
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
+_OTHER_CODECS = (".bz2", ".deflate", ".lz4", ".snappy", ".zst")
+"""Endings by which Spark expands text, unseen by the bounds on what a file may hold."""
 _SEPARATOR = "\x1f"
 """Stands for a delimiter of several characters, which Python's CSV reader does not know."""
 
@@ -88,7 +90,9 @@ def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
 
 
 def name_problem(path: str) -> tuple[str, str] | None:
-    """Return (reason, message) when Spark cannot be given a file's relative path, else nothing."""
+    """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
+    if path.endswith(_OTHER_CODECS):
+        return "name", "its name is that of a compressed file, and only gzip is read: deliver it plain or as .gz"
     if "\\" not in path and path.isprintable() and ":" not in path.rsplit("/", 1)[-1]:
         return None
     return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
