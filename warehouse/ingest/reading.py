@@ -229,7 +229,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         # Lines that hold text like a time at all are few; only these are looked at by column.
         texts = [F.get_json_object("value", f"$['{name}']") for name in times]
         timed = F.col("value").rlike(r'"\s*T?[0-9]{1,2}:') & reduce(
-            lambda left, right: left | right, [F.coalesce(each.rlike(_JUST_TIME), F.lit(value=False)) for each in texts]
+            lambda left, right: left | right, [F.coalesce(each.rlike(_JUST_TIME), F.expr("false")) for each in texts]
         )
         fault = fault.when(timed, F.lit("mistyped"))
         message = message.when(timed, F.lit(f"a time without a date in one of the columns {', '.join(times)}"))

@@ -87,6 +87,16 @@ class PlanTables:
             return self.now(table).where("false")
         return self._plain(self.own(table))
 
+    def stayed(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
+        if self.move.first:
+            return self.now(table).where("false")
+        lives = SlotBounds.expiring_after(self.move.k)
+        rows = self._live(self._moved(table, lives))
+        if self.move.k0 == self.move.k:
+            return self._plain(rows.intersectAll(self._live(self._base(table, lives))))
+        return self._plain(rows.where(f"_load_slot <= {self.move.k0}L"))
+
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
         return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k))))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.views.algebra import AntiJoin, TimeWindow, inputs_of, scanned, stateful_of
+from warehouse.views.algebra import AntiJoin, InternalRows, TimeWindow, inputs_of, scanned, stateful_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,8 +36,9 @@ def telling(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[s
         if node.label == "STR":
             keyed.add(node.table)
         windowed = any(isinstance(each, TimeWindow) for each in _operators(node.operator))
+        counted = any(isinstance(each, InternalRows) for each in _operators(node.operator))
         if (
-            node.label != "STR"
+            (node.label != "STR" and not counted)
             or (isinstance(core, AntiJoin) and not read & keyed)
             or (core is None and not windowed and read <= told)
         ):

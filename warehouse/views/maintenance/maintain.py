@@ -214,6 +214,11 @@ class Maintenance:
 
         return feed(operator, gone, self.tables.versions)
 
+    @property
+    def _timed(self) -> bool:
+        """Whether rows are told apart by their times too: those of a row window that a join above asks for what came."""
+        return self.node.hidden and isinstance(self.core, Top) and not self.core.order
+
     def _replaced(
         self,
         old: DataFrame,
@@ -227,7 +232,7 @@ class Maintenance:
         search_key = columns if layout is not self.layout else self.node.search_key
         result = replacement(
             old, new, keys, changed_key,
-            columns=columns, search_key=search_key, state=state, layout=layout, move=self.move,
+            columns=columns, search_key=search_key, state=state, layout=layout, move=self.move, timed=self._timed,
         )  # fmt: skip
         self._held.append(result.release)
         return result

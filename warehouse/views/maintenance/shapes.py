@@ -52,6 +52,9 @@ class _Empty:
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
+    def stayed(self, table: str) -> DataFrame:
+        return self.now(table)
+
     def unseen(self, table: str) -> DataFrame | None:
         return self.now(table)
 
