@@ -106,8 +106,8 @@ def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callabl
             return _ended(feed(operator.input, scan, versions), operator)
         case InternalRows():
             rows = feed(operator.input, scan, versions)
-            others = (quoted(name) for name in rows.columns if name != "_out")
-            return rows.selectExpr(*others, f"timestamp_micros({NEVER}L) AS _out")
+            kept = [quoted(name) for name in rows.columns if name != "_out"]
+            return rows.selectExpr(*kept, f"timestamp_micros({NEVER}L) AS _out")
         case AsOf():
             return _looked_up(feed(operator.input, scan, versions), operator, versions(operator.relation))
         case Filter() | Project():
