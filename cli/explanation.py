@@ -37,9 +37,7 @@ def of_view(found: Explanation) -> Report:
         lines.extend(_alternative(found, other))
     if found.measured is None:
         lines.append("no figures: no update has built it yet")
-    # what becomes of short-lived results stands in a line of its own
-    warnings = tuple(text for text in plan.warnings if not text.startswith("short_lived:"))
-    return Report(_record(found), tuple(lines), data=True, warnings=warnings)
+    return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
 
 
 def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:

@@ -56,7 +56,11 @@ def of_update(done: UpdateReport) -> Report:
         },
         (*lines, *shown),
         exit_code=1 if problems or done.failed_views else 0,
-        warnings=tuple(dict.fromkeys((*done.warnings, *(text for epoch in done.epochs for text in epoch.warnings)))),
+        warnings=tuple(
+            dict.fromkeys(
+                (*done.warnings, *_vanished(done.landing), *(text for epoch in done.epochs for text in epoch.warnings))
+            )
+        ),
     )
 
 
@@ -136,6 +140,7 @@ def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequen
         lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}")
     if not steps:
         lines.append("  no table changes")
+    lines += [f'  view "{view}" cannot be maintained and stands still: {why}' for view, why in plan.refused]
     return Report(
         {
             "epoch": plan.epoch,
@@ -224,6 +229,15 @@ def _landing_lines(done: UpdateReport) -> Iterator[str]:
     for facts in done.landing:
         if facts.settling:
             yield f"  {facts.stream}: {_count(facts.settling, 'file')} younger than landing_settle wait"
+
+
+def _vanished(landing: Sequence[LandingFacts]) -> Iterator[str]:
+    for facts in landing:
+        if facts.vanished:
+            yield (
+                f"{facts.stream}: the landing directory is empty, and {_count(facts.vanished, 'file')} of before gone from it; "
+                "should they come back, as from a disk that is mounted again, they are new and loaded once more"
+            )
 
 
 def _count(number: int, word: str) -> str:

@@ -80,6 +80,15 @@ def test_files_that_need_a_person_fail_the_update_once_each() -> None:
     assert any("2 files younger than landing_settle" in line for line in report.lines)
 
 
+def test_an_emptied_landing_directory_is_a_warning() -> None:
+    """All files gone at once may be a disk that is not mounted: they would be loaded again."""
+    report = of_update(UpdateReport((EPOCH,), landing=(LandingFacts("flights", (), (), 0, 0, vanished=3),)))
+    assert report.exit_code == 0
+    assert [text.split(";")[0] for text in report.warnings] == [
+        "flights: the landing directory is empty, and 3 files of before gone from it"
+    ]
+
+
 def test_a_completed_update_is_told_apart() -> None:
     """What an interrupted update had begun is reported as completed."""
     report = of_update(UpdateReport((), finished=(EPOCH,)))

@@ -203,11 +203,13 @@ def test_an_update_tells_of_views_in_their_words(project: Path) -> None:
 def test_validate_checks_the_queries(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     """A query that cannot be maintained is a fault with its place; one that can may come with a warning."""
     (tmp_path / "landing").mkdir()
-    (tmp_path / "warehouse.toml").write_text(DECLARED)
+    pairs = '[views.pairs]\nsearch_key = "name"\nsql = "SELECT n.name FROM names n JOIN odd o ON o.name = n.name"\n'
+    narrow = pairs.replace("FROM names", "FROM time_window(names, INTERVAL 2 HOURS)")
+    (tmp_path / "warehouse.toml").write_text(DECLARED + narrow)
     ended = invoke("-C", str(tmp_path), "validate")
     assert ended.code == 0, ended.err
-    assert "2 streams: names, odd; 2 views: results, even" in ended.err
-    assert "warning: views.even.short_lived" in ended.err
+    assert "2 streams: names, odd; 3 views: results, even, pairs" in ended.err
+    assert "warning: views.*.short_lived: of pairs, results that come and go" in ended.err
     (tmp_path / "warehouse.toml").write_text(DECLARED.replace("SELECT name FROM names", "SELECT nmae FROM names"))
     refused = invoke("-C", str(tmp_path), "validate")
     assert refused.code == 2

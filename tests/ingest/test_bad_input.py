@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,8 @@ def test_every_bad_csv_record_is_kept_with_its_reason(tmp_path: Path, spark: Spa
         f"3600,day,{good},1,true,someday,1": "mistyped",
         f"3600,n,{good},1,true,2024-01-01,123456": "mistyped",
         "3600,b,yesterday,1,true,2024-01-01,1": "mistyped",
+        "3600,b,12:30,1,true,2024-01-01,1": "mistyped",  # Spark would take it for today's
+        "3600,b, T7:30:05,1,true,2024-01-01,1": "mistyped",
         f"7,zero,{good},1,true,2024-01-01,1": "expires_failed",
         f"-5,negative,{good},1,true,2024-01-01,1": "expires_before_arrival",
         "3600,late,,1,true,,": "null_arrival",
@@ -133,6 +136,8 @@ def test_bad_json_lines_and_files(tmp_path: Path, spark: SparkSession) -> None:
     lines = {
         f'{{"k":"a",{good},"v":1,"flag":true,"day":"2024-01-01","n":1.25}}': None,
         f'{{"k":"ttl","b":"{text(0.9)}","ttl":"x"}}': "mistyped",
+        '{"k":"b","b":"12:30","ttl":3600}': "mistyped",
+        f'{{"k":"12:30",{good}}}': None,
         '[{"k":"list"}]': "malformed",
         '"text"': "malformed",
         '{"k":': "malformed",
@@ -145,10 +150,13 @@ def test_bad_json_lines_and_files(tmp_path: Path, spark: SparkSession) -> None:
     project.land("c.json", f'{{"k":"c",{good},"zz":1}}\n')
     project.land("d.json", f'{{"K":"d",{good}}}\n')
     project.land("cut.json.gz", gzip.compress(b'{"k":"a"}\n' * 5000, mtime=0)[:60])
+    project.land("e.json.bz2", bz2.compress(f'{{"k":"e",{good}}}\n'.encode()))
     report = project.update(1)
-    assert left_out(report) == {"c.json": "unknown_columns", "d.json": "unknown_columns", "cut.json.gz": "unreadable"}
+    assert left_out(report) == {
+        "c.json": "unknown_columns", "d.json": "unknown_columns", "cut.json.gz": "unreadable", "e.json.bz2": "name",
+    }  # fmt: skip
     assert reasons(project) == {("a.json", number): reason for number, reason in enumerate(lines.values(), 1) if reason}
-    assert sorted(str(entry["k"]) for entry in project.live()) == ["None", "a", "b"]
+    assert sorted(str(entry["k"]) for entry in project.live()) == ["12:30", "None", "a", "b"]
 
 
 def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> None:
@@ -163,6 +171,8 @@ def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> No
     land("a.parquet", "a", 3600)
     land("local.parquet", "local", "3600", pa.timestamp("us"))
     land("bad.parquet", "bad", "x")
+    for name, stamp in (("text.parquet", text(0.9)), ("just.parquet", "12:30")):
+        pq.write_table(pa.table({"k": [name[:4]], "b": [stamp], "ttl": [3600]}), project.land(name, ""))
     land("nested.parquet", [1], 3600)
     land("extra.parquet", "extra", 3600, more=[1])
     project.land("footer.parquet", b"PAR1 and then nothing")
@@ -181,8 +191,8 @@ def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> No
         "footer.parquet": "unreadable",
         "damaged.parquet": "unreadable",
     }
-    assert reasons(project) == {("bad.parquet", 1): "mistyped"}
-    assert project.keys() == "a local"
+    assert reasons(project) == {("bad.parquet", 1): "mistyped", ("just.parquet", 1): "mistyped"}
+    assert project.keys() == "a local text"
 
 
 @pytest.mark.parametrize("change", ["grow", "vanish"])
@@ -219,6 +229,8 @@ def test_a_loaded_file_is_loaded_once_and_again_only_on_request(tmp_path: Path, 
     project.update(3)
     assert project.keys() == "a b"
     assert project.update(3.5).landing[0].changed == ()
+    (project.directory / "landing/a/a.csv").unlink()
+    assert [project.update(hour).landing[0].vanished for hour in (4, 5)] == [1, 0]
 
 
 def test_a_missing_landing_directory_is_an_error_and_nothing_is_written(tmp_path: Path, spark: SparkSession) -> None:

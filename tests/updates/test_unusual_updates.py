@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from warehouse import Warehouse
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import (
     ChangedDeclarationError,
@@ -254,6 +255,27 @@ def test_vacuum_removes_leftovers_and_nothing_that_an_epoch_names(project: Proje
     project.updater().vacuum()
     assert not (project.root / "tables/b").exists()
     assert project.keys() == "a"
+
+
+def test_a_table_that_was_dropped_and_is_declared_again_loads_its_files(project: Project) -> None:
+    """Once its files are deleted the name is free; what the landing directory holds is then new."""
+    landed(project, row("a", 0.5, 9))
+    project.land("1.csv", csv(row("b", 0.5, 40)), landing="landing/b")
+    project.streams["b"] = stream(landing="landing/b", max_lifetime="40h")
+    project.declare()
+    project.update(1)
+    kept = project.streams.pop("b")
+    project.declare()
+    project.updater().drop("b")
+    assert project.update(1).epochs == ()
+    project.clock += 8 * DAY
+    project.updater().vacuum()
+    project.streams["b"] = kept
+    project.declare()
+    project.update(2)
+    assert (project.keys("b"), project.keys("a")) == ("b", "a")
+    with Warehouse.open(project.directory) as warehouse:
+        assert warehouse.check().faults == ()
 
 
 def test_raising_retain_keeps_the_logs_of_existing_tables_longer(project: Project) -> None:

@@ -12,6 +12,7 @@ from warehouse.views.algebra import (
     Distinct,
     Filter,
     Group,
+    InternalRows,
     Join,
     Order,
     OuterJoin,
@@ -47,7 +48,7 @@ def sql_of(operator: Operator, hidden: Mapping[str, Node] | None = None) -> str:
                 return f'SELECT * FROM "{table}"'
             columns = ", ".join(f'"{name}"' for name in nodes[table].columns)
             return f"SELECT {columns} FROM ({sql_of(nodes[table].operator, nodes)})"
-        case TimeWindow() | Changes() | OutputWindow():
+        case TimeWindow() | InternalRows() | Changes() | OutputWindow():
             return f"SELECT * FROM {below[0]}"
         case Filter(condition=condition):
             return f"SELECT * FROM {below[0]} WHERE {_duck(condition)}"

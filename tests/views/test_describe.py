@@ -174,7 +174,6 @@ def test_other_plans_and_warnings() -> None:
     assert [line.operator for line in other.lines] == ["anti-join", "distinct", "scan", "scan"]
     assert [node.label for node in other.nodes] == ["WK", "STR"]
     assert description.nodes == plan(sql).nodes
-    declared, pushed, warning = rendered(description).split("\n\n")
+    declared, pushed = rendered(description).split("\n\n")
     assert declared.startswith("distinct k")
     assert pushed.startswith("DISTINCT push-down: DISTINCT then sees no row that leaves before its end")
-    assert warning.startswith("warning: short_lived: results that come and go")

@@ -1,4 +1,4 @@
-"""A view whose SQL fails on a row stands still; every other table keeps moving."""
+"""A view whose SQL fails on a row, or that cannot be maintained as declared, stands still; every other table keeps moving."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, csv, row, stream
+from tests.updates.projects import Project, at, csv, row, stream
 from warehouse import Warehouse
-from warehouse.errors import ViewFailedError
+from warehouse.errors import ConfigurationError, ViewFailedError
+from warehouse.updates.update import UpdateOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,3 +48,41 @@ def test_a_view_that_fails_is_told_and_built_anew_when_it_can_be(tmp_path: Path,
     with Warehouse.open(project.directory) as warehouse:
         assert warehouse.scan("ratio").all() == [("x", 5)]
         assert warehouse.scan("over").all() == [("x",)]
+
+
+def test_a_faulty_declaration_stops_its_view_alone(tmp_path: Path, spark: SparkSession) -> None:
+    """What `validate` refuses, and what only Spark does, is told by every update until it is corrected; then it is built anew."""
+    good = {"sql": "SELECT k, v FROM a", "search_key": "k"}
+    views = {"plain": good, "over": {"sql": "SELECT DISTINCT k FROM plain", "search_key": "k"}}
+    project = Project(tmp_path / "project", spark, {"a": stream(columns=COLUMNS)}, views=dict(views))
+    project.land("1.csv", csv(f"{row('x', 0.5, 4)},2", header=HEADER))
+    project.update(1)
+    views["counted"] = {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"}
+    views["mapped"] = {"sql": "SELECT k, map('v', v) AS m FROM a", "search_key": "k"}  # a type that no table has
+    project.views = {**views, "plain": {**good, "sql": "SELECT k, w FROM a"}}
+    project.declare()
+    project.land("2.csv", csv(f"{row('y', 1.5, 5)},3", header=HEADER))
+    plan, _ = project.updater().plan(UpdateOptions(at=at(2)))
+    assert plan is not None
+    assert [view for view, _ in plan.refused] == ["over", "plain"]
+    report = project.update(2)
+    reasons = dict(report.failed_views)
+    assert sorted(reasons) == ["mapped", "over", "plain"]
+    assert 'the unknown column "w"' in reasons["plain"]
+    assert reasons["over"] == "it reads plain, which cannot be maintained"
+    assert 'column "m" of type map<string,int>' in reasons["mapped"]
+    assert (project.keys("a"), project.keys("counted")) == ("x y", "x y")
+    assert project.epoch.table("mapped") is None
+    with Warehouse.open(project.directory) as warehouse:
+        for view in ("plain", "over"):
+            with pytest.raises(ViewFailedError):
+                warehouse.scan(view)
+        assert warehouse.explain("counted").name == "counted"
+        with pytest.raises(ConfigurationError):
+            warehouse.explain("plain")
+    again = project.update(2)
+    assert (again.epochs, [view for view, _ in again.failed_views]) == ((), ["mapped", "over", "plain"])
+    project.views = {**views, "mapped": {"sql": "SELECT k, v AS m FROM a", "search_key": "k"}}
+    project.declare()
+    assert project.update(3).failed_views == ()
+    assert {project.keys(view) for view in ("plain", "over", "mapped", "counted")} == {"x y"}

@@ -164,13 +164,16 @@ def test_labels_in_words() -> None:
         ("ts + interval '90' minutes", Label("WKS", 90 * MINUTE)),
         ("ts + INTERVAL '1 hour 30 minutes'", Label("WKS", 90 * MINUTE)),
         ("ts + INTERVAL 1 MONTH", WK),
+        ("ts + INTERVAL '2 years 1 day'", WK),
         ("ts + INTERVAL 1 HOUR + INTERVAL 1 MINUTE", WK),
         ("timestampadd(SECOND, v, ts)", WK),
     ],
 )
 def test_leaves(expires: str | None, expected: Label) -> None:
     """A stream's label comes of `expires`; a constant lifetime is known exactly (DESIGN 9)."""
-    assert stream_label(stream("calls", expires=expires, lifetime=HOUR, key="k")) == expected
+    leaf = stream("calls", expires=expires, lifetime=HOUR, key="k")
+    assert stream_label(leaf) == expected
+    assert leaf.label == expected.kind  # that its own table is cut by
 
 
 @pytest.mark.parametrize(

@@ -92,6 +92,7 @@ QUERIES = [
     "SELECT upper(k) AS u, sum(v) + count(*) AS s FROM calls GROUP BY upper(k)",
     "SELECT upper(k) AS u, 2 * sum(v + 1) AS s FROM calls GROUP BY 1 HAVING count(*) > 1 AND max(v) < 5",
     "SELECT upper(k) AS u, upper(k) || 'x' AS x, sum(v) AS k FROM calls GROUP BY u",
+    "SELECT UPPER(k) AS u, COUNT(*) + count(*) AS s FROM calls GROUP BY upper(k) HAVING Count(*) > 1 ORDER BY Upper(k) LIMIT 1",
     "SELECT count(*) AS n FROM calls GROUP BY k",
     "SELECT k FROM calls GROUP BY k",
     "SELECT k, v FROM calls GROUP BY ALL",

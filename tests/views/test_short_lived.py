@@ -37,6 +37,8 @@ VIEWS = {
     "triple": view(TRIPLE, short_lived="report"),
     "lonely": view(LONELY, short_lived="report"),
     "lonely_dropped": view(LONELY),
+    "lonely_ids": view(LONELY.replace("id, k", "id"), "id", short_lived="report"),
+    "lonely_k": view("SELECT id, k FROM lonely WHERE k = 'k'", short_lived="report"),
 }
 Times = list[tuple[str, int, int]]
 
@@ -126,6 +128,17 @@ def test_anti_joins_report_what_the_definition_says(story: Story) -> None:
         assert seen.counts.dead == len(gone)
         lost += len(gone)
     assert lost
+
+
+def test_selections_from_an_anti_join_report_what_it_does(story: Story) -> None:
+    """Its own key need not be an output, nor need it be the same view: the state below knows what came and went."""
+    keys = {row.id: row.value[0] for row in story.rows["a"]}
+    whole = story.seen["lonely"]
+    for seen, ids, chosen in zip(whole, story.seen["lonely_ids"], story.seen["lonely_k"], strict=True):
+        assert (ids.shown, ids.restored, ids.counts.dead) == (seen.shown, seen.restored, seen.counts.dead)
+        assert chosen.restored == [row for row in seen.restored if keys[row[0]] == "k"]
+        assert chosen.counts.dead == len(chosen.restored)
+    assert any(chosen.restored for chosen in story.seen["lonely_k"])
 
 
 @pytest.mark.parametrize("name", ["pair", "lonely"])

@@ -165,6 +165,32 @@ def test_rebuilt_tables_keep_what_readable_epochs_need(project: Project) -> None
     assert_all_current(project)
 
 
+def test_a_view_that_was_away_is_built_anew(project: Project) -> None:
+    """What came while it was not declared is in it once it is declared again, with the same query; so is what reads it."""
+    declare(project, joined=None, over=None, odd=None)
+    project.update(2)
+    land(project, 3, {"b": [row("x", 2.1, 3.5) + ",1"]}, ",".join(COLUMNS))
+    declare(project, joined=view(JOINED), over=view(OVER), odd=view(ODD))
+    report = project.update(3)
+    assert_all_current(project)
+    told = [text for epoch in report.epochs for text in epoch.warnings]
+    assert sum("was not declared for a while" in text for text in told) == 3
+    declare(project, joined=None)  # alone, and back again before the windows move
+    declare(project, joined=view(JOINED))
+    assert project.update(3).epochs == ()
+
+
+def test_distinct_over_a_stream_whose_rows_ended_once(project: Project) -> None:
+    """Rows from before `expires` was taken away still end: a value that later rows have stays when they do."""
+    project.change("a", expires=None, max_lifetime=None)
+    project.update(1)  # built anew: y is shown by a row that ends at 4, and the next one never does
+    assert state(project, "odd") == ["odd", "odd.spare"]
+    for hour in (2, 3, 5):
+        project.update(hour)
+        assert_all_current(project)
+    assert {dict(each)["k"] for each in served(project, "odd")} == {"x", "y", "z"}
+
+
 def test_a_view_that_is_taken_away_stays_as_it_is(project: Project) -> None:
     """It is frozen with its state, warned about, and gone for good when it is dropped."""
     tables, rows = state(project, "nested"), project.stored("nested")

@@ -86,6 +86,7 @@ def declared_view(name: str, section: ViewSection, widest: int | None) -> View:
         stale_after=section.stale_after,
         erase_within=section.erase_within,
         widest_block=widest,
+        short_lived_declared="short_lived" in section.model_fields_set,
     )
 
 

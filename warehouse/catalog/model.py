@@ -40,6 +40,7 @@ ShortLived = Literal["drop", "report"]
 Label = Literal["WK", "WKS", "MON", "STR"]
 
 _CONSTANT_LIFETIME = re.compile(r"ts\s*\+\s*interval\s+(?:'[^']*'|\d+)(?:\s+[a-z]+)?", re.IGNORECASE)
+_NO_LENGTH = re.compile(r"month|quarter|year", re.IGNORECASE)
 
 MAX_RECORD = 16 * 10**6
 """Bytes of the longest line that is read."""
@@ -186,7 +187,8 @@ class View:
     """A declared query that is kept as a table.
 
     ``sql`` is as written; :mod:`warehouse.views` judges it. An output window is a length in microseconds or a number
-    of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates.
+    of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates, and
+    ``short_lived_declared`` whether the declaration says so itself.
     """
 
     name: str
@@ -199,6 +201,7 @@ class View:
     stale_after: int | None = None
     erase_within: int | None = None
     widest_block: int | None = None
+    short_lived_declared: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,9 +264,12 @@ class Catalog:
 def label_of(expires: str | None) -> Label:
     """Return the label of a stream: no ``expires`` MON, ``ts + INTERVAL constant`` WKS, anything else WK.
 
-    >>> label_of("ts + INTERVAL 1 HOUR"), label_of("landed_at"), label_of(None)
-    ('WKS', 'WK', 'MON')
+    Months and years are of no constant length.
+
+    >>> label_of("ts + INTERVAL 1 HOUR"), label_of("ts + INTERVAL 1 MONTH"), label_of("landed_at"), label_of(None)
+    ('WKS', 'WK', 'WK', 'MON')
     """
     if expires is None:
         return "MON"
-    return "WKS" if _CONSTANT_LIFETIME.fullmatch(expires.strip()) else "WK"
+    constant = _CONSTANT_LIFETIME.fullmatch(expires.strip()) and not _NO_LENGTH.search(expires)
+    return "WKS" if constant else "WK"

@@ -41,6 +41,8 @@ __all__ = [
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
+_OTHER_CODECS = (".bz2", ".deflate", ".lz4", ".snappy", ".zst")
+"""Endings by which Spark expands text, unseen by the bounds on what a file may hold."""
 _SEPARATOR = "\x1f"
 """Stands for a delimiter of several characters, which Python's CSV reader does not know."""
 
@@ -60,7 +62,7 @@ class Arrived:
 
     ``new`` are to be loaded; ``changed`` were loaded with another size or time and wait for ``reload``; ``unreadable``
     failed earlier and are as they were; ``gone`` were known and are no longer there; ``settling`` files are younger than
-    ``landing_settle``.
+    ``landing_settle``. ``empty`` tells that no file at all is there.
     """
 
     new: tuple[LandingFile, ...]
@@ -68,6 +70,7 @@ class Arrived:
     unreadable: tuple[LeftOut, ...]
     gone: tuple[str, ...]
     settling: int
+    empty: bool = False
 
 
 def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
@@ -87,7 +90,9 @@ def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
 
 
 def name_problem(path: str) -> tuple[str, str] | None:
-    """Return (reason, message) when Spark cannot be given a file's relative path, else nothing."""
+    """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
+    if path.endswith(_OTHER_CODECS):
+        return "name", "its name is that of a compressed file, and only gzip is read: deliver it plain or as .gz"
     if "\\" not in path and path.isprintable() and ":" not in path.rsplit("/", 1)[-1]:
         return None
     return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
@@ -143,7 +148,7 @@ def arrived(files: Sequence[LandingFile], known: Known, *, settle: int, clock: i
             new.append(file)
     present = {file.path for file in files}
     gone = tuple(sorted((known.loaded.keys() | known.left_out.keys()) - present))
-    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling)
+    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling, not files)
 
 
 def headers(

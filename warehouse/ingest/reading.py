@@ -42,6 +42,8 @@ SOURCE_COLUMNS = {
     "_zero": "int",
 }
 _SHAPE = "_shape"
+_JUST_TIME = r"^\s*T?[0-9]{1,2}:"
+"""A time without a date, which Spark's cast would take for one of today."""
 
 
 def read_files(
@@ -168,11 +170,17 @@ def _from_text(text: SparkColumn, kind: str, options: dict[str, str]) -> tuple[S
         value = F.try_to_timestamp(given, F.lit(options["timestampformat"]))
     elif kind == "date" and "dateformat" in options:
         value = F.try_to_timestamp(given, F.lit(options["dateformat"])).cast("date")
+    elif kind == "timestamp":
+        value = _instant_of(given)
     elif kind == "binary":
         return given.cast("binary"), None
     else:
         value = given.try_cast(kind)
     return value, given.isNotNull() & value.isNull()
+
+
+def _instant_of(text: SparkColumn) -> SparkColumn:
+    return F.when(~text.rlike(_JUST_TIME), text.try_cast("timestamp"))
 
 
 def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
@@ -217,6 +225,15 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         shape.isNotNull(),
         F.concat(F.lit("values of another type than declared in:"), mistyped),
     )
+    times = [column.name for column in stream.columns if column.type == "timestamp"]
+    if times and not any(key.lower() == "timestampformat" for key, _ in stream.options):
+        # Lines that hold text like a time at all are few; only these are looked at by column.
+        texts = [F.get_json_object("value", f"$['{name}']") for name in times]
+        timed = F.col("value").rlike(r'"\s*T?[0-9]{1,2}:') & reduce(
+            lambda left, right: left | right, [F.coalesce(each.rlike(_JUST_TIME), F.expr("false")) for each in texts]
+        )
+        fault = fault.when(timed, F.lit("mistyped"))
+        message = message.when(timed, F.lit(f"a time without a date in one of the columns {', '.join(times)}"))
     if stream.unknown_columns == "reject":
         strange = F.size(unknown) > 0
         fault = fault.when(strange, F.lit("unknown_columns"))
@@ -295,7 +312,7 @@ def _parquet_group(
             values.append(source.alias(column.name))
             continue
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
-        value = source.try_cast(column.type)
+        value = _instant_of(source) if (kind, column.type) == ("string", "timestamp") else source.try_cast(column.type)
         values.append(value.alias(column.name))
         faults.append((column, source.isNotNull() & value.isNull()))
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from warehouse.errors import UnknownNameError
+from warehouse.errors import ConfigurationError, UnknownNameError
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.serving.spelling import nearest
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
@@ -20,7 +20,7 @@ from warehouse.views.costs.negation_cost import Placement, negation_placement
 from warehouse.views.describe import describe
 from warehouse.views.labels import label
 from warehouse.views.language.dialect import column_of
-from warehouse.views.plans import compile_views
+from warehouse.views.plans import judged_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,18 +97,21 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
     Raises
     ------
     ConfigurationError
-        When a view cannot be maintained: with every fault.
+        When the view cannot be maintained: with every fault of all views.
     UnknownNameError
         When no such view is declared.
 
     """
-    plan = compile_views(catalog).view(view)
+    plans, problems = judged_views(catalog)
+    plan = plans.view(view)
+    if plan is None and view in plans.refused:
+        raise ConfigurationError(problems)
     if plan is None:
         names = [each.name for each in catalog.views]
         raise UnknownNameError("view", view, names, nearest(view, names))
     interval = catalog.update_interval
     epochs = retained(reader) if reader is not None else ()
-    counted = short_lived(epochs, plan.nodes[-1])
+    counted = short_lived(epochs, plan.name, tells=plan.tells)
     return Explanation(
         description=describe(plan, interval),
         short_lived=plan.view.short_lived,

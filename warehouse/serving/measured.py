@@ -16,7 +16,7 @@ import duckdb
 from warehouse.serving.engine import read_error
 from warehouse.serving.statement import quoted, select
 from warehouse.updates.journal import epoch_numbers, read_epoch
-from warehouse.views.algebra import AntiJoin, Filter, Project, Scan, TimeWindow, scanned, stateful_of
+from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
 from warehouse.views.costs.chosen_order import equality_classes
 from warehouse.views.costs.join_order import JoinInput, all_costs, batch_cost, best_order
 from warehouse.views.language.dialect import column_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.reader import Reader
     from warehouse.updates.records import Epoch
-    from warehouse.views.algebra import Join, Node, Operator
+    from warehouse.views.algebra import Join, Operator
 
 __all__ = ["InputFigures", "JoinFigures", "ShortLived", "join_figures", "measured_input", "retained", "short_lived"]
 
@@ -88,11 +88,10 @@ def retained(reader: Reader) -> tuple[Epoch, ...]:
     return (*(read_epoch(reader.root, number) for number in numbers), reader.epoch)
 
 
-def short_lived(epochs: Sequence[Epoch], node: Node) -> ShortLived:
-    """Return what the counts of some epochs say of the short-lived results of a view; ``node`` is its own table's."""
-    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == node.table]
-    seen = node.label != "STR" or isinstance(stateful_of(node.operator), AntiJoin)
-    dead = sum(each.dead for each in counted) if seen else None
+def short_lived(epochs: Sequence[Epoch], view: str, *, tells: bool) -> ShortLived:
+    """Return what the counts of some epochs say of the short-lived results of a view; ``tells``: whether it knows them."""
+    counted = [counts for epoch in epochs for counts in epoch.counts if counts.stream == view]
+    dead = sum(each.dead for each in counted) if tells else None
     return ShortLived(len(counted), sum(each.inserted for each in counted), dead)
 
 

@@ -31,13 +31,17 @@ Excluded = dict[str, dict[str, LeftOut]]
 
 @dataclass(frozen=True)
 class LandingFacts:
-    """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle."""
+    """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle.
+
+    ``vanished`` counts those that were there before, when the directory is all empty now and nothing is declared to empty it.
+    """
 
     stream: str
     changed: tuple[LandingFile, ...]
     unreadable: tuple[LeftOut, ...]
     waiting: int
     settling: int
+    vanished: int = 0
 
 
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
@@ -95,7 +99,8 @@ def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
 
 
 def _facts(stream: Stream, found: Arrived) -> LandingFacts:
-    return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling)
+    vanished = len(found.gone) if found.empty and stream.after_load == "keep" else 0
+    return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling, vanished)
 
 
 def _input(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.storage.tables import schema_file
+from warehouse.time import NEVER, slot
 from warehouse.updates.restoring import REBUILT
 from warehouse.updates.steps import NodePlan
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
@@ -15,7 +16,7 @@ from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.updates.records import ColumnRecord, Epoch, TableState
+    from warehouse.updates.records import ColumnRecord, Epoch, TableState, ViewRecord
 
 __all__ = ["NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
 
@@ -53,6 +54,8 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
 def _changed(given: NodeInput, state: TableState | None) -> bool:
     if state is None or state.view is None or state.view.failed is not None:
         return True
+    if not state.declared:  # updates passed without it
+        return True
     same_node = state.view.node == given.node
     return not (same_node and state.layout == layout_of(given, state))
 
@@ -65,10 +68,16 @@ def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
     for view in views:
         state = last.table(view) if last else None
         if state is not None and state.view is not None:
-            why = "its last update failed" if state.view.failed else "its declaration, or that of a view it reads, changed"
-            why = REBUILT if state.view.failed == REBUILT else why
-            told.append(f'view "{view}" is built anew over the live rows: {why}')
+            told.append(f'view "{view}" is built anew over the live rows: {_why(state.view, declared=state.declared)}')
     return tuple(told)
+
+
+def _why(view: ViewRecord, *, declared: bool) -> str:
+    if view.failed == REBUILT:
+        return REBUILT
+    if view.failed:
+        return "its last update failed"
+    return "its declaration, or that of a view it reads, changed" if declared else "it was not declared for a while"
 
 
 def plan_nodes(
@@ -76,6 +85,7 @@ def plan_nodes(
 ) -> list[NodePlan]:
     """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's."""
     anew = unbuilt(nodes, last, created)
+    ending = _with_ends(nodes, last)
     plans = []
     for given in nodes:
         state = last.table(given.node.table) if last else None
@@ -98,16 +108,34 @@ def plan_nodes(
             schema_file=schema_file(path, epoch) if first or state is None else state.schema_file,
             max_lifetime=given.max_lifetime,
         )
-        plans.extend([*_spares(plan, last, epoch), plan])
+        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), plan])
     return plans
 
 
-def _spares(plan: NodePlan, last: Epoch | None, epoch: int) -> Iterator[NodePlan]:
+def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
+    """Tables with rows that end, and those that read them: a stream that is MON today may have such rows from before."""
+    if last is None:
+        return set()
+    never = slot(NEVER, last.anchor, last.update_interval)
+    ends = {
+        state.name
+        for state in last.tables
+        if any(part.min_exp_slot is None or part.min_exp_slot < never for part in state.partitions)
+    }
+    for given in nodes:
+        if any(table in ends for table in scanned(given.node.operator)):
+            ends.add(given.node.table)
+    return ends
+
+
+def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> Iterator[NodePlan]:
     """A DISTINCT over rows that expire has a second table: at most one spare row for each shown one."""
-    if plan.node.label == "MON" or not isinstance(stateful_of(plan.node.operator), Distinct):
+    if not isinstance(stateful_of(plan.node.operator), Distinct):
         return
     name = f"{plan.name}.spare"
     state = last.table(name) if last else None
+    if plan.node.label == "MON" and not ends and (plan.first or state is None):
+        return
     first = plan.first or state is None
     node = Node(
         table=name,

@@ -16,7 +16,7 @@ from warehouse.storage.deltalog import commit_path
 from warehouse.storage.scan import SlotBounds
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
-from warehouse.views.algebra import Distinct, scanned, stateful_of
+from warehouse.views.algebra import AntiJoin, Distinct, scanned, stateful_of
 from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
 from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement
@@ -87,20 +87,35 @@ class PlanTables:
             return self.now(table).where("false")
         return self._plain(self.own(table))
 
+    def stayed(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
+        if self.move.first:
+            return self.now(table).where("false")
+        lives = SlotBounds.expiring_after(self.move.k)
+        rows = self._live(self._moved(table, lives))
+        if self.move.k0 == self.move.k:
+            return self._plain(rows.intersectAll(self._live(self._base(table, lives))))
+        return self._plain(rows.where(f"_load_slot <= {self.move.k0}L"))
+
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
         return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k))))
+
+    def unseen(self, table: str) -> DataFrame | None:
+        """Return rows that began and ended since the last epoch; none when there are none, or when they are not known."""
+        gone = self.dead(table)
+        return None if gone is None else gone.selectExpr(*_kept(gone))
 
     def quiet(self, table: str) -> bool:
         """Whether a table gained no row since the last epoch; a keyed one: whether it lost none either."""
         state = self.last.table(table) if self.last else None
         if self.move.first or state is None:
             return False
+        if self.dead(table) is not None:
+            return False
         version = self._version(table)
         if self.keyed(table):
             return version == state.version
-        if self.dead(table) is not None:
-            return False
         stream = next((stream for stream in self.plan.streams if stream.name == table), None)
         k0 = self.move.k0 if stream is None else stream.k0
         came = SlotBounds.loaded_after(k0)
@@ -260,9 +275,12 @@ class NodeSupply:
         """Return the short-lived results: those that nobody could see; none when they are not known."""
         if self.planned.first or self.spare_of is not None:
             return None
+        core = stateful_of(self.planned.node.operator)
         if self.planned.node.label != "STR":
             batch = self.batch()
             return batch.rows.where("_fate = 'dead'") if batch.counts.dead else None
+        if core is not None and not isinstance(core, AntiJoin):
+            return None
         self.replacement()
         return self._replacement[1] if self._replacement else None
 

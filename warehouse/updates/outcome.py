@@ -74,8 +74,14 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     plan, last = outcome.plan, outcome.last
     states = {state.name: state for state in (last.tables if last else ())}
     if last is not None and plan.slot > last.slot:
-        # A plan that moves the window has every declared stream.
-        states = {name: replace(state, declared=False) for name, state in states.items()}
+        # A plan that moves the window has every declared stream, and every view that can be maintained.
+        refused = dict(plan.refused)
+        states = {
+            name: replace(state, view=replace(state.view, failed=refused[state.owner]))
+            if state.view is not None and state.owner in refused
+            else replace(state, declared=False)
+            for name, state in states.items()
+        }
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     forgotten = forgotten_state(plan, states)

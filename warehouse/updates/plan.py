@@ -35,7 +35,7 @@ from warehouse.updates.steps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.ingest.files import LeftOut
@@ -72,10 +72,11 @@ def make_plan(
     slot: int,
     clock: int,
     nodes: Sequence[NodeInput] = (),
+    refused: Mapping[str, str] | None = None,
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
-    ``clock`` is in microseconds; ``nodes`` come after those that they read.
+    ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -117,6 +118,7 @@ def make_plan(
         steps=tuple(steps),
         nodes=tuple(planned_nodes),
         warnings=rebuilt(nodes, last),
+        refused=tuple(sorted((refused or {}).items())),
     )
 
 

@@ -275,7 +275,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
-    beside what its own batches say.
+    beside what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
     """
 
     epoch: int
@@ -296,6 +296,7 @@ class Plan(msgspec.Struct, frozen=True):
     base: Epoch | None = None
     known: tuple[Loaded, ...] = ()
     erasure: Erasure | None = None
+    refused: tuple[tuple[str, str], ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

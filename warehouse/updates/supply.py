@@ -161,7 +161,7 @@ class Supply:
     def _dead(self, table: str) -> DataFrame | None:
         """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
         if self.plan.node(table) is not None:
-            return None if self.is_given_up(table) else self.node(table).lost()
+            return None if self.is_given_up(table) or not self.node(table).lost_rows() else self.node(table).lost()
         if not self.unstored or all(planned.name != table for planned in self.plan.streams):
             return None
         supply = self.of(table)

@@ -22,7 +22,7 @@ from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.after_load import put_away
-from warehouse.updates.declared_nodes import declared_nodes, with_columns
+from warehouse.updates.declared_nodes import declared_nodes, sound_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import (
     epoch_numbers,
@@ -109,7 +109,8 @@ class UpdateOptions:
 class UpdateReport:
     """What an update did: the epochs it made (none: nothing to do), and the files that need a person.
 
-    ``left_out`` are files that these epochs could not load; ``landing`` what was known before.
+    ``left_out`` are files that these epochs could not load; ``landing`` what was known before; ``refused`` views with
+    faults in their declaration, with the first.
     """
 
     epochs: tuple[Epoch, ...]
@@ -118,13 +119,15 @@ class UpdateReport:
     landing: tuple[LandingFacts, ...] = ()
     vacuum: VacuumReport = field(default_factory=VacuumReport)
     warnings: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
 
     @property
     def failed_views(self) -> tuple[tuple[str, str], ...]:
-        """The views that the last of these epochs could not maintain, with the reason."""
+        """The views that the last of these epochs could not maintain, and those that cannot be as they are declared."""
         epochs = (*self.finished, *self.epochs)
         tables = epochs[-1].tables if epochs else ()
-        return tuple({state.view.view: state.view.failed for state in tables if state.view and state.view.failed}.items())
+        failed = {state.view.view: state.view.failed for state in tables if state.view and state.view.failed}
+        return tuple({**failed, **dict(self.refused)}.items())
 
 
 @dataclass(frozen=True)
@@ -156,8 +159,13 @@ class Updater:
 
     @cached_property
     def _nodes(self) -> list[NodeInput]:
-        """The nodes of the declared views."""
+        """The nodes of the declared views, which must all be sound."""
         return declared_nodes(self.catalog)
+
+    @cached_property
+    def _sound(self) -> tuple[list[NodeInput], dict[str, str]]:
+        """The nodes of the views that can be maintained, and why the others cannot: they stand still, the rest moves."""
+        return sound_nodes(self.catalog)
 
     # --- verbs ---
 
@@ -193,7 +201,9 @@ class Updater:
             return None, landing
         self._refuse_empty(options, inputs, last, slots[0], excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
-        return make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock(), nodes=self._nodes), landing
+        nodes, refused = self._sound
+        plan = make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock(), nodes=nodes, refused=refused)
+        return plan, landing
 
     def reload(self, path: str) -> Epoch:
         """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""
@@ -208,7 +218,7 @@ class Updater:
             return self._record(last, (Loaded(stream.name, reload=(relative,)),), cause="reload")
 
     def drop(self, table: str) -> Epoch:
-        """Forget a table that is no longer declared; its files go when no readable epoch names them."""
+        """Forget a table that is no longer declared, and what it loaded; its files go when no readable epoch names them."""
         with writer_lock(self.root, self.clock()), _released(self.root):
             last, _ = self._finish()
             names = [state.name for state in last.tables] if last else []
@@ -219,9 +229,11 @@ class Updater:
                 raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
             dropped = [each for each in last.tables if each.owner == state.owner]
             paths = [path for each in dropped for path in each.paths]
+            known = known_of(known_files(self.root, last), table)
+            files = tuple(sorted({*known.loaded, *known.left_out, *known.reload}))
             return self._record(
                 last,
-                (),
+                (Loaded(table, gone=files),) if files else (),
                 cause="drop",
                 tables=tuple(entry for entry in last.tables if entry not in dropped),
                 removed=tuple(Removed(path, (), whole=True) for path in paths),
@@ -287,7 +299,7 @@ class Updater:
                 self.clock(),
                 spark=self._guarded_spark,
                 begin=lambda plan: self._begun(plan, last),
-                go_on=lambda epoch: self._one(epoch.slot, epoch, {}),
+                go_on=lambda epoch: self._more(epoch, {}),
             )
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
@@ -389,11 +401,13 @@ class Updater:
             self._refuse_empty(options, inputs, last, slots[0], excluded, self._guarded_spark)
         made: list[Epoch] = []
         for moment in slots:
-            last = self._one(moment, last, excluded)
+            epoch = self._one(moment, last, excluded)
+            if epoch is None:
+                continue
+            last = epoch
             made.append(last)
             while any(entry.more for entry in last.files):
-                last = self._one(moment, last, excluded)
-                made.append(last)
+                made.append(last := self._more(last, excluded))
         freed = VacuumReport()
         if self.catalog.vacuum == "auto" and last is not None:
             newest = last.number
@@ -410,7 +424,8 @@ class Updater:
         left_out = tuple(
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
-        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings)
+        refused = tuple(sorted(self._sound[1].items()))
+        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused)
 
     def _erased_in_time(self) -> VacuumReport:
         """For ``erase_within``: nothing of dead rows stays behind in logs, nor in what crashes left."""
@@ -423,13 +438,24 @@ class Updater:
         """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
         if last is None:
             return []
-        missing = any(last.table(given.stream.name) is None for given in inputs) or bool(unbuilt(self._nodes, last))
+        missing = any(last.table(given.stream.name) is None for given in inputs) or bool(unbuilt(self._sound[0], last))
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
-    def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch:
+    def _more(self, last: Epoch, excluded: Excluded) -> Epoch:
+        """Make the epoch that loads what an epoch left over."""
+        epoch = self._one(last.slot, last, excluded)
+        if epoch is None:
+            raise TypeError("an epoch that left files has something to do")
+        return epoch
+
+    def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch | None:
+        """Make the next epoch; none when the windows stay and all there was to build are views that cannot be."""
         inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
-        nodes = with_columns(self._nodes, self.catalog, last, moment, self._guarded_spark)
-        return self._begun(make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes), last)
+        sound, refused = self._sound
+        nodes = with_columns(sound, self.catalog, last, moment, self._guarded_spark, refused)
+        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes, refused=refused)
+        idle = last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes
+        return None if idle else self._begun(plan, last)
 
     def _begun(self, plan: Plan, last: Epoch | None) -> Epoch:
         """Record a plan, then execute it."""

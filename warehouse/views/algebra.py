@@ -32,6 +32,7 @@ __all__ = [
     "Equality",
     "Filter",
     "Group",
+    "InternalRows",
     "Join",
     "Named",
     "Node",
@@ -104,6 +105,12 @@ class TimeWindow(msgspec.Struct, frozen=True, tag="time-window"):
     input: Operator
     length: int
     internal: bool = False
+
+
+class InternalRows(msgspec.Struct, frozen=True, tag="internal-rows"):
+    """The rows of a count-based window that bounds memory only: they decide what meets, and what comes of it stays."""
+
+    input: Operator
 
 
 class Filter(msgspec.Struct, frozen=True, tag="filter"):
@@ -220,10 +227,10 @@ class OutputWindow(msgspec.Struct, frozen=True, tag="output-window"):
     rows: int | None = None
 
 
-Stateless: TypeAlias = Scan | TimeWindow | Filter | Project | AsOf | UnionAll
+Stateless: TypeAlias = Scan | TimeWindow | InternalRows | Filter | Project | AsOf | UnionAll
 Stateful: TypeAlias = Join | Distinct | Group | BagDifference | AntiJoin | OuterJoin | Top | Changes | OutputWindow
 Operator: TypeAlias = (
-    Scan | TimeWindow | Filter | Project | AsOf | UnionAll
+    Scan | TimeWindow | InternalRows | Filter | Project | AsOf | UnionAll
     | Join | Distinct | Group | BagDifference | AntiJoin | OuterJoin | Top | Changes | OutputWindow
 )  # fmt: skip
 
@@ -253,7 +260,7 @@ def stateful_of(operator: Operator) -> Operator | None:
     """Return the operator that a node keeps its state for, below filters and projections; none when it is stateless."""
     while isinstance(operator, Filter | Project):
         operator = operator.input
-    return None if isinstance(operator, Scan | TimeWindow | AsOf | UnionAll) else operator
+    return None if isinstance(operator, Scan | TimeWindow | InternalRows | AsOf | UnionAll) else operator
 
 
 class Node(msgspec.Struct, frozen=True):

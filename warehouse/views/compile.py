@@ -20,6 +20,7 @@ from warehouse.views.algebra import (
     Distinct,
     Filter,
     Group,
+    InternalRows,
     Join,
     Named,
     Node,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "compile_plan"]
 
-_STATELESS = (Scan, TimeWindow, Filter, Project, AsOf, UnionAll)
+_STATELESS = (Scan, TimeWindow, InternalRows, Filter, Project, AsOf, UnionAll)
 _NO_KEY = ("float", "double", "binary", "array", "struct")
 _RESERVED = frozenset({"sub_index", "exp_block"})
 
@@ -120,7 +121,9 @@ class _Compiler:
         chain, core = chain_of(plan)
         if isinstance(core, _STATELESS):
             return None
-        strict = self._known.label(core) == STR
+        # Over internal row windows a join is appended to, though its inputs lose rows to later ones.
+        stays = isinstance(core, Join) and any(isinstance(chain_of(each)[1], InternalRows) for each in core.inputs)
+        strict = self._known.label(core, output=stays) == STR
         if isinstance(core, Distinct):
             return self._distinct(chain, core, strict=strict)
         if isinstance(core, Group):
@@ -265,6 +268,8 @@ def _underlying(project: Project, wanted: tuple[str, ...]) -> tuple[str, ...]:
 def _external(operator: Operator) -> Operator:
     """State inside a plan is kept as if all windows were external (update-patterns sheet, 4.1, TV-2)."""
     inputs = [_external(each) for each in inputs_of(operator)]
+    if isinstance(operator, InternalRows):
+        return inputs[0]
     made = with_inputs(operator, inputs)
     return msgspec.structs.replace(made, internal=False) if isinstance(made, TimeWindow) else made
 

@@ -22,6 +22,7 @@ from warehouse.views.algebra import (
     Distinct,
     Filter,
     Group,
+    InternalRows,
     Join,
     OuterJoin,
     OutputWindow,
@@ -89,7 +90,7 @@ def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = Fal
     """
     if isinstance(operator, Scan):
         return tables[operator.table]
-    if output and isinstance(operator, TimeWindow) and operator.internal:
+    if output and (isinstance(operator, InternalRows) or (isinstance(operator, TimeWindow) and operator.internal)):
         return MON
     return above(operator, [label(each, tables, output=output) for each in inputs_of(operator)])
 
@@ -101,7 +102,7 @@ def above(operator: Operator, inputs: Sequence[Label]) -> Label:
             raise TypeError("a leaf's label is declared")
         case TimeWindow(length=length):
             return _windowed(inputs[0], length)
-        case Filter() | Project() | AsOf():
+        case Filter() | Project() | AsOf() | InternalRows():
             return inputs[0]
         case UnionAll():
             return _united(inputs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.views.algebra import AsOf, Changes, Join, OutputWindow, Scan, TimeWindow, inputs_of
+from warehouse.views.algebra import AsOf, Changes, InternalRows, Join, OutputWindow, Scan, TimeWindow, inputs_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def lifetime(operator: Operator, tables: Mapping[str, int | None], *, output: bo
     match operator:
         case Scan(table=table):
             return tables[table]
-        case TimeWindow(internal=True) if output:
+        case TimeWindow(internal=True) | InternalRows() if output:
             return None
         case TimeWindow(length=length):
             below = lifetime(operator.input, tables, output=output)

@@ -5,10 +5,11 @@ Pure: it needs neither Spark nor a file, and takes about a second for a dozen vi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.errors import ConfigurationError, Problem
+from warehouse.time import format_duration
 from warehouse.views.algebra import OutputWindow
 from warehouse.views.compile import Known, compile_plan
 from warehouse.views.language.columns import types_of
@@ -22,9 +23,10 @@ from warehouse.views.language.parse import Binder
 from warehouse.views.language.scope import Table, declared_tables
 from warehouse.views.language.simplify import simplified
 from warehouse.views.lifetimes import lifetime
+from warehouse.views.short_lived import telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.types import Types
 
-__all__ = ["ViewPlan", "ViewPlans", "compile_views"]
+__all__ = ["ViewPlan", "ViewPlans", "compile_views", "judged_views"]
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,8 @@ class ViewPlan:
         What is known of the tables that it can name, for :mod:`warehouse.views.describe`.
     warnings
         What ``validate`` tells without failing.
+    tells
+        Whether its short-lived results are known.
 
     """
 
@@ -73,18 +77,29 @@ class ViewPlan:
     lifetime: int | None
     tables: Mapping[str, Table]
     warnings: tuple[str, ...] = ()
+    tells: bool = True
 
     @property
     def name(self) -> str:
         """The view's name."""
         return self.view.name
 
+    @property
+    def loses_unasked(self) -> bool:
+        """Whether short-lived results that could be kept are not, though nobody said so."""
+        return self.tells and self.label.kind in {"WK", "STR"} and not self.view.short_lived_declared
+
 
 @dataclass(frozen=True)
 class ViewPlans:
-    """The compiled views of a catalog, each after those that it reads."""
+    """The compiled views of a catalog, each after those that it reads.
+
+    ``refused`` are the others with the reason: those with a fault, and those that read them. ``interval`` is in microseconds.
+    """
 
     views: tuple[ViewPlan, ...]
+    interval: int = 0
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def __iter__(self) -> Iterator[ViewPlan]:
         """Yield the views, each after those that it reads."""
@@ -95,8 +110,15 @@ class ViewPlans:
         return next((view for view in self.views if view.name == name), None)
 
     def warnings(self) -> tuple[str, ...]:
-        """Return all warnings, each with the key that it is about."""
-        return tuple(f"views.{view.name}.{text}" for view in self.views for text in view.warnings)
+        """Return all warnings, each with the key that it is about; one for all views that lose short-lived results."""
+        told = [f"views.{view.name}.{text}" for view in self.views for text in view.warnings]
+        losing = [plan.name for plan in self.views if plan.loses_unasked]
+        if losing:
+            told.append(
+                f"views.*.short_lived: of {', '.join(losing)}, results that come and go between two updates"
+                f' ({format_duration(self.interval)}) are not kept; "report" records them, "drop" says that none is wanted'
+            )
+        return tuple(told)
 
 
 def compile_views(catalog: Catalog) -> ViewPlans:
@@ -109,6 +131,14 @@ def compile_views(catalog: Catalog) -> ViewPlans:
         maintained. A view over a faulty one is not looked at.
 
     """
+    plans, problems = judged_views(catalog)
+    if problems:
+        raise ConfigurationError(problems)
+    return plans
+
+
+def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
+    """Check all views of a catalog; return those that can be maintained, compiled, and every fault of the others."""
     problems: list[Problem] = []
     tables = declared_tables(catalog)
     queries = _parsed(catalog, problems)
@@ -129,14 +159,32 @@ def compile_views(catalog: Catalog) -> ViewPlans:
             plan = None
         problems += _problems(catalog, name, faults)
         if plan is not None:
+            every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
+            plan = replace(plan, tells=name in telling(every, *_arriving(catalog)))
             problems += _option_problems(catalog, plan)
             tables[name] = _table(plan)
             plans[name] = plan
         else:
             faulty.add(name)
-    if problems:
-        raise ConfigurationError(problems)
-    return ViewPlans(tuple(plans.values()))
+    refused = _refused(queries, problems)
+    sound = tuple(plan for name, plan in plans.items() if name not in refused)
+    return ViewPlans(sound, catalog.update_interval, refused), tuple(problems)
+
+
+def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> dict[str, str]:
+    """The views with a fault, by the first of each, and those that read them."""
+    reasons: dict[str, str] = {}
+    for problem in problems:
+        reasons.setdefault(problem.key.split(".")[1], f"{problem.found}; allowed: {problem.allowed}")
+    while above := {name for name, query in queries.items() if name not in reasons and named_in(query) & reasons.keys()}:
+        for name in above:
+            below = min(named_in(queries[name]) & reasons.keys())
+            reasons[name] = f"it reads {below}, which cannot be maintained"
+    return reasons
+
+
+def _arriving(catalog: Catalog) -> tuple[list[str], list[str]]:
+    return [stream.name for stream in catalog.streams], [relation.name for relation in catalog.relations]
 
 
 def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:
@@ -146,7 +194,7 @@ def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:
 
 def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
     keyed = [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
-    for key, fault in [*keyed, *layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label)]:
+    for key, fault in [*keyed, *layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)]:
         yield Problem(str(catalog.file), f"views.{plan.name}.{key}", fault.found, fault.allowed, fault.nearest)
 
 
@@ -187,7 +235,7 @@ def _planned(
     read = {each for node in nodes for each in tables_of(node.operator)}
     label, state = known.label(tree, output=True), known.label(tree)
     bound = lifetime(tree, known.lifetimes, output=True)
-    warnings = tuple(warnings_of(view, tree, tables, label, catalog.update_interval))
+    warnings = tuple(warnings_of(tree, tables, catalog.update_interval))
     reads = tuple(each for each in tables if each in read)
     return ViewPlan(view, tree, nodes, columns, reads, label, state, bound, dict(tables), warnings)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.views.algebra import Aggregate, Distinct, Group, Named, Project
-from warehouse.views.language.dialect import quoted, text
+from warehouse.views.language.dialect import meaning, quoted, text
 from warehouse.views.language.expressions import aggregates_in, function_name
 from warehouse.views.language.scope import UNKNOWN, bound_column
 
@@ -46,15 +46,15 @@ def grouped(
     expressions
         Bound expressions over keys and aggregates. Columns that are neither are faults.
     names
-        What the view calls an expression, by its text: keys and aggregates get these names where they are free.
+        What the view calls an expression, by its meaning: keys and aggregates get these names where they are free.
     faults
         Where faults go.
 
     """
     builder = _Builder(names)
-    key_names = {text(key): builder.key(key) for key in keys}
+    key_names = {meaning(key): builder.key(key) for key in keys}
     for each in expressions:
-        for call in aggregates_in(_without_keys(each, key_names)):
+        for call in aggregates_in(each):
             builder.aggregate(call)
     made = [_over_groups(each, key_names, builder.calls, faults) for each in expressions]
     inputs = Project(source, tuple(builder.inputs))
@@ -73,12 +73,12 @@ class _Builder:
         self.calls: dict[str, str] = {}
 
     def key(self, node: exp.Expr) -> str:
-        name = self._free(self._wanted.get(text(node)) or (node.name if isinstance(node, exp.Column) else None))
+        name = self._free(self._wanted.get(meaning(node)) or (node.name if isinstance(node, exp.Column) else None))
         self.inputs.append(Named(name, text(node)))
         return name
 
     def aggregate(self, call: exp.Anonymous) -> None:
-        written = text(call)
+        written = meaning(call)
         if written in self.calls:
             return
         name = self._free(self._wanted.get(written))
@@ -131,13 +131,9 @@ def _constant(node: exp.Expr) -> bool:
     return isinstance(node, (exp.Literal, exp.Boolean))
 
 
-def _without_keys(node: exp.Expr, keys: Mapping[str, str]) -> exp.Expr:
-    return node.transform(lambda each: bound_column(keys[text(each)], None, "", None) if text(each) in keys else each)
-
-
 def _over_groups(node: exp.Expr, keys: Mapping[str, str], calls: Mapping[str, str], faults: Faults) -> exp.Expr:
     def replaced(each: exp.Expr) -> exp.Expr:
-        written = text(each)
+        written = meaning(each)
         if written in keys or written in calls:
             return bound_column(keys.get(written) or calls[written], None, "", each)
         if isinstance(each, exp.Column) and each.name != UNKNOWN:

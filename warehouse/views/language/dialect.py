@@ -22,7 +22,7 @@ from warehouse.views.language.faults import TOO_DEEP, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_of", "conjuncts", "parse_query", "plain", "quoted", "text", "unquoted"]
+__all__ = ["column_of", "conjuncts", "meaning", "parse_query", "plain", "quoted", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -121,6 +121,11 @@ def _keep_unit(call: exp.Anonymous) -> None:
 def text(node: exp.Expr) -> str:
     """Return a node as Spark SQL."""
     return node.sql(dialect=_Verbatim, normalize_functions=False, comments=False)
+
+
+def meaning(node: exp.Expr) -> str:
+    """Return text that two nodes have in common when they mean the same, however the names of functions are written."""
+    return node.sql(dialect=_Verbatim, normalize_functions="lower", comments=False)
 
 
 def unquoted(node: exp.Expr) -> str:

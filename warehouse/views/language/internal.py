@@ -1,5 +1,6 @@
 """Internal windows: they bound memory only, so results stay; which queries can have them (update-patterns sheet, 4.1).
 
+Time windows and row windows alike, the latter over rows that end in the order they came, so that none comes back.
 A selection, a flat join or a GROUP BY (each new value is then appended). A duplicate elimination or a negation over one
 would show duplicates, or rows that the negation forbids; outer joins and first rows contain one.
 """
@@ -62,9 +63,10 @@ def check_internal(
         raise RefusedError(inside[0].node, f"{negated} over an internal window", _ALLOWED, with_external_windows(select))
     for item in items:
         _check_beside(item, label(item.operator), inside[0], aggregated=aggregated)
-    rows = next((item for item in inside if isinstance(item.operator, Top)), None)
-    if rows is not None and not aggregated:
-        raise RefusedError(rows.node, "an internal row_window that nothing aggregates", _instead(rows, items), None)
+    if not aggregated:
+        for item in inside:
+            if isinstance(item.operator, Top):
+                _check_row_window(item, item.operator, items, label)
 
 
 def _check_beside(item: Item, label: Label, inner: Item, *, aggregated: bool) -> None:
@@ -78,12 +80,14 @@ def _check_beside(item: Item, label: Label, inner: Item, *, aggregated: bool) ->
         raise RefusedError(item.node, found, "internal windows over all inputs of a GROUP BY, or over none")
 
 
-def _instead(item: Item, items: Sequence[Item]) -> str:
-    if len(items) > 1:
-        return "time_window(..., internal => true) in a join; row windows are internal under GROUP BY only"
-    below = item.operator.input if isinstance(item.operator, Top) else item.operator
-    name = below.table if isinstance(below, Scan) else "its input"
-    return f"{name} itself: a selection over an internal window gives every row"
+def _check_row_window(item: Item, window: Top, items: Sequence[Item], label: Callable[[Operator], Label]) -> None:
+    below = window.input.table if isinstance(window.input, Scan) else "its input"
+    if len(items) == 1:
+        allowed = f"{below} itself: a selection over an internal window gives every row"
+        raise RefusedError(item.node, "an internal row_window that nothing aggregates", allowed)
+    if label(window.input).kind not in ("MON", "WKS"):
+        found = f"an internal row_window over {below}, in which rows come back when newer ones end before them"
+        raise RefusedError(item.node, found, "streams whose rows end in the order they came, or not at all; time_window")
 
 
 def with_external_windows(select: exp.Expr) -> str:

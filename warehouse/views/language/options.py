@@ -48,8 +48,8 @@ def key_faults(view: View, columns: Types) -> Iterator[Fault]:
             yield Fault(f'the column "{name}" of type {kind}', allowed)
 
 
-def layout_faults(view: View, tree: Operator, node: Node, label: Label) -> Iterator[tuple[str, Fault]]:
-    """Yield (key, fault) of the layout, and of what becomes of short-lived results."""
+def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells: bool) -> Iterator[tuple[str, Fault]]:
+    """Yield (key, fault) of the layout, and of what becomes of short-lived results; ``tells``: whether these are known."""
     given = {key: value for key, value in vars(view.layout).items() if value is not None}
     if label == STR:
         for key in given:
@@ -64,16 +64,18 @@ def layout_faults(view: View, tree: Operator, node: Node, label: Label) -> Itera
     if view.short_lived == "report" and isinstance(tree, OutputWindow):
         allowed = '"drop": an output window has no place for results that are gone'
         yield "short_lived", Fault('"report" with an output window', allowed)
+    elif view.short_lived == "report" and not tells:
+        found = '"report" for a view that is computed anew where its inputs changed'
+        allowed = (
+            '"drop": what came and went in between is not known then. It is of joins, DISTINCT and unions, and of NOT EXISTS'
+            " and NOT IN, over rows that live to their own end"
+        )
+        yield "short_lived", Fault(found, allowed)
 
 
-def warnings_of(view: View, tree: Operator, tables: Mapping[str, Table], label: Label, interval: int) -> Iterator[str]:
+def warnings_of(tree: Operator, tables: Mapping[str, Table], interval: int) -> Iterator[str]:
     """Yield what a sound view does that its owner may not expect, each beginning with the key that it is about."""
     update = format_duration(interval)
-    if view.short_lived == "drop" and label.kind in {"WK", "STR"}:
-        yield (
-            f"short_lived: results that come and go between two updates ({update}) are not kept;"
-            ' "report" keeps a record of them'
-        )
     for length in sorted({each.length for each in _operators(tree) if isinstance(each, TimeWindow)}):
         if length < interval:
             yield (

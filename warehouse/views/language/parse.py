@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, Join, Project, UnionAll
+from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, InternalRows, Join, Project, Top, UnionAll
 from warehouse.views.language.clauses import check_clauses
 from warehouse.views.language.columns import columns_of
 from warehouse.views.language.dialect import conjuncts, plain, text
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from warehouse.views.language.faults import Faults
     from warehouse.views.language.joining import Step
     from warehouse.views.language.predicates import Predicate
-    from warehouse.views.language.scope import Table
+    from warehouse.views.language.scope import Item, Table
     from warehouse.views.language.sources import Known
 
 __all__ = ["Binder"]
@@ -99,6 +99,8 @@ class Binder:
         if top:
             aggregated = shape.keys is not None
             check_internal(select, scope.items, shop.label, aggregated=aggregated, negated=_negated(predicates, steps))
+            if not aggregated:
+                _mark_internal(scope.items)
         keyed = keyed_by(
             predicates,
             scope,
@@ -168,6 +170,13 @@ def _with(query: exp.Query, known: Known) -> Known:
         alias = each.args["alias"]
         known[alias.name.lower()] = With(each.this, tuple(column.name for column in alias.columns), dict(known))
     return known
+
+
+def _mark_internal(items: Sequence[Item]) -> None:
+    """Let results of internal row windows stay; a GROUP BY appends its values instead."""
+    for item in items:
+        if item.internal and isinstance(item.operator, Top):
+            item.operator = InternalRows(item.operator)
 
 
 def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | None:

@@ -10,7 +10,7 @@ from sqlglot import exp
 from warehouse.views.algebra import Distinct, Filter, Named, Order, Project, Top
 from warehouse.views.language.aggregation import grouped
 from warehouse.views.language.clauses import limit_of, order_of, ranking_of
-from warehouse.views.language.dialect import conjuncts, quoted, text
+from warehouse.views.language.dialect import conjuncts, meaning, quoted, text
 from warehouse.views.language.expressions import aggregates_in, check_expression
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.outputs import projected
@@ -57,7 +57,7 @@ class Shape:
             *(node for node, _ in self.order),
         ]
         if self.keys is not None:
-            names = {text(output.node): output.name for output in reversed(self.outputs)}
+            names = {meaning(output.node): output.name for output in reversed(self.outputs)}
             grouping = grouped(source, self.keys, expressions, names, scope.faults)
             source, expressions = grouping.operator, grouping.expressions
         made = iter(expressions)
@@ -87,9 +87,9 @@ class _Carried:
         self.columns = list(named)
 
     def column(self, node: exp.Expr) -> str:
-        written = text(node)
+        written = meaning(node)
         for name, each in self.columns:
-            if text(each) == written:
+            if meaning(each) == written:
                 return name
         own = node.name if isinstance(node, exp.Column) else None
         taken = {name.lower() for name, _ in self.columns}
@@ -179,9 +179,9 @@ def _bound(node: exp.Expr, scope: Scope, outputs: Sequence[Output], *, first: st
 
 
 def _check_distinct_order(order: Sequence[tuple[exp.Expr, Term]], outputs: Sequence[Output]) -> None:
-    written = {text(output.node) for output in outputs}
+    written = {meaning(output.node) for output in outputs}
     for node, term in order:
-        if text(node) not in written:
+        if meaning(node) not in written:
             found = f"ORDER BY {text(term.expression)} of SELECT DISTINCT"
             raise RefusedError(term.expression, found, f"output columns ({', '.join(output.name for output in outputs)})")
 
@@ -206,6 +206,6 @@ def _keys(group: exp.Group | None, scope: Scope, outputs: Sequence[Output]) -> l
             key = _bound(each, scope, outputs, first="input")
         if next(aggregates_in(key), None) is not None:
             raise RefusedError(each, f"GROUP BY {text(each)}, an aggregate", "columns and expressions of them")
-        if text(key) not in {text(other) for other in keys}:
+        if meaning(key) not in {meaning(other) for other in keys}:
             keys.append(key)
     return keys

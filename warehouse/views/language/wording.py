@@ -14,6 +14,7 @@ from warehouse.views.algebra import (
     Distinct,
     Filter,
     Group,
+    InternalRows,
     Join,
     OuterJoin,
     OutputWindow,
@@ -91,6 +92,8 @@ def _stateless(operator: Operator) -> tuple[str, str] | None:
             return "scan", operator.table
         case TimeWindow():
             return "time window", format_duration(operator.length) + (", internal" if operator.internal else "")
+        case InternalRows():
+            return "internal", "bounds memory only"
         case Filter():
             return "filter", operator.condition
         case Project():

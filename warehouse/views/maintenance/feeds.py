@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Protocol
 
 from warehouse.ingest.reading import quoted
 from warehouse.time import NEVER
-from warehouse.views.algebra import AsOf, Filter, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame
 
-__all__ = ["CARRIED", "Move", "Tables", "carried_by", "changes", "feed", "over", "user_columns", "window_lengths"]
+__all__ = [
+    "CARRIED",
+    "Move",
+    "Tables",
+    "carried_by",
+    "changes",
+    "feed",
+    "over",
+    "over_row_windows",
+    "user_columns",
+    "window_lengths",
+]
 
 CARRIED = ("_ts", "_exp", "_out")
 _WEIGHT = "_weight"
@@ -54,6 +65,12 @@ class Tables(Protocol):
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
 
+    def stayed(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
+
+    def unseen(self, table: str) -> DataFrame | None:
+        """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
+
     def rows(self, table: str) -> int:
         """Return about how many rows a table has."""
 
@@ -87,6 +104,10 @@ def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callabl
             return first
         case TimeWindow():
             return _ended(feed(operator.input, scan, versions), operator)
+        case InternalRows():
+            rows = feed(operator.input, scan, versions)
+            kept = [quoted(name) for name in rows.columns if name != "_out"]
+            return rows.selectExpr(*kept, f"timestamp_micros({NEVER}L) AS _out")
         case AsOf():
             return _looked_up(feed(operator.input, scan, versions), operator, versions(operator.relation))
         case Filter() | Project():
@@ -121,6 +142,11 @@ def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
     )
     each = f"explode(array_repeat(CAST(signum(_sum) AS int), abs(_sum))) AS {_WEIGHT}"
     return summed.selectExpr(*own, "_ts", each)
+
+
+def over_row_windows(operator: Operator) -> bool:
+    """Whether a pipeline reads internal row windows, whose rows leave early and end nothing."""
+    return isinstance(operator, InternalRows) or any(over_row_windows(each) for each in inputs_of(operator))
 
 
 def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:

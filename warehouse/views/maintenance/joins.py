@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.ingest.reading import quoted
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
-from warehouse.views.maintenance.feeds import feed
+from warehouse.views.maintenance.feeds import feed, over_row_windows
 from warehouse.views.maintenance.kept import kept
 
 if TYPE_CHECKING:
@@ -65,7 +65,10 @@ def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
     if move.first:
         return JoinInputs(arrived, counts, None, order, held)
     earlier = tuple(
-        feed(each, tables.before, tables.versions).where(f"unix_micros(_exp) > {move.before}L") for each in join.inputs
+        feed(each, tables.stayed if over_row_windows(each) else tables.before, tables.versions).where(
+            f"unix_micros(_exp) > {move.before}L"
+        )
+        for each in join.inputs
     )
     return JoinInputs(arrived, counts, earlier, order, held)
 

@@ -59,6 +59,7 @@ def replacement(
     state: Sequence[str] = (),
     layout: Layout,
     move: Move,
+    timed: bool = False,
 ) -> Replacement:
     """Return what a step writes.
 
@@ -76,17 +77,20 @@ def replacement(
         What buckets are made by.
     layout, move
         Of the table; from when to when.
+    timed
+        Whether rows with another ``_ts`` are others, which they keep.
 
     """
     own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
     stored = f"struct({', '.join(beside_it)})" if state else "0"
     row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
-    held = among(old, keys, changed_key).selectExpr(*own, "_exp", f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
-    arrived = new.selectExpr(*own, "_exp", f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
+    same = [*own, "_exp", *(["_ts"] if timed else [])]
+    held = among(old, keys, changed_key).selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
     matched, release = kept(
-        both.groupBy(*[F.col(name) for name in own], "_exp")
+        both.groupBy(*[F.col(name) for name in same])
         .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came"))
         .selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
     )
@@ -106,7 +110,7 @@ def replacement(
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
     gen = "_came[_at].ts"
-    if not move.first:  # a row from before that enters now was let in by others: when exactly is not known
+    if not move.first and not timed:  # a row from before that enters now was let in by others: when exactly is not known
         gen = f"CASE WHEN unix_micros({gen}) > {move.before}L THEN {gen} ELSE timestamp_micros({move.now}L) END"
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"

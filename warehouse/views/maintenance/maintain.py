@@ -196,9 +196,28 @@ class Maintenance:
         if isinstance(self.core, AntiJoin):
             lost = rows.where(f"unix_micros(_exp) <= {self.move.now}L")
             rows = rows.where(f"unix_micros(_exp) > {self.move.now}L")
+        elif self.core is None:
+            lost = self._unseen()
         changed_key = self.node.changed_key or self.node.search_key
         result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, self.layout, state)
         return result, lost
+
+    def _unseen(self) -> DataFrame | None:
+        """What a selection makes of rows that were over before anybody could see them."""
+        operator = self.node.operator
+        if self.move.first or not any(self.tables.unseen(table) is not None for table in scanned(operator)):
+            return None
+
+        def gone(table: str) -> DataFrame:
+            rows = self.tables.unseen(table)
+            return self.tables.now(table).where("false") if rows is None else rows
+
+        return feed(operator, gone, self.tables.versions)
+
+    @property
+    def _timed(self) -> bool:
+        """Whether rows are told apart by their times too: those of a row window that a join above asks for what came."""
+        return self.node.hidden and isinstance(self.core, Top) and not self.core.order
 
     def _replaced(
         self,
@@ -213,7 +232,7 @@ class Maintenance:
         search_key = columns if layout is not self.layout else self.node.search_key
         result = replacement(
             old, new, keys, changed_key,
-            columns=columns, search_key=search_key, state=state, layout=layout, move=self.move,
+            columns=columns, search_key=search_key, state=state, layout=layout, move=self.move, timed=self._timed,
         )  # fmt: skip
         self._held.append(result.release)
         return result

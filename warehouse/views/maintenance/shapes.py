@@ -52,6 +52,12 @@ class _Empty:
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
+    def stayed(self, table: str) -> DataFrame:
+        return self.now(table)
+
+    def unseen(self, table: str) -> DataFrame | None:
+        return self.now(table)
+
     def rows(self, table: str) -> int:  # noqa: ARG002 - of a table without rows
         return 0
 
