@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-import subprocess
-from contextlib import suppress
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import click
 
+from benchmarks.field.facts import facts
 from benchmarks.field.job import LIFETIMES, RATES, Job
 from benchmarks.field.page import save_page
 from benchmarks.field.results import OtherJobError, Results
 from benchmarks.field.roster import ROSTER, worker_for
 from benchmarks.field.run import Run
-from benchmarks.machine import load, machine, versions
 
 __all__ = ["main"]
 
@@ -60,10 +55,8 @@ def main(
     chosen = {name: value for name, value in given.items() if value is not None}
     chosen.setdefault("keys", max(100, chosen.get("rows", Job().rows) // 10))
     job = Job(**chosen)
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    facts = {"started": started, "machine": machine(), "versions": {**versions(), **_further()}, "load": load()}
     try:
-        found = Results((results / "field.jsonl").absolute(), job, facts)
+        found = Results((results / "field.jsonl").absolute(), job, facts())
     except OtherJobError as error:
         raise click.UsageError(str(error)) from error
     for name in again:
@@ -75,18 +68,6 @@ def main(
         shutil.rmtree(place, ignore_errors=True)
     page = save_page(job, found, ROSTER, results)
     _say(f"written: {page}")
-
-
-def _further() -> dict[str, str]:
-    """Return the versions of contenders that are installed."""
-    found = {"sqlite": sqlite3.sqlite_version, "duckdb of DuckLake": "1.5.5"}
-    for name in ("chdb-core", "psycopg"):
-        with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    with suppress(FileNotFoundError):
-        told = subprocess.run(["postgres", "--version"], capture_output=True, text=True, check=False).stdout.split()
-        found["postgres"] = told[2] if len(told) > 2 else "unknown"
-    return found
 
 
 def _say(text: str) -> None:

@@ -81,6 +81,10 @@ class Contender(ABC):
     def close(self) -> None:
         """Let everything go."""
 
+    def counted(self) -> dict[str, int]:
+        """Return what it counted itself at its last update; nothing where it does not."""
+        return {}
+
     def footprint(self) -> tuple[int, int]:
         """Return files and bytes on the disk."""
         sizes = [found.stat().st_size for found in self.place.rglob("*") if found.is_file()]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from benchmarks.field.results import Results
     from benchmarks.field.roster import Entry
 
-__all__ = ["page", "save_page"]
+__all__ = ["made_on", "markdown_table", "page", "save_page", "spread_text"]
 
 _TIMES = ("update", "tidy", "few", "many", "absent", "scan", "aggregate")
 _SPACE = ("written", "space", "files", "dead")
@@ -52,7 +52,7 @@ def page(job: Job, results: Results, roster: Sequence[Entry], plots: Sequence[st
     ran = [entry for entry in roster if results.of(entry.name).done and not results.of(entry.name).failed]
     out = [entry for entry in roster if results.of(entry.name).failed]
     never = [entry for entry in roster if entry not in ran and entry not in out]
-    parts = ["# Beside today's contenders", _made_on(job, results), _EXPLAINED]
+    parts = ["# Beside today's contenders", made_on(job, results), _EXPLAINED]
     if ran:
         parts += ["## Time", _table(job, results, ran, _TIMES), "## Space", _table(job, results, ran, _SPACE)]
         parts += ["## Ratios to stream-wh", _ratios(job, results, ran), _beaten(job, results, ran)]
@@ -65,7 +65,8 @@ def page(job: Job, results: Results, roster: Sequence[Entry], plots: Sequence[st
     return "\n\n".join(parts) + "\n"
 
 
-def _made_on(job: Job, results: Results) -> str:
+def made_on(job: Job, results: Results) -> str:
+    """Return what the job was, and the machine and versions it was done on."""
     facts = results.facts
     machine: dict[str, Any] = facts["machine"]
     told = ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
@@ -88,9 +89,9 @@ def _table(job: Job, results: Results, ran: Sequence[Entry], names: Sequence[str
         cells = [entry.title]
         for quantity in quantities:
             found = spread(results, entry.name, quantity, job)
-            cells.append("" if found is None else _spread(found.median, found.low, found.high))
+            cells.append("" if found is None else spread_text(found.median, found.low, found.high))
         rows.append(cells)
-    return _markdown(rows)
+    return markdown_table(rows)
 
 
 def _ratios(job: Job, results: Results, ran: Sequence[Entry]) -> str:
@@ -99,9 +100,9 @@ def _ratios(job: Job, results: Results, ran: Sequence[Entry]) -> str:
     for entry in ran:
         if entry.name != OURS:
             found = [beside(results, entry.name, OURS, quantity, job) for quantity in quantities]
-            told = ["" if each is None else _spread(each.value, each.low, each.high) for each in found]
+            told = ["" if each is None else spread_text(each.value, each.low, each.high) for each in found]
             rows.append([entry.title, *told])
-    return _markdown(rows)
+    return markdown_table(rows)
 
 
 def _beaten(job: Job, results: Results, ran: Sequence[Entry]) -> str:
@@ -118,15 +119,16 @@ def _beaten(job: Job, results: Results, ran: Sequence[Entry]) -> str:
     return "Nobody is better at update, probe (few rows) and space at once."
 
 
-def _markdown(rows: Sequence[Sequence[str]]) -> str:
+def markdown_table(rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
+    """Return an aligned Markdown table of a head and rows; all columns but the first are numbers, to the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    rule = ["-" * width if place == 0 else "-" * (width - 1) + ":" for place, width in enumerate(widths)]
-    return "\n".join(_line(row, widths) for row in (rows[0], rule, *rows[1:]))
+    rule = ["-" * width if place == 0 or not numbers else "-" * (width - 1) + ":" for place, width in enumerate(widths)]
+    return "\n".join(_line(row, widths, numbers=numbers) for row in (rows[0], rule, *rows[1:]))
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+def _line(cells: Sequence[str], widths: Sequence[int], *, numbers: bool) -> str:
     first, *others = zip(cells, widths, strict=True)
-    padded = [first[0].ljust(first[1]), *(cell.rjust(width) for cell, width in others)]
+    padded = [first[0].ljust(first[1]), *(cell.rjust(width) if numbers else cell.ljust(width) for cell, width in others)]
     return f"| {' | '.join(padded)} |"
 
 
@@ -165,7 +167,8 @@ def _draw(job: Job, results: Results, ran: Sequence[Entry], directory: Path) -> 
     return names
 
 
-def _spread(middle: float, low: float, high: float) -> str:
+def spread_text(middle: float, low: float, high: float) -> str:
+    """Return a median with its quartiles."""
     return f"{_number(middle)} ({_number(low)} to {_number(high)})"
 
 

@@ -15,7 +15,7 @@ from warehouse.storage.jvm import cache_directory
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["OURS", "ROSTER", "Entry", "worker_for"]
+__all__ = ["OURS", "ROSTER", "Entry", "lake_is_ready", "worker_for"]
 
 _PACKAGE = "benchmarks.field.contenders"
 _LAKE = ("duckdb==1.5.5", "duckdb-extensions==1.5.5", "duckdb-extension-ducklake==1.5.5", "pyarrow>=26,<27", "numpy>=2")
@@ -84,11 +84,20 @@ def worker_for(entry: Entry, work: Path, patience: float) -> Worker:
     return Worker(python, work / f"{entry.shared}.log", patience)
 
 
+def lake_is_ready() -> bool:
+    """Tell whether DuckLake's environment has been made."""
+    return (_lake_place() / "ready").exists()
+
+
+def _lake_place() -> Path:
+    return cache_directory() / "ducklake-1.5.5"
+
+
 def _lake_environment() -> Path:
     """Return the Python of DuckLake's environment, which is made in the cache directory when first asked for."""
-    place = cache_directory() / "ducklake-1.5.5"
+    place = _lake_place()
     python = place / "bin" / "python"
-    if (place / "ready").exists():
+    if lake_is_ready():
         return python
     place.parent.mkdir(parents=True, exist_ok=True)
     steps = (

@@ -146,7 +146,7 @@ class Run:
             slot=number,
             **update,
             probes={kind: [by_key[key] for key in some] for kind, some in kinds.items()},
-            **{name: found[name] for name in ("scan", "aggregate", "files", "bytes", "stored")},
+            **{name: found[name] for name in ("scan", "aggregate", "files", "bytes", "stored", "counted")},
             live=expected.scan[0],
             landed=self.job.rows_of(number),
         )

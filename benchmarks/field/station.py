@@ -83,6 +83,7 @@ class Station:
             "files": files,
             "bytes": size,
             "stored": contender.stored(),
+            "counted": contender.counted(),
         }
 
     def _close(self, message: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import Counts, Epoch, TableState
 
-__all__ = ["DExp", "DIns", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "layout_lines"]
+__all__ = ["DExp", "DIns", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "Unclustered", "layout_lines"]
 
 _TABLE = "s"
 _TOML = """\
@@ -34,7 +34,7 @@ retain = "0s"
 [streams.s]
 landing = "landing"
 format = "parquet"
-search_key = "k"
+search_key = "{search_key}"
 arrival = "at"
 expires = "until"
 max_lifetime = "{periods}h"
@@ -64,6 +64,7 @@ class Ours(Contender):
     """A project with one stream; its files land as a user's do, and ``update`` moves the window."""
 
     layout: ClassVar[str] = ""
+    search_key: ClassVar[str] = "k"
 
     def open(self) -> None:
         """Declare the stream, if this is the first time, and open the project."""
@@ -74,7 +75,9 @@ class Ours(Contender):
         if not landing.exists():
             landing.mkdir(parents=True)
             columns = "\n".join(f'{name} = "{kind}"' for name, kind in TYPES.items())
-            text = _TOML.format(anchor=ANCHOR, periods=self.job.periods, columns=columns, layout=self.layout)
+            text = _TOML.format(
+                anchor=ANCHOR, periods=self.job.periods, search_key=self.search_key, columns=columns, layout=self.layout
+            )
             (self.place / "warehouse.toml").write_text(text)
         self._warehouse = Warehouse.open(self.place)
 
@@ -129,6 +132,12 @@ class Ours(Contender):
         """What its update counted."""
         return self.epoch.counts[0]
 
+    def counted(self) -> dict[str, int]:
+        """Return what the newest epoch counted."""
+        found = self.counts
+        names = ("inserted", "expired", "rewritten", "planned", "changed", "files_added", "files_removed", "bytes_written")
+        return {name: getattr(found, name) for name in names}
+
     def stored(self) -> int:
         """Add up the partitions of the newest epoch."""
         return sum(part.rows for part in self.table.partitions)
@@ -178,3 +187,15 @@ class DExp(Ours):
     """Wave index DEL cut by expiration, n = 4: the 1x4 chronological grid, appended; past blocks of p/4 are removed."""
 
     layout = layout_lines("norebuild", (1, 4), "chronological")
+
+
+class Unclustered(Ours):
+    """The 4x4 grid rebuilt without clustering by the key: rows lie in the order of arrival, and a probe is a filtered scan."""
+
+    layout = 'technique = "rebuild"'
+    search_key = "at"
+
+    def probe(self, key: str, now: int) -> pa.Table:
+        """Scan for a key."""
+        del now
+        return self._warehouse.scan(_TABLE, where=f"k = '{key}'").arrow()

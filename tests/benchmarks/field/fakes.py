@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -158,6 +157,3 @@ class Stopped(Plain):
             raise KeyboardInterrupt
 
 
-def titled(entry: Entry, title: str) -> Entry:
-    """Return an entry by another title."""
-    return replace(entry, title=title)

@@ -12,12 +12,13 @@ from benchmarks.field.hosts import Here
 from benchmarks.field.job import Job
 from benchmarks.field.page import page
 from benchmarks.field.results import Results
-from benchmarks.field.roster import ROSTER
+from benchmarks.field.roster import ROSTER, lake_is_ready, worker_for
 from benchmarks.field.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from benchmarks.field.hosts import Host
     from benchmarks.field.roster import Entry
 
 JOB = Job(rows=2_000, keys=100, updates=2, periods=8)
@@ -27,9 +28,13 @@ FACTS = {"machine": {"processor": "a", "cores": 2, "memory": "b", "system": "c"}
 
 
 def played(place: Path, entries: list[Entry], job: Job = JOB) -> Results:
-    """Run contenders in this process."""
+    """Run contenders in this process; DuckLake in its own environment, where a run has made that."""
     results = Results(place / "field.jsonl", job, FACTS)
-    Run(job, entries, place / "work", results, lambda _: Here(), lambda _: None).play()
+
+    def host_for(entry: Entry) -> Host:
+        return worker_for(entry, place, 60) if entry.lake and lake_is_ready() else Here()
+
+    Run(job, entries, place / "work", results, host_for, lambda _: None).play()
     return results
 
 
