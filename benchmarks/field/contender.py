@@ -7,10 +7,11 @@ itself. No answer may hold a row with ``until <= now``.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from warehouse.storage.durable import sync_directory, sync_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -81,7 +82,7 @@ class Contender(ABC):
     def close(self) -> None:
         """Let everything go."""
 
-    def counted(self) -> dict[str, int]:
+    def counted(self) -> dict[str, float]:
         """Return what it counted itself at its last update; nothing where it does not."""
         return {}
 
@@ -100,16 +101,8 @@ class Contender(ABC):
             status = found.stat()
             seen[found] = (status.st_size, status.st_mtime_ns)
             if self._forced.get(found) != seen[found]:
-                _fsync(found)
+                sync_file(found)
                 directories |= {found.parent, found.parent.parent}
         for directory in directories:
-            _fsync(directory)
+            sync_directory(directory)
         self._forced = seen
-
-
-def _fsync(path: Path) -> None:
-    number = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(number)
-    finally:
-        os.close(number)

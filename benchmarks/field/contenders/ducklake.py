@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from benchmarks.field.contender import Contender, NotHereError
-from benchmarks.field.contenders.tables import COLUMNS, connect, instant_sql, parquet_sql
+from benchmarks.field.contender import NotHereError
+from benchmarks.field.contenders.native_duckdb import NativeDuckDB
+from benchmarks.field.contenders.tables import connect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    import duckdb
-    import pyarrow as pa
-
 __all__ = ["DuckLake"]
 
 
-class DuckLake(Contender):
+class DuckLake(NativeDuckDB):
     """DuckDB 1.5.5 with its ducklake extension, in an environment of its own; the catalogue is a DuckDB file.
 
     Rows are inserted in the order of the key (file and row group bounds then exclude), a DELETE on ``until`` writes delete
@@ -25,8 +23,6 @@ class DuckLake(Contender):
     rewrites files of which many rows are deleted and removes old ones; nothing is retained, so that bytes compare. Files are
     forced to disk by the harness, the catalogue by DuckDB.
     """
-
-    _connection: duckdb.DuckDBPyConnection
 
     def open(self) -> None:
         """Attach the lake."""
@@ -45,19 +41,17 @@ class DuckLake(Contender):
         """Make the table."""
         self._connection.execute("CALL lake.set_option('expire_older_than', '0 seconds')")
         self._connection.execute("CALL lake.set_option('delete_older_than', '0 seconds')")
-        rows = f"SELECT {COLUMNS} FROM {parquet_sql(files)} WHERE until > {instant_sql(now)} ORDER BY k, until"
-        self._connection.execute(f"CREATE TABLE s AS {rows}")
+        self._create(files, now)
         self.force()
 
     def load(self, file: Path, now: int) -> None:
         """Insert, sorted."""
-        del now
-        self._connection.execute(f"INSERT INTO s SELECT {COLUMNS} FROM {parquet_sql([file])} ORDER BY k, until")
+        super().load(file, now)
         self.force()
 
     def expire(self, now: int) -> None:
         """Delete."""
-        self._connection.execute(f"DELETE FROM s WHERE until <= {instant_sql(now)}")
+        self._delete(now)
         self.force()
 
     def tidy(self, now: int) -> None:
@@ -65,27 +59,7 @@ class DuckLake(Contender):
         del now
         self._connection.execute("CHECKPOINT lake")
 
-    def probe(self, key: str, now: int) -> pa.Table:
-        """Ask the table."""
-        del now
-        return self._connection.sql(f"SELECT {COLUMNS} FROM s WHERE k = ?", params=[key]).to_arrow_table()
-
-    def scan(self, now: int) -> pa.Table:
-        """Read the table."""
-        del now
-        return self._connection.sql(f"SELECT {COLUMNS} FROM s").to_arrow_table()
-
-    def aggregate(self, now: int) -> tuple[int, float]:
-        """Ask the table."""
-        del now
-        total, largest = self._connection.execute("SELECT sum(a), max(b) FROM s").fetchall()[0]
-        return int(total), float(largest)
-
     def stored(self) -> int:
         """Count what the files of the newest snapshot hold."""
         query = "SELECT sum(record_count) FROM __ducklake_metadata_lake.ducklake_data_file WHERE end_snapshot IS NULL"
         return int(self._connection.execute(query).fetchall()[0][0] or 0)
-
-    def close(self) -> None:
-        """Let the lake go."""
-        self._connection.close()

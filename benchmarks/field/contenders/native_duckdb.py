@@ -33,10 +33,13 @@ class NativeDuckDB(Contender):
 
     def build(self, files: Sequence[Path], now: int) -> None:
         """Make the table."""
-        rows = f"SELECT {COLUMNS} FROM {parquet_sql(files)} WHERE until > {instant_sql(now)} ORDER BY k, until"
-        self._connection.execute(f"CREATE TABLE s AS {rows}")
+        self._create(files, now)
         self._index()
         self._connection.execute("CHECKPOINT")
+
+    def _create(self, files: Sequence[Path], now: int) -> None:
+        rows = f"SELECT {COLUMNS} FROM {parquet_sql(files)} WHERE until > {instant_sql(now)} ORDER BY k, until"
+        self._connection.execute(f"CREATE TABLE s AS {rows}")
 
     def _index(self) -> None:
         """Zone maps are enough."""
@@ -47,9 +50,12 @@ class NativeDuckDB(Contender):
         self._connection.execute(f"INSERT INTO s SELECT {COLUMNS} FROM {parquet_sql([file])} ORDER BY k, until")
 
     def expire(self, now: int) -> None:
-        """Delete."""
-        self._connection.execute(f"DELETE FROM s WHERE until <= {instant_sql(now)}")
+        """Delete, and checkpoint."""
+        self._delete(now)
         self._connection.execute("CHECKPOINT")
+
+    def _delete(self, now: int) -> None:
+        self._connection.execute(f"DELETE FROM s WHERE until <= {instant_sql(now)}")
 
     def probe(self, key: str, now: int) -> pa.Table:
         """Ask the table."""

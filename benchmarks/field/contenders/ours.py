@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +11,7 @@ from benchmarks.data import COLUMNS as TYPES
 from benchmarks.field.contender import Contender
 from benchmarks.field.job import ANCHOR
 from warehouse import Warehouse
+from warehouse.storage.snapshot import read_snapshot
 from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["DExp", "DIns", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "Unclustered", "layout_lines"]
 
 _TABLE = "s"
+_COUNTED = ("inserted", "expired", "rewritten", "planned", "changed", "files_added", "files_removed", "bytes_written")
 _TOML = """\
 [warehouse]
 root = "data"
@@ -132,11 +135,16 @@ class Ours(Contender):
         """What its update counted."""
         return self.epoch.counts[0]
 
-    def counted(self) -> dict[str, int]:
-        """Return what the newest epoch counted."""
-        found = self.counts
-        names = ("inserted", "expired", "rewritten", "planned", "changed", "files_added", "files_removed", "bytes_written")
-        return {name: getattr(found, name) for name in names}
+    def counted(self) -> dict[str, float]:
+        """Return what the newest epoch counted, how long its snapshot takes to open, and how large logs and records are."""
+        found, root, table = self.counts, self._warehouse.root, self.table
+        start = time.perf_counter()
+        read_snapshot(root, table.path, table.version, ())
+        opening = time.perf_counter() - start
+        logs = [each.stat().st_size for each in (root / table.path / "_delta_log").iterdir()]
+        records = [each.stat().st_size for each in (root / "epochs").iterdir()]
+        sizes = {"log_files": len(logs), "log_bytes": sum(logs), "records": len(records), "record_bytes": sum(records)}
+        return {**{name: getattr(found, name) for name in _COUNTED}, "opening": opening, **sizes}
 
     def stored(self) -> int:
         """Add up the partitions of the newest epoch."""

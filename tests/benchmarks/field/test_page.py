@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.field.figures import QUANTITIES, beside, spread
+from benchmarks.field.growth import growth_page
 from benchmarks.field.job import Job
 from benchmarks.field.page import page, save_page
 from benchmarks.field.results import Results
@@ -72,3 +74,21 @@ def test_plots_are_pictures(tmp_path: Path) -> None:
     for picture in pictures:
         assert f"]({picture.name})" in shown
         assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_growth_compares_tenths(tmp_path: Path) -> None:
+    """A quantity that grows fails the target, one that does not holds it; a run that is too short has no table."""
+    job = replace(JOB, updates=40)
+    results = Results(tmp_path / "g.jsonl", job, FACTS)
+    assert "medians" not in growth_page(job, results)
+    for place, slot in enumerate(job.slots):
+        counted = {"opening": 0.01, "log_files": 3, "log_bytes": 10, "records": 5, "record_bytes": 20}
+        line = {"load": 1.0 + place, "expire": 0.0, "scan": 1.0, "bytes": 9, "files": 3, "live": 9, "landed": 10}
+        results.add("done", OURS, slot=slot, probes={"few": [[1.0]]}, counted=counted, **line)
+    lines = growth_page(job, results).splitlines()
+    (update,) = (line for line in lines if line.startswith("| update"))
+    (opening,) = (line for line in lines if line.startswith("| opening"))
+    assert "5.92" in update  # medians of updates 37 to 40 and 5 to 8
+    assert "does not hold" in update
+    assert "1.00" in opening
+    assert "≤ 1.5: holds" in opening

@@ -32,7 +32,7 @@ def as_the_source_says(experiment: str, name: str) -> dict[str, float]:
     """Return seconds of update, probe and scan, and bytes, in the order that the source found."""
     n = parts(name)
     side = n**0.5
-    if "Rebuild" in name and "2x8" not in name and "8x2" not in name:
+    if ("Rebuild" in name or "NoIndex" in name) and "2x8" not in name and "8x2" not in name:
         update = (2 * side - 1) / n + (0.0 if experiment == "large" else 0.01 * max(0, n - 16))
     else:
         update = 1.0 + 0.01 * n
