@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from benchmarks.field.alone import BusyError, alone
 from benchmarks.field.facts import facts
 from benchmarks.field.job import LIFETIMES, RATES, Job
 from benchmarks.field.page import save_page
@@ -63,9 +64,13 @@ def main(
         found.add("again", name)
     entries = [each for each in ROSTER if each.name not in without and (not only or each.name in only)]
     place = (work or results / "work").absolute()
-    Run(job, entries, place, found, lambda entry: worker_for(entry, place, patience), _say).play()
-    if not keep:
-        shutil.rmtree(place, ignore_errors=True)
+    try:
+        with alone(place) as lock:
+            Run(job, entries, place, found, lambda entry: worker_for(entry, place, patience, lock), _say).play()
+            if not keep:
+                shutil.rmtree(place, ignore_errors=True)
+    except BusyError as error:
+        raise click.ClickException(str(error)) from error
     page = save_page(job, found, ROSTER, results)
     _say(f"written: {page}")
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from benchmarks.field.alone import BusyError, alone
 from benchmarks.field.facts import facts
 from benchmarks.field.figures import QUANTITIES
 from benchmarks.field.job import Job
@@ -65,7 +66,11 @@ def main(*, rows: int, updates: int, periods: int, patience: float, results: Pat
         raise click.UsageError(str(error)) from error
     entries = [entry for entry in ROSTER if entry.name == OURS]
     work = place / "work"
-    Run(job, entries, work, found, lambda entry: worker_for(entry, work, patience), _say).play()
+    try:
+        with alone(work) as lock:
+            Run(job, entries, work, found, lambda entry: worker_for(entry, work, patience, lock), _say).play()
+    except BusyError as error:
+        raise click.ClickException(str(error)) from error
     page = place / "README.md"
     page.write_text(growth_page(job, found))
     _say(f"written: {page}")

@@ -42,11 +42,15 @@ class Here(Station):
 
 @dataclass
 class Worker:
-    """A worker process; it is ended when it does not answer within ``patience`` seconds. What it prints goes to ``log``."""
+    """A worker process; it is ended when it does not answer within ``patience`` seconds. What it prints goes to ``log``.
+
+    It keeps a descriptor ``lock`` open, so that a lock on it is held until the worker, too, has ended.
+    """
 
     python: str
     log: Path
     patience: float
+    lock: int | None = None
     _process: subprocess.Popen[bytes] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -60,6 +64,7 @@ class Worker:
                 stderr=told,
                 env={**os.environ, "PYTHONPATH": paths},
                 start_new_session=True,
+                pass_fds=() if self.lock is None else (self.lock,),
             )
 
     def do(self, message: dict[str, Any]) -> dict[str, Any]:

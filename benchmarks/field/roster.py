@@ -71,7 +71,7 @@ ROSTER: tuple[Entry, ...] = (
 )
 
 
-def worker_for(entry: Entry, work: Path, patience: float) -> Worker:
+def worker_for(entry: Entry, work: Path, patience: float, lock: int | None = None) -> Worker:
     """Start the process that a contender needs.
 
     Raises
@@ -81,7 +81,7 @@ def worker_for(entry: Entry, work: Path, patience: float) -> Worker:
 
     """
     python = str(_lake_environment()) if entry.lake else sys.executable
-    return Worker(python, work / f"{entry.shared}.log", patience)
+    return Worker(python, work / f"{entry.shared}.log", patience, lock)
 
 
 def lake_is_ready() -> bool:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import unquote, urlsplit
+
+import pyarrow.parquet as pq
 
 from benchmarks.field.contenders.delta_rs import DeltaFiles
 from benchmarks.field.contenders.spark import session
@@ -97,6 +100,11 @@ class DeltaVectors(DeltaSpark):
     def _live(self, now: int) -> str:
         del now
         return "true"
+
+    def stored(self) -> int:
+        """Count what the snapshot's files hold, as Spark names them."""
+        uris = self._spark.read.format("delta").load(str(self.place)).inputFiles()
+        return sum(pq.read_metadata(unquote(urlsplit(uri).path)).num_rows for uri in uris)
 
     def probe(self, key: str, now: int) -> pa.Table:
         """Ask Spark."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from benchmarks.field.alone import BusyError, alone
 from benchmarks.field.hosts import Here, Worker
 from benchmarks.field.job import Job
 from benchmarks.field.results import OtherJobError, Results
@@ -101,6 +102,17 @@ def test_a_worker_that_dies_takes_only_its_contender_along(tmp_path: Path) -> No
     assert set(results.of("dying").done) == {5}
     assert set(results.of("plain").done) == SLOTS
     assert len(made) == 2
+
+
+def test_nothing_begins_while_a_worker_is_left(tmp_path: Path) -> None:
+    """The lock of a run that was killed is held until its workers have ended."""
+    with alone(tmp_path / "work") as lock:
+        worker = Worker(sys.executable, tmp_path / "log", 60, lock)
+    with pytest.raises(BusyError, match="wait for its end"), alone(tmp_path / "work"):
+        pass
+    worker.close()
+    with alone(tmp_path / "work"):
+        pass
 
 
 def test_a_worker_that_does_not_answer_is_ended(tmp_path: Path) -> None:
