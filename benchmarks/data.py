@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["COLUMNS", "MANY", "SELECTED", "Shape", "absent_key", "arriving", "key", "living", "write"]
+__all__ = ["COLUMNS", "MANY", "SELECTED", "Shape", "absent_key", "arriving", "key", "living", "table_of", "write"]
 
 MANY = 100
 """How many keys have many rows."""
@@ -79,7 +79,7 @@ def arriving(shape: Shape, rows: int, *, part: tuple[int, ...], after: int, unti
     """
     rng = np.random.default_rng([shape.seed, *part])
     ts = rng.integers(after + 1, until + 1, rows)
-    return _table(shape, rng, ts, ts + rng.integers(1, lifetime + 1, rows))
+    return table_of(shape, rng, ts, ts + rng.integers(1, lifetime + 1, rows))
 
 
 def living(shape: Shape, rows: int, *, part: tuple[int, ...], at: int, lifetime: int) -> pa.Table:
@@ -88,7 +88,7 @@ def living(shape: Shape, rows: int, *, part: tuple[int, ...], at: int, lifetime:
     # of age x in [0, S) a share 1 - x/S still lives; its remaining life is uniform up to S - x
     age = (lifetime * (1 - np.sqrt(rng.random(rows)))).astype(np.int64)
     rest = 1 + (rng.random(rows) * (lifetime - age - 1)).astype(np.int64)
-    return _table(shape, rng, at - age, at + rest)
+    return table_of(shape, rng, at - age, at + rest)
 
 
 def write(table: pa.Table, directory: Path, name: str, *, files: int = 1) -> None:
@@ -101,7 +101,8 @@ def write(table: pa.Table, directory: Path, name: str, *, files: int = 1) -> Non
         pq.write_table(piece, directory / f"{name}-{number:03d}.parquet", compression="snappy")
 
 
-def _table(shape: Shape, rng: np.random.Generator, ts: NDArray[np.int64], exp: NDArray[np.int64]) -> pa.Table:
+def table_of(shape: Shape, rng: np.random.Generator, ts: NDArray[np.int64], exp: NDArray[np.int64]) -> pa.Table:
+    """Return rows with given arrivals and expiries, in microseconds; everything else is drawn."""
     rows = len(ts)
     ordinary = rng.integers(0, shape.keys, rows)
     many = rng.integers(0, MANY, rows) * (shape.keys // MANY)

@@ -31,9 +31,8 @@ SMALL_AND_SHORT = (
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """Return the session, stopped after the last test; it has Delta too, which tests read and write tables with as others do."""
+    from benchmarks.delta import delta_settings  # noqa: PLC0415 - same
     from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
-
-    from .delta import delta_settings  # noqa: PLC0415 - same
 
     session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
     yield session

@@ -1,4 +1,4 @@
-"""Delta's own Spark connector, by which tests read and write the warehouse's tables as others do.
+"""Delta's own Spark connector, by which contenders and tests read and write Delta tables as others do.
 
 The warehouse itself does without it. The delta-spark wheel has no jars: they are found in the cache directory, or resolved
 into it once by Spark's own resolver. Everything they depend on ships with PySpark.

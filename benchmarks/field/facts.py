@@ -1,0 +1,31 @@
+"""When, on what machine and with which versions a run began."""
+
+from __future__ import annotations
+
+import sqlite3
+import subprocess
+from contextlib import suppress
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from benchmarks.machine import load, machine, versions
+
+__all__ = ["facts"]
+
+
+def facts() -> dict[str, object]:
+    """Return what is needed to judge a run's numbers."""
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"started": started, "machine": machine(), "versions": {**versions(), **_further()}, "load": load()}
+
+
+def _further() -> dict[str, str]:
+    """Return the versions of contenders that are installed."""
+    found = {"sqlite": sqlite3.sqlite_version, "duckdb of DuckLake": "1.5.5"}
+    for name in ("chdb-core", "psycopg"):
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    with suppress(FileNotFoundError):
+        told = subprocess.run(["postgres", "--version"], capture_output=True, text=True, check=False).stdout.split()
+        found["postgres"] = told[2] if len(told) > 2 else "unknown"
+    return found

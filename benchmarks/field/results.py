@@ -1,0 +1,98 @@
+"""What a run found, as JSON lines: each is forced to disk when it is written, so a run that is stopped goes on where it was.
+
+The first line is the job with the machine; then, for each contender, ``built``, and for each of its updates ``begun`` and
+``done``. ``failed`` ends a contender (``missing``: it could not run here), ``again`` lets it begin anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from benchmarks.field.job import Job
+
+__all__ = ["OtherJobError", "Results", "Standing"]
+
+
+class OtherJobError(Exception):
+    """The results are of another job; the text says which values differ."""
+
+
+@dataclass
+class Standing:
+    """How far a contender is: its build, the finished updates by slot, the one that was begun, why it failed."""
+
+    built: dict[str, Any] | None = None
+    done: dict[int, dict[str, Any]] = field(default_factory=dict)
+    begun: int | None = None
+    failed: dict[str, Any] | None = None
+
+
+class Results:
+    """The lines of one file."""
+
+    def __init__(self, path: Path, job: Job, facts: dict[str, Any]) -> None:
+        self.path = path
+        self.standings: dict[str, Standing] = {}
+        self.facts = facts
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = _whole_lines(path)
+        if not lines:
+            self._write({"event": "job", "job": job.digest(), "facts": facts})
+            return
+        first = lines[0]
+        if first["job"] != job.digest():
+            differ = {name: (first["job"].get(name), value) for name, value in job.digest().items()}
+            told = ", ".join(f"{name} was {was}, is {now}" for name, (was, now) in differ.items() if was != now)
+            raise OtherJobError(f"{path} has results of another job ({told}); choose another --results, or remove it")
+        self.facts = first["facts"]
+        for line in lines[1:]:
+            self._take(line)
+
+    def of(self, contender: str) -> Standing:
+        """Return how far a contender is."""
+        return self.standings.setdefault(contender, Standing())
+
+    def add(self, event: str, contender: str, **more: Any) -> None:  # noqa: ANN401 - what an event tells
+        """Write a line for good."""
+        line = {"event": event, "contender": contender, **more}
+        self._write(line)
+        self._take(line)
+
+    def _take(self, line: dict[str, Any]) -> None:
+        standing = self.of(line["contender"])
+        match line["event"]:
+            case "built":
+                standing.built = line
+            case "begun":
+                standing.begun = line["slot"]
+            case "done":
+                standing.begun = None
+                standing.done[line["slot"]] = line
+            case "failed":
+                standing.begun = None
+                standing.failed = line
+            case "again":
+                self.standings[line["contender"]] = Standing()
+
+    def _write(self, line: dict[str, Any]) -> None:
+        with self.path.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def _whole_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the lines; one that was cut short when a run was killed is taken off the file."""
+    if not path.exists():
+        return []
+    text = path.read_bytes()
+    whole = text[: text.rfind(b"\n") + 1]
+    if len(whole) < len(text):
+        os.truncate(path, len(whole))
+    return [json.loads(line) for line in whole.splitlines()]

@@ -1,0 +1,77 @@
+"""What this warehouse is to reach beside the field, and whether it did in a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from benchmarks.field.figures import QUANTITIES, beside
+from benchmarks.field.roster import OURS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchmarks.field.job import Job
+    from benchmarks.field.results import Results
+
+__all__ = ["TARGETS", "Target", "better_at_all"]
+
+WAVES = ("r-ins", "r-exp", "d-ins", "d-exp")
+ON_SPARK = ("delta-delete", "delta-vectors", "delta-partitioned")
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True)
+class Target:
+    """A contender's quantity is at least ``times`` ours, for each of some contenders, from ``rows`` live rows on."""
+
+    text: str
+    quantity: str
+    contenders: tuple[str, ...]
+    times: float
+    rows: int = 0
+
+    def verdict(self, results: Results, job: Job) -> tuple[Literal["holds", "does not hold", "not measured"], str]:
+        """Return the verdict, and the smallest ratio with whose it is."""
+        if job.rows < self.rows:
+            return "not measured", f"from {self.rows:,} live rows on"
+        found = {}
+        for name in self.contenders:
+            ratio = _ratio(results, job, name, self.quantity)
+            if ratio is None:
+                return "not measured", f"{name} or {OURS} made no update"
+            found[name] = ratio
+        name = min(found, key=lambda each: found[each])
+        return "holds" if found[name] >= self.times else "does not hold", f"{found[name]:.3g} times ours ({name})"
+
+
+TARGETS: tuple[Target, ...] = (
+    Target("update faster than every wave index", "update", WAVES, 1, _MILLION),
+    Target("update faster than every other contender on Spark", "update", ON_SPARK, 1, _MILLION),
+    Target(
+        "update 10 times faster than the best REINDEX wave index and Delta append + DELETE",
+        "update",
+        ("r-ins", "r-exp", "delta-delete"),
+        10,
+        10 * _MILLION,
+    ),
+    Target("probe of few rows within 1.5 times of ClickHouse's primary key", "few", ("clickhouse-partitions",), 1 / 1.5),
+    Target("aggregate of two columns within 3 times of a DuckDB table", "aggregate", ("duckdb",), 1 / 3),
+)
+
+
+def better_at_all(results: Results, job: Job, contenders: Sequence[str]) -> list[str]:
+    """Return who is better than this warehouse at update, probe (few rows) and space at once."""
+    better = []
+    for name in contenders:
+        ratios = [_ratio(results, job, name, quantity) for quantity in ("update", "few", "space")]
+        if name != OURS and all(each is not None and each < 1 for each in ratios):
+            better.append(name)
+    return better
+
+
+def _ratio(results: Results, job: Job, name: str, quantity: str) -> float | None:
+    if results.of(name).failed or results.of(OURS).failed:
+        return None
+    found = beside(results, name, OURS, next(each for each in QUANTITIES if each.name == quantity), job)
+    return None if found is None else found.value

@@ -1,0 +1,73 @@
+"""Every contender that is installed here answers as the oracle does, at a tiny size; the others say what they lack."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.field.hosts import Here
+from benchmarks.field.job import Job
+from benchmarks.field.page import page
+from benchmarks.field.results import Results
+from benchmarks.field.roster import ROSTER, lake_is_ready, worker_for
+from benchmarks.field.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from benchmarks.field.hosts import Host
+    from benchmarks.field.roster import Entry
+
+JOB = Job(rows=2_000, keys=100, updates=2, periods=8)
+ON_SPARK = [entry for entry in ROSTER if entry.group == "spark"]
+ALONE = [entry for entry in ROSTER if entry.group != "spark"]
+FACTS = {"machine": {"processor": "a", "cores": 2, "memory": "b", "system": "c"}, "versions": {}, "load": 0.0, "started": "now"}
+
+
+def played(place: Path, entries: list[Entry], job: Job = JOB) -> Results:
+    """Run contenders in this process; DuckLake in its own environment, where a run has made that."""
+    results = Results(place / "field.jsonl", job, FACTS)
+
+    def host_for(entry: Entry) -> Host:
+        return worker_for(entry, place, 60) if entry.lake and lake_is_ready() else Here()
+
+    Run(job, entries, place / "work", results, host_for, lambda _: None).play()
+    return results
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """Return a directory that every user may enter: PostgreSQL does not run as root, whose temporary paths are closed."""
+    with tempfile.TemporaryDirectory(prefix="field-") as directory:
+        place = Path(directory)
+        place.chmod(0o755)
+        yield place
+
+
+@pytest.mark.parametrize("entry", ALONE, ids=lambda entry: entry.name)
+def test_without_spark(open_path: Path, entry: Entry) -> None:
+    """All its answers after each update are right, and its files hold at least the live rows."""
+    standing = played(open_path, [entry]).of(entry.name)
+    if standing.failed is not None and standing.failed["missing"]:
+        pytest.skip(standing.failed["reason"])
+    assert standing.failed is None
+    assert set(standing.done) == set(JOB.slots)
+    for line in standing.done.values():
+        assert line["stored"] >= line["live"] > 0
+        assert line["bytes"] > line["live"]
+
+
+@pytest.mark.usefixtures("spark")
+def test_on_spark(tmp_path: Path) -> None:
+    """So are those of all techniques of the warehouse, and of Delta tables written by Spark; the page has a line for each."""
+    job = Job(rows=1_000, keys=100, updates=1, periods=8)
+    results = played(tmp_path, ON_SPARK, job)
+    assert {entry.name: results.of(entry.name).failed for entry in ON_SPARK} == dict.fromkeys(
+        (entry.name for entry in ON_SPARK), None
+    )
+    text = page(job, results, ROSTER)
+    for entry in ON_SPARK:
+        assert f"\n| {entry.title} " in text
