@@ -10,6 +10,7 @@ import pytest
 
 # A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state directory of who runs them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,0 +1,36 @@
+"""What a layout will cost: a workload, what each update of a layout does to it, prices, and which layouts to compare.
+
+Pure: no clock, no file, no fitting; `warehouse.advice` brings measured workloads and prices.
+"""
+
+from warehouse.layout.advice.candidates import candidates
+from warehouse.layout.advice.choice import Choice, choose
+from warehouse.layout.advice.decision import TableAnswer, decision
+from warehouse.layout.advice.evaluation import Evaluation, evaluate
+from warehouse.layout.advice.footprint import Footprint, footprint
+from warehouse.layout.advice.lifetimes import Lifetimes, shares
+from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, Prices, Pricing
+from warehouse.layout.advice.work import ProbeWork, UpdateWork, busiest_task
+from warehouse.layout.advice.workload import Workload
+
+__all__ = [
+    "DEFAULT_PRICES",
+    "Choice",
+    "Estimate",
+    "Evaluation",
+    "Footprint",
+    "Lifetimes",
+    "Prices",
+    "Pricing",
+    "ProbeWork",
+    "TableAnswer",
+    "UpdateWork",
+    "Workload",
+    "busiest_task",
+    "candidates",
+    "choose",
+    "decision",
+    "evaluate",
+    "footprint",
+    "shares",
+]
