@@ -34,7 +34,7 @@ from warehouse.advice.advise import advise_load, measured, plain
 from warehouse.advice.fitting import fitted
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.layout import resolve
-from warehouse.layout.advice import DEFAULT_PRICES, evaluate, footprint
+from warehouse.layout.advice import DEFAULT_PRICES, evaluate, footprint, in_words, layout_keys
 from warehouse.layout.advice.evaluation import probe_work
 from warehouse.serving.read_log import VARIABLE
 from warehouse.storage.session import spark_session
@@ -107,7 +107,8 @@ class Place:
         self.works: list[tuple[tuple[float, ...], float]] = []
         directory.mkdir(parents=True)
         text = _TOML.format(
-            table=TABLE, landing=landing, periods=load.periods, memory=memory, layout=_declared(layout), retain=retain,
+            table=TABLE, landing=landing, periods=load.periods, memory=memory, retain=retain,
+            layout="\n".join(layout_keys(layout)),
             columns="\n".join(f'{name} = "{kind}"' for name, kind in COLUMNS.items()),
         )  # fmt: skip
         (directory / "warehouse.toml").write_text(text)
@@ -133,26 +134,6 @@ class Place:
                 reader.probe(TABLE, [each]).all()
                 seconds.append(time.perf_counter() - start)
         return seconds[3:]
-
-
-def _declared(layout: Layout) -> str:
-    lines = [
-        f'technique = "{layout.technique}"',
-        f"grid = [{layout.rows}, {layout.columns}]",
-        f'insertion = "{layout.insertion}"',
-        f'expiration = "{layout.expiration}"',
-    ]
-    if layout.technique == "norebuild":
-        lines += [f"expiry_block = {layout.expiry_block}", f"seal = {str(layout.seal).lower()}"]
-    return "\n".join(lines)
-
-
-def named(layout: Layout) -> str:
-    """Return a layout in a few words."""
-    axes = "" if layout.insertion in ("staggered", "round-robin") else f" {layout.insertion}"
-    width = f" w={layout.expiry_block}" if layout.technique == "norebuild" else ""
-    sealed = " sealed" if layout.seal else ""
-    return f"{layout.technique} {layout.rows}x{layout.columns}{axes}{width}{sealed}"
 
 
 def compared(periods: int) -> list[Layout]:
@@ -205,7 +186,7 @@ def measure(load: Generated, scratch: Path, spark: SparkSession, memory: str, sa
     updates, probes = _in_turn(places, load, spark, say)
     costs = [_cost(place, advice, seconds, probed) for place, seconds, probed in zip(places, updates, probes, strict=True)]
     best = min(costs, key=lambda cost: cost.interval)
-    chosen = next(cost for cost in costs if cost.layout == named(advice.best.layout))
+    chosen = next(cost for cost in costs if cost.layout == in_words(advice.best.layout))
     return {
         "workload": asdict(load),
         "recommended": chosen.layout,
@@ -250,7 +231,7 @@ def _cost(place: Place, advice: Advice, seconds: Sequence[float], probes: Sequen
     with Warehouse.open(place.directory) as warehouse, warehouse.reader() as reader:
         state = reader.pin.state(TABLE)
     return Cost(
-        layout=named(place.layout),
+        layout=in_words(place.layout),
         update=update,
         step=statistics.fmean(taken for _, taken in place.works),
         probe=probe,

@@ -8,12 +8,12 @@ import msgspec
 
 from cli.outcome import Report
 from warehouse.advice.advise import plain
+from warehouse.layout.advice import in_words, layout_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from warehouse.advice import Advice
-    from warehouse.layout import Layout
     from warehouse.layout.advice import Estimate, Evaluation
 
 __all__ = ["of_advice"]
@@ -45,14 +45,14 @@ def _lines(found: Advice) -> Iterator[str]:
         f"{_size(found.decided.disk)}"
     )
     if found.fits:
-        yield f"keep {name_of(found.best.layout)}: {found.reason}"
+        yield f"keep {in_words(found.best.layout)}: {found.reason}"
         return
-    yield f"recommended: {name_of(found.best.layout)}: {found.reason}"
+    yield f"recommended: {in_words(found.best.layout)}: {found.reason}"
     section = f"[streams.{found.table or 'NAME'}.layout]"
     yield "" if found.table else f"in {section}:"
     if found.table:
         yield f"to move the table, declare this in its layout section and run `stream-wh migrate {found.table}`:"
-    yield from (f"  {line}" for line in declared(found.best.layout))
+    yield from (f"  {line}" for line in layout_keys(found.best.layout))
 
 
 def _table(found: Advice) -> Iterator[str]:
@@ -65,37 +65,8 @@ def _table(found: Advice) -> Iterator[str]:
 def _cells(found: Advice, each: Evaluation) -> tuple[str, ...]:
     mark = (">" if each is found.best else " ") + ("*" if each is found.current else " ")
     return (
-        mark, name_of(each.layout), _seconds(each.update), _seconds(each.probe), _size(each.disk), f"{each.footprint.files:.0f}",
+        mark, in_words(each.layout), _seconds(each.update), _seconds(each.probe), _size(each.disk), f"{each.footprint.files:.0f}",
     )  # fmt: skip
-
-
-def name_of(layout: Layout) -> str:
-    """Return a layout in a few words.
-
-    >>> from warehouse.layout import resolve
-    >>> name_of(resolve(periods=24, label="WK"))
-    'norebuild 5x4, blocks of 6, sealed'
-    >>> name_of(resolve(periods=24, label="WK", technique="rebuild"))
-    'rebuild 4x4'
-    """
-    grid = f"{layout.technique} {layout.rows}x{layout.columns}"
-    usual = ("staggered", "blocks") if layout.technique == "norebuild" else ("round-robin", "round-robin")
-    own = (layout.insertion, layout.expiration)
-    axes = "" if own == usual else f", {own[0]}" if own[0] == own[1] else f", {own[0]} by {own[1]}"
-    if layout.technique == "rebuild":
-        return grid + axes
-    return f"{grid}{axes}, blocks of {layout.expiry_block}, {'sealed' if layout.seal else 'not sealed'}"
-
-
-def declared(layout: Layout) -> tuple[str, ...]:
-    """Return the lines of ``warehouse.toml`` that declare a layout."""
-    lines = [f'technique = "{layout.technique}"', f"grid = [{layout.rows}, {layout.columns}]"]
-    lines += [f'insertion = "{layout.insertion}"', f'expiration = "{layout.expiration}"']
-    if layout.technique == "norebuild":
-        lines += [f"expiry_block = {layout.expiry_block}", f"seal = {str(layout.seal).lower()}"]
-    if "permuted" in (layout.insertion, layout.expiration):
-        lines.append(f"seed = {layout.seed}")
-    return tuple(lines)
 
 
 def _record(found: Advice) -> Mapping[str, object]:
@@ -128,7 +99,7 @@ def _prices(prices: object) -> Mapping[str, object]:
 def _evaluation(found: Advice, each: Evaluation) -> Mapping[str, object]:
     print_of = each.footprint
     return {
-        "name": name_of(each.layout),
+        "name": in_words(each.layout),
         "layout": plain(each.layout).to_json(),
         "recommended": each is found.best,
         "current": each is found.current,

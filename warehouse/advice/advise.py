@@ -15,6 +15,7 @@ from warehouse.advice.what_if import changed, parse_what_if, workload_of
 from warehouse.errors import UsageError
 from warehouse.layout.advice import (
     DEFAULT_PRICES,
+    WORTH_IT,
     Evaluation,
     Pricing,
     ProbeWork,
@@ -192,7 +193,7 @@ def advise_load(
         found.append(own)
     choice = choose(found)
     best = choice.best
-    if own is not None and own.interval <= best.interval * _WORTH_IT:
+    if own is not None and own.interval <= best.interval * WORTH_IT:
         best = own  # moving costs more than it brings
     live = load.live * load.row_bytes
     middle = own or best
@@ -220,10 +221,6 @@ def advise_load(
         reason=reason_for(best, own, choice.front, load),
         notes=tuple(notes),
     )
-
-
-_WORTH_IT = 1.05
-"""A table keeps its layout where no other one is predicted to cost this much less."""
 
 
 def refuse_unsuitable(state: TableState) -> None:

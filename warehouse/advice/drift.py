@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import gcd
+from math import gcd, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,8 @@ _ROWS_PER_CELL = 100
 """Fewer live rows than so many for each cell say nothing of their spread."""
 _ALIKE = 0.6
 """Autocorrelation from which a rate has a period."""
+_BY_CHANCE = 2.6
+"""Noise of n values is correlated by less than this over the root of n, ninety-nine times of a hundred."""
 _UNEVEN = 0.2
 """Spread of a rate below which its period does not matter."""
 _CYCLES = 3
@@ -101,9 +103,17 @@ def rate_period(arrivals: Sequence[int]) -> int | None:
     mean = fmean(arrivals) if arrivals else 0.0
     if not mean or pstdev(arrivals, mean) / mean < _UNEVEN:
         return None
-    alike = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(2, count // _CYCLES + 1)}
-    best = max(alike.values(), default=0.0)
-    return next((lag for lag, value in alike.items() if value >= max(_ALIKE, 0.9 * best)), None)
+    alike = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(1, count // _CYCLES + 1)}
+    unlike: dict[int, float] = {}  # the least correlation at a shorter lag: what only grows is like itself at every lag
+    for lag, value in alike.items():
+        unlike[lag] = min(unlike.get(lag - 1, value), value)
+    rising = {
+        lag: value
+        for lag, value in alike.items()
+        if value - unlike[lag] >= _ALIKE and value >= max(_ALIKE, _BY_CHANCE / sqrt(count - lag))
+    }
+    best = max(rising.values(), default=0.0)
+    return next((lag for lag, value in rising.items() if value >= 0.9 * best), None)
 
 
 def _correlation(one: Sequence[float], other: Sequence[float]) -> float:

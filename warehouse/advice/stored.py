@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Stored", "stored_rows"]
 
-_MOST_ROWS = 2_000_000
+_MOST_ROWS = 5_000_000
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
 
     from warehouse.layout.advice.evaluation import Evaluation
 
-__all__ = ["Choice", "choose", "pareto"]
+__all__ = ["WORTH_IT", "Choice", "choose", "pareto"]
 
+WORTH_IT = 1.05
+"""A table keeps its layout unless it costs this much more than another: moving costs, too."""
 _SAME = 0.02
 """Predicted costs that differ by less are the same: the smaller space decides."""
 _EXPERIMENTAL = 0.10

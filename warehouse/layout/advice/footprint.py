@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import accumulate, zip_longest
-from math import sqrt
+from math import gcd, lcm, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -28,7 +28,9 @@ __all__ = ["Footprint", "footprint"]
 
 _SAMPLES = 8
 """Updates that are looked at where no state is carried from one to the next."""
-_STATES = 30
+_UPDATES = 100
+"""Updates that are played, or more where the grid's cycle is longer."""
+_STATES = 120
 """Updates after which the files are looked at, where it is."""
 
 
@@ -156,8 +158,11 @@ class _Appending:
     def play(self) -> Footprint:
         layout, p, w = self.layout, self.layout.periods, self.layout.expiry_block
         tally = _Tally(self.load)
-        cycle = max(layout.rows * layout.rows_span, w * layout.columns)
+        rows, columns = layout.rows * layout.rows_span, w * layout.columns
+        cycle = min(lcm(rows, columns), max(_UPDATES, rows, columns))  # every phase of both, or many
         seen = max(1, cycle // _STATES)
+        while gcd(seen, w) > 1:  # files are looked at in every phase of a block
+            seen += 1
         for k in range(1, p + w + cycle + 1):
             runs, read, cells = self.update(k)
             if k > p + w:
@@ -225,7 +230,7 @@ def _scattered(layout: Layout, load: Workload) -> Footprint:
         return runs
 
     batches = {a: written(a) for a in range(base - p - w, base + p + 1)}
-    for k in _sampled(base, p):
+    for k in _sampled(base, p, w):
         tally.work([*batches[k].values()], 0.0, len({cell for cell, _ in batches[k]}))
         held = [
             (cell, rows)
@@ -253,10 +258,12 @@ def _rebuilt(layout: Layout, load: Workload) -> Footprint:
     return tally.footprint()
 
 
-def _sampled(base: int, periods: int) -> range:
-    """Updates spread over a cycle, first of which is a multiple of every part's length; all of them when p is small."""
-    step = max(1, periods // _SAMPLES)
-    return range(base, base + min(periods, step * _SAMPLES), step)
+def _sampled(base: int, periods: int, width: int = 1) -> range:
+    """Updates spread over a cycle, in every phase of a block of `width` slots; all of them when p is small."""
+    step = -(-periods // (_SAMPLES if width == 1 else 6 * _SAMPLES))
+    while gcd(step, width) > 1:
+        step += 1
+    return range(base, base + periods, step)
 
 
 def _live_cells(layout: Layout, load: Workload, k: int) -> list[float]:
