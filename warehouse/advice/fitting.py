@@ -88,4 +88,4 @@ def _solved(
             best[kept] = found
         if len(kept) == size and (found >= 0).all():
             break
-    return best, np.linalg.inv(matrix)
+    return best, np.asarray(np.linalg.inv(matrix), dtype=np.float64)

@@ -61,14 +61,14 @@ def log_file(root: Path) -> Path | None:
 
 
 class ReadLog:
-    """The entries of one reader; they are written at the latest when ``owner`` goes or the process ends."""
+    """The entries of one reader and its answers; they are written at the latest when all of these are gone, or the process."""
 
-    def __init__(self, file: Path, owner: object) -> None:
+    def __init__(self, file: Path) -> None:
         self._file = file
         self._lines: list[bytes] = []
         self._since = time.monotonic()
         self._probed: set[str] = set()
-        self.flush_at_end = weakref.finalize(owner, self.flush)
+        weakref.finalize(self, _append, file, self._lines)
 
     def add(self, kind: str, keys: int, told: Explain) -> None:
         """Note a read that came to its end."""
@@ -91,20 +91,24 @@ class ReadLog:
 
     def flush(self) -> None:
         """Append what is in memory to the file."""
-        text = b"".join(line + b"\n" for line in self._lines)
-        self._lines.clear()
         self._since = time.monotonic()
-        if not text:
-            return
-        try:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._file.open("ab") as file:
-                file.write(text)
-                size = file.tell()
-            if size > _MOST_BYTES:
-                self._file.replace(_older(self._file))
-        except OSError:
-            return  # who may not write here has no log
+        _append(self._file, self._lines)
+
+
+def _append(path: Path, lines: list[bytes]) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    lines.clear()
+    if not text:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(text)
+            size = file.tell()
+        if size > _MOST_BYTES:
+            path.replace(_older(path))
+    except OSError:
+        return  # who may not write here has no log
 
 
 def reads_of(root: Path) -> tuple[Read, ...]:

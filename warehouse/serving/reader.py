@@ -68,7 +68,7 @@ class Reader:
         self._pin = Pin(root, epoch)
         self._chooser = Chooser()
         file = log_file(root) if logged else None
-        self._log = ReadLog(file, self) if file else None
+        self._log = ReadLog(file) if file else None
 
     @classmethod
     def open(
