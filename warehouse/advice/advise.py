@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.advice.reasons import reason_for
 from warehouse.advice.stored import stored_rows
-from warehouse.advice.what_if import changed, parse_what_if, workload_of
+from warehouse.advice.what_if import MOST_PERIODS, changed, parse_what_if, workload_of
 from warehouse.errors import UsageError
 from warehouse.layout.advice import (
     DEFAULT_PRICES,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.layout import Layout
     from warehouse.layout.advice import Prices, TableAnswer
+    from warehouse.serving.pin import Pin
     from warehouse.serving.read_log import Read
     from warehouse.serving.reader import Reader
     from warehouse.updates.records import Epoch, TableState
@@ -141,12 +142,16 @@ def advise(
         When its layout is no choice, it holds no row to judge by, or what is supposed cannot be.
     """
     supposed = None if what_if is None else parse_what_if(what_if)
-    state = reader.pin.state(table)
-    refuse_unsuitable(state)
-    epochs = recent_epochs(reader.root, reader.epoch)
-    found = measured(reader, state, epochs, workers=workers_of(spark), retain=retain, now=now)
+
+    def build(pin: Pin) -> tuple[Measured, Layout]:
+        state = pin.state(table)
+        refuse_unsuitable(state)
+        epochs = recent_epochs(pin.root, pin.epoch)
+        return measured(reader, state, epochs, workers=workers_of(spark), retain=retain, now=now), state.layout
+
+    found, layout = reader.retrying(build)
     load = found.load if supposed is None else changed(found.load, supposed, reader.epoch.update_interval)
-    return advise_load(load, found.pricing, spark=spark, table=table, current=state.layout, widest=widest, notes=found.notes)
+    return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=found.notes)
 
 
 def suppose(what_if: str, catalog: Catalog | None) -> Advice:
@@ -228,6 +233,11 @@ def refuse_unsuitable(state: TableState) -> None:
     why = unsuitable(state)
     if why is not None:
         raise UsageError(f'"{state.name}" {why}; advise takes streams and views whose rows expire at their own time')
+    if state.layout.periods > MOST_PERIODS:
+        raise UsageError(
+            f'"{state.name}" has a window of p = {state.layout.periods} update intervals, and up to {MOST_PERIODS} are '
+            "compared; --what-if with a longer interval= tells what fits then"
+        )
 
 
 def unsuitable(state: TableState) -> str | None:

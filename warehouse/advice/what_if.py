@@ -15,12 +15,13 @@ from warehouse.time import HOUR, format_duration, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["KEYS", "WhatIf", "changed", "parse_what_if", "workload_of"]
+__all__ = ["KEYS", "MOST_PERIODS", "WhatIf", "changed", "parse_what_if", "workload_of"]
 
 _DEFAULT_ROW_BYTES = 100.0
 _FAR_OFF = 2.0
 """Live rows that differ by more from what rate and lifetimes make are a contradiction."""
-_MOST_PERIODS = 1000
+MOST_PERIODS = 1000
+"""p up to which layouts are compared: playing more takes minutes."""
 _KINDS = get_args(Kind)
 
 
@@ -119,10 +120,10 @@ def workload_of(given: WhatIf, *, interval: int | None, retain: int, workers: in
         short = f"max_lifetime {format_duration(longest)} is below the update interval {format_duration(own)}"
         raise UsageError(f"--what-if: {short}; give a longer one, or a shorter interval=")
     periods = -(-longest // own)
-    if periods > _MOST_PERIODS:
+    if periods > MOST_PERIODS:
         raise UsageError(
             f"--what-if: p = {periods} update intervals of {format_duration(own)} in {format_duration(longest)}; "
-            f"up to {_MOST_PERIODS} are compared, so give a longer interval="
+            f"up to {MOST_PERIODS} are compared, so give a longer interval="
         )
     share = shares(lifetimes, periods)
     mean = sum(distance * each for distance, each in enumerate(share, start=1))

@@ -17,6 +17,8 @@ __all__ = ["candidates"]
 
 _COLUMNS = (1, 2, 3, 4, 6, 8, 12)
 _REBUILT = ((1, 1), (2, 2), (3, 3), (4, 4), (5, 5), (6, 6), (4, 1), (1, 4), (9, 1), (4, 2), (2, 4), (3, 2), (4, 3))
+_LONG = 200
+"""Slots of a window beyond which only a few layouts are compared: each takes longer."""
 _SCATTERED = ((2, 2), (4, 4))
 
 
@@ -39,6 +41,7 @@ def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: b
     >>> [(each.technique, each.rows, each.columns, each.expiry_block) for each in candidates(2, few=True)]
     [('norebuild', 1, 1, 2), ('norebuild', 1, 1, 1), ('norebuild', 1, 2, 1), ('rebuild', 1, 1, 0)]
     """
+    few = few or periods > _LONG
     found = (*_appending(periods, few=few), *(() if few else _scattered(periods)), *_rebuilding(periods, seed, few=few))
     allowed = (each for each in found if widest is None or each.expiry_block <= widest)
     return tuple(dict.fromkeys(allowed))

@@ -8,7 +8,7 @@ block has passed; of `rebuild` the planned sub-indices are summed up at some upd
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate, zip_longest
 from math import gcd, lcm, sqrt
 from statistics import fmean, pstdev
@@ -28,8 +28,12 @@ __all__ = ["Footprint", "footprint"]
 
 _SAMPLES = 8
 """Updates that are looked at where no state is carried from one to the next."""
+_FINEST = 150
+"""Slots of a window up to which rebuilt sub-indices are played slot by slot."""
 _UPDATES = 100
 """Updates that are played, or more where the grid's cycle is longer."""
+_FILES = 100_000
+"""Files that are looked at in all of these, about."""
 _STATES = 120
 """Updates after which the files are looked at, where it is."""
 
@@ -160,7 +164,7 @@ class _Appending:
         tally = _Tally(self.load)
         rows, columns = layout.rows * layout.rows_span, w * layout.columns
         cycle = min(lcm(rows, columns), max(_UPDATES, rows, columns))  # every phase of both, or many
-        seen = max(1, cycle // _STATES)
+        seen = max(1, cycle // _STATES, cycle * p // _FILES)
         while gcd(seen, w) > 1:  # files are looked at in every phase of a block
             seen += 1
         for k in range(1, p + w + cycle + 1):
@@ -247,7 +251,12 @@ def _scattered(layout: Layout, load: Workload) -> Footprint:
 
 
 def _rebuilt(layout: Layout, load: Workload) -> Footprint:
-    """Planned sub-indices are read as they were after the update before, and written with the batch."""
+    """Planned sub-indices are read as they were after the update before, and written with the batch.
+
+    The sizes of the parts of a long window hardly depend on how many slots it has, so it is played with fewer.
+    """
+    if layout.periods > _FINEST:
+        layout, load = _coarser(layout, load, -(-layout.periods // _FINEST))
     tally, base = _Tally(load), 4 * layout.periods * layout.cells
     for k in _sampled(base, layout.periods):
         before, after = _live_cells(layout, load, k - 1), _live_cells(layout, load, k)
@@ -256,6 +265,15 @@ def _rebuilt(layout: Layout, load: Workload) -> Footprint:
         tally.work(sizes, sum(before[cell] for cell in planned), len(planned))
         tally.state([rows for rows in after if rows > 0], after)
     return tally.footprint()
+
+
+def _coarser(layout: Layout, load: Workload, factor: int) -> tuple[Layout, Workload]:
+    """The same window in slots that are ``factor`` times as long; what lands in an update stays as it is."""
+    periods = -(-layout.periods // factor)
+    grouped = tuple(sum(load.shares[part * factor : (part + 1) * factor]) for part in range(periods))
+    mean = sum(distance * share for distance, share in enumerate(grouped, start=1))
+    rate = load.live / mean if mean else load.rate
+    return replace(layout, periods=periods), replace(load, periods=periods, shares=grouped, rate=rate)
 
 
 def _sampled(base: int, periods: int, width: int = 1) -> range:
