@@ -28,7 +28,7 @@ __all__ = ["advise"]
 @click.option(
     "--what-if",
     metavar="KEY=VALUE,...",
-    help="Suppose lifetimes=, rate=, rows=, probes=, row_bytes=, rows_per_key=, retain=; "
+    help="Suppose lifetimes=, rate=, rows=, probes=, scans=, row_bytes=, rows_per_key=, retain=; "
     "without TABLE also max_lifetime=, interval=.",
 )
 @report_command

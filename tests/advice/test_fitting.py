@@ -37,13 +37,13 @@ def test_prices_are_found_again() -> None:
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
-    """Of a hundred fits, the 90 percent interval of some work's cost holds the true cost in about ninety."""
+    """Of forty fits, the 90 percent interval of some work's cost holds the true cost in most."""
     held = 0
-    for seed in range(100):
+    for seed in range(40):
         lines = works(30, seed)
         estimate = fitted(brought(NAMES, PRICES), lines, seconds(lines, 0.1, seed + 1000)).cost((1.0, 30.0, 150_000.0))
         held += estimate.low <= 0.5 + 0.6 + 0.3 <= estimate.high
-    assert 70 <= held <= 100
+    assert 28 <= held <= 40
 
 
 def test_a_few_slow_updates_do_not_count() -> None:
@@ -55,15 +55,22 @@ def test_a_few_slow_updates_do_not_count() -> None:
     assert fitted(PRIOR, lines, taken).values == pytest.approx(PRICES, rel=0.3)
 
 
-def test_measurements_all_alike_only_tell_how_fast_the_storage_is() -> None:
-    """Where every update did the same, prices keep their proportions, scaled to what was measured, and stay unsure."""
+def test_measurements_all_alike_do_not_blame_the_layout() -> None:
+    """Every update did the same and took ten seconds, as after a cold start: that is the same for every layout."""
     lines = [(1.0, 10.0, 100_000.0)] * 20
-    taken = [2 * PRIOR.cost(lines[0]).value] * 20
-    found = fitted(PRIOR, lines, taken)
-    assert found.values == pytest.approx([2 * value for value in PRIOR.values], rel=0.05)
-    same, other = found.cost(lines[0]), found.cost((1.0, 60.0, 100_000.0))
-    assert same.value == pytest.approx(taken[0], rel=0.02)
-    assert (other.high - other.low) / other.value > (same.high - same.low) / same.value
+    found = fitted(PRIOR, lines, [10.0] * 20)
+    assert found.cost(lines[0]).value == pytest.approx(10.0, rel=0.02)
+    assert found.values[0] > 9
+    assert found.values[1:] == pytest.approx(PRIOR.values[1:], rel=0.3)
+    other = found.cost((1.0, 60.0, 100_000.0))
+    assert other.high - other.low > found.cost(lines[0]).high - found.cost(lines[0]).low
+
+
+def test_a_storage_that_is_three_times_as_slow_is_told_by_updates_that_differ() -> None:
+    """With work of many sizes the factor is found, and prices that no measurement tells apart keep their proportion."""
+    lines = [(1.0, 4.0 * (1 + number % 3), 60_000.0 * (1 + number % 3)) for number in range(30)]
+    found = fitted(PRIOR, lines, [0.2 + 3 * (0.01 * files + 1e-6 * rows) for _, files, rows in lines])
+    assert found.values[1:] == pytest.approx([3 * value for value in PRIOR.values[1:]], rel=0.15)
 
 
 def test_no_price_is_negative() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving.house import ANCHOR
-from warehouse.advice.advise import _probe_work, _probes_per_interval, advise, measured, workers_of
+from warehouse.advice.advise import _probe_work, _reads_per_interval, advise, measured, workers_of
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.advice.stored import stored_rows
 from warehouse.errors import UsageError
@@ -55,15 +55,15 @@ def test_a_first_probe_opens_files_in_vain() -> None:
 
 
 def test_probes_are_counted_for_each_slot_that_the_windows_moved(tmp_path: Path) -> None:
-    """Replays move many slots an hour; in between, the clock counts. Scans are no probes, earlier reads are not counted."""
+    """Replays move many slots an hour; in between, the clock counts. Scans are counted apart, earlier reads not at all."""
     epochs = told(tmp_path, lambda _: counted()).epochs
     since = epochs[6].committed_at
     reads = [Read(since + minute, "names", "probe", 0.01, keys=1) for minute in range(20)]
     reads += [Read(since + 5, "names", "scan", 0.01)]
-    assert _probes_per_interval(reads, epochs, epochs[-1].committed_at) == 20 / 4
+    assert _reads_per_interval(reads, epochs, epochs[-1].committed_at) == (20 / 4, 1 / 4)
     late = epochs[-1].committed_at
-    assert _probes_per_interval([Read(late, "names", "probe", 0.01, keys=1)] * 6, epochs, late + 3 * HOUR) == 2
-    assert _probes_per_interval([], epochs, late) is None
+    assert _reads_per_interval([Read(late, "names", "probe", 0.01, keys=1)] * 6, epochs, late + 3 * HOUR) == (2, 0)
+    assert _reads_per_interval([], epochs, late) is None
 
 
 @pytest.mark.parametrize(("master", "workers"), [("local[3]", 3), ("local[2,4]", 2)])

@@ -40,12 +40,14 @@ def test_lifetimes_follow_from_rate_and_rows() -> None:
 def test_every_key_is_used() -> None:
     """Each one changes the workload."""
     load = supposed(
-        "lifetimes=exponential:30m,rate=5,max_lifetime=6h,interval=10m,probes=7,row_bytes=2KB,rows_per_key=3,retain=1h"
+        "lifetimes=exponential:30m,rate=5,max_lifetime=6h,interval=10m,"
+        "probes=7,scans=2,row_bytes=2KB,rows_per_key=3,retain=1h"
     )
-    assert (load.periods, load.probes, load.row_bytes, load.rows_per_key, load.retained) == (36, 7.0, 2000.0, 3.0, 6.0)
+    assert (load.periods, load.probes, load.scans, load.retained) == (36, 7.0, 2.0, 6.0)
+    assert (load.row_bytes, load.rows_per_key) == (2000.0, 3.0)
     assert load.mean_lifetime == pytest.approx(3.5, rel=0.05)
     assert set(KEYS) == {
-        "lifetimes", "rate", "rows", "max_lifetime", "interval", "probes", "row_bytes", "rows_per_key", "retain",
+        "lifetimes", "rate", "rows", "max_lifetime", "interval", "probes", "scans", "row_bytes", "rows_per_key", "retain",
     }  # fmt: skip
 
 

@@ -206,7 +206,7 @@ def advise_load(
         periods=load.periods,
         live_bytes=live,
         memory=_memory(spark),
-        query_cost=load.probes * middle.probe.value,
+        query_cost=middle.interval - middle.update.value,
         update_cost=middle.update.value,
     )
     decided = evaluate(answer.layout, load, pricing)
@@ -297,7 +297,7 @@ def measured(
             f"{len(works)} probes in the read log are too few to fit prices of probes ({MIN_PROBES} or more): "
             "those of the benchmarks' machine are used, and may be off by half"
         )
-    asked = _probes_per_interval(reads, epochs, now)
+    asked = _reads_per_interval(reads, epochs, now)
     if asked is None:
         notes.append("no probe was logged on this machine: one for each update is assumed")
     rows, size = (sum(getattr(part, name) for part in state.partitions) for name in ("rows", "bytes"))
@@ -310,7 +310,8 @@ def measured(
         landing_files=files,
         row_bytes=size / rows if rows else 100.0,
         rows_per_key=max(1.0, sum(read.rows for read in probes) / len(probes)) if probes else max(1.0, stored.rows_per_key),
-        probes=_UNKNOWN_PROBES if asked is None else asked,
+        probes=_UNKNOWN_PROBES if asked is None else asked[0],
+        scans=0.0 if asked is None else asked[1],
         cold_probes=sum(read.first for read in probes) / len(probes) if probes else 0.0,
         retained=retain / interval,
         workers=workers,
@@ -353,15 +354,16 @@ def _probe_work(read: Read) -> ProbeWork:
     )
 
 
-def _probes_per_interval(reads: Sequence[Read], epochs: Sequence[Epoch], now: int) -> float | None:
-    """Probes for each slot that the windows moved meanwhile, or where they did not, for each update interval."""
+def _reads_per_interval(reads: Sequence[Read], epochs: Sequence[Epoch], now: int) -> tuple[float, float] | None:
+    """Probes and scans for each slot that the windows moved meanwhile, or where they did not, for each update interval."""
     if not reads:
         return None
     since = max(reads[0].at, epochs[0].committed_at)
-    counted = [read for read in reads if read.at >= since and read.kind != "scan"]
+    counted = [read.kind == "scan" for read in reads if read.at >= since]
     before = [epoch.slot for epoch in epochs if epoch.committed_at <= since]
     slots = epochs[-1].slot - (max(before) if before else epochs[0].slot)
-    return len(counted) / max(1.0, slots, 0.0 if slots else (now - since) / epochs[-1].update_interval)
+    intervals = max(1.0, slots, 0.0 if slots else (now - since) / epochs[-1].update_interval)
+    return counted.count(False) / intervals, counted.count(True) / intervals
 
 
 def _robust_mean(values: Sequence[float]) -> float | None:

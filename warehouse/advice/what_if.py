@@ -39,8 +39,8 @@ class WhatIf:
         Live rows.
     max_lifetime, interval
         S and the update interval.
-    probes
-        Probes in an update interval.
+    probes, scans
+        Probes and scans in an update interval.
     row_bytes, rows_per_key
         Bytes of a stored row, and live rows that the answer to a probe has.
     retain
@@ -54,6 +54,7 @@ class WhatIf:
     max_lifetime: int | None = None
     interval: int | None = None
     probes: float | None = None
+    scans: float | None = None
     row_bytes: float | None = None
     rows_per_key: float | None = None
     retain: int | None = None
@@ -142,6 +143,7 @@ def workload_of(given: WhatIf, *, interval: int | None, retain: int, workers: in
         row_bytes=given.row_bytes or _DEFAULT_ROW_BYTES,
         rows_per_key=given.rows_per_key or 1.0,
         probes=1.0 if given.probes is None else given.probes,
+        scans=given.scans or 0.0,
         retained=kept / own,
         workers=workers,
     )
@@ -175,6 +177,7 @@ def changed(load: Workload, given: WhatIf, interval: int) -> Workload:
         row_bytes=given.row_bytes or load.row_bytes,
         rows_per_key=given.rows_per_key or load.rows_per_key,
         probes=load.probes if given.probes is None else given.probes,
+        scans=load.scans if given.scans is None else given.scans,
         retained=load.retained if given.retain is None else given.retain / interval,
     )
 
@@ -230,6 +233,7 @@ KEYS: Mapping[str, Callable[[str], dict[str, object]]] = {
     "max_lifetime": _duration("max_lifetime"),
     "interval": _duration("interval"),
     "probes": _number("probes", zero=True),
+    "scans": _number("scans", zero=True),
     "row_bytes": _row_bytes,
     "rows_per_key": _number("rows_per_key"),
     "retain": _duration("retain", zero=True),
@@ -244,6 +248,7 @@ _ALLOWED = {
     "max_lifetime": f"allowed: {_DURATION}",
     "interval": f"allowed: {_DURATION}",
     "probes": "allowed: probes for each update interval",
+    "scans": "allowed: scans for each update interval",
     "row_bytes": "allowed: bytes of a row",
     "rows_per_key": "allowed: live rows of a key",
     "retain": f"allowed: {_DURATION}",

@@ -67,6 +67,15 @@ def test_probes_decide_between_fast_updates_and_few_files() -> None:
     assert often.update.value > seldom.update.value
 
 
+def test_scans_pay_for_every_file() -> None:
+    """Sheet, section 5.4: Q f x^2; a layout of twice the files costs twice as much for each scan."""
+    load = uniform(24, rate=100_000.0)
+    layout = resolve(periods=24, label="WK")
+    none, many = (evaluate(layout, replace(load, scans=scans), DEFAULT_PRICES) for scans in (0.0, 100.0))
+    price = DEFAULT_PRICES.probe.values[DEFAULT_PRICES.probe.names.index("opened_file")]
+    assert many.interval - none.interval == pytest.approx(100 * none.footprint.files * price)
+
+
 @pytest.mark.parametrize("periods", [1, 2, 3, 7, 24, 100])
 def test_candidates_can_exist_for_every_window(periods: int) -> None:
     """Each is a layout of p, none comes twice, and both techniques are there."""

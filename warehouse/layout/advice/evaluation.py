@@ -29,7 +29,8 @@ class Evaluation:
     update, probe
         Seconds of a mean update, and of a probe.
     interval
-        Seconds for each update interval: the update and the interval's probes.
+        Seconds for each update interval: the update, the interval's probes, and what its scans spend on opening files
+        (their rows cost the same in every layout): Q in section 5.4.
     bytes
         Bytes of the newest epoch's files.
     disk
@@ -50,13 +51,14 @@ def evaluate(layout: Layout, load: Workload, pricing: Pricing) -> Evaluation:
     found = footprint(layout, load)
     update = pricing.update.cost(found.mean_work.vector())
     probe = pricing.probe.cost(probe_work(found, load).vector())
+    opening = pricing.probe.cost(ProbeWork(probe=0, opened_file=found.files).vector())
     size = found.rows * load.row_bytes
     return Evaluation(
         layout=layout,
         footprint=found,
         update=update,
         probe=probe,
-        interval=update.value + load.probes * probe.value,
+        interval=update.value + load.probes * probe.value + load.scans * opening.value,
         bytes=size,
         disk=size + found.written * load.row_bytes * load.retained,
     )

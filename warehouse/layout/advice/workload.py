@@ -31,6 +31,8 @@ class Workload:
         Probes.
     cold_probes
         The share of them that are the first of a process.
+    scans
+        Scans.
     retained
         Update intervals for which a superseded file stays on disk.
     workers
@@ -46,6 +48,7 @@ class Workload:
     rows_per_key: float = 1.0
     probes: float = 0.0
     cold_probes: float = 0.0
+    scans: float = 0.0
     retained: float = 0.0
     workers: int = 2
 
