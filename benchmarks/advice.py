@@ -30,8 +30,9 @@ from benchmarks.machine import machine, versions
 from benchmarks.project import instant
 from benchmarks.workloads import Generated, generated, land, land_first
 from warehouse import Warehouse
-from warehouse.advice.advise import advise_load, measured, plain
+from warehouse.advice.advise import advise_load, plain
 from warehouse.advice.fitting import fitted
+from warehouse.advice.measured import measured
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.layout import resolve
 from warehouse.layout.advice import DEFAULT_PRICES, evaluate, footprint, in_words, layout_keys

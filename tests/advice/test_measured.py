@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.serving.house import ANCHOR
-from warehouse.advice.advise import _probe_work, _reads_per_interval, advise, measured, workers_of
+from warehouse.advice.advise import advise
+from warehouse.advice.measured import _probe_work, _reads_per_interval, measured, workers_of
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.advice.stored import stored_rows
 from warehouse.errors import UsageError

@@ -6,8 +6,10 @@ from math import gcd, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from warehouse.advice.advise import MIN_UPDATES, measured, plain, unsuitable, workers_of
+from warehouse.advice.advise import plain
+from warehouse.advice.measured import MIN_UPDATES, measured, workers_of
 from warehouse.advice.past import past_of, recent_epochs
+from warehouse.advice.suitable import unsuitable
 from warehouse.errors import UsageError
 from warehouse.layout.advice import Lifetimes, Workload, candidates, evaluate, footprint, shares
 from warehouse.layout.advice.footprint import noise
@@ -16,7 +18,7 @@ from warehouse.layout.advice.work import task_work
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from warehouse.advice.advise import Measured
+    from warehouse.advice.measured import Measured
     from warehouse.advice.past import Past
     from warehouse.layout import Layout
     from warehouse.serving.reader import Reader
