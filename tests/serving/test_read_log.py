@@ -106,7 +106,9 @@ def test_lines_that_are_damaged_are_passed_over(house: House, state: Path) -> No
     """A process that died while it wrote, or another version."""
     ask(house.root)
     (file,) = state.rglob("*.jsonl")
-    file.write_bytes(b'{"at": 1, "ta\n[]\n\xff\xfe\n' + file.read_bytes() + b'{"at"')
+    impossible = b'{"at":1,"table":"names","kind":"probe","seconds":-1.0}\n'
+    impossible += b'{"at":1,"table":"names","kind":"probe","seconds":1,"opened":3}\n'
+    file.write_bytes(b'{"at": 1, "ta\n[]\n\xff\xfe\n' + impossible + file.read_bytes() + b'{"at"')
     assert len(reads_of(house.root)) == 6
 
 

@@ -112,7 +112,7 @@ def _append(path: Path, lines: list[bytes]) -> None:
 
 
 def reads_of(root: Path) -> tuple[Read, ...]:
-    """Return what this user's log of a root has, oldest first; lines that are cut short or of another form are left out."""
+    """Return what this user's log of a root has, oldest first; lines that cannot be such entries are left out."""
     file = log_file(root)
     if file is None:
         return ()
@@ -124,9 +124,11 @@ def reads_of(root: Path) -> tuple[Read, ...]:
             continue
         for line in text.splitlines():
             try:
-                found.append(msgspec.json.decode(line, type=Read))
+                read = msgspec.json.decode(line, type=Read)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue
+            if read.seconds > 0 and 0 <= read.opened <= read.files and read.rows >= 0:
+                found.append(read)
     return tuple(found)
 
 
