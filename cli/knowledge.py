@@ -137,7 +137,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
             [_status_row(each, landing.get(each.table), now, is_stale.get(each.table), dead.get(each.table)) for each in found],
         ),
         _moment(reader),
-        warnings=(*warnings, *told, *old, *late),
+        warnings=(*warnings, *told, *old, *late, *_drift(warehouse, reader, now)),
         exit_code=CHECK_FAILED if check and (stale or late) else 0,
     )
 
@@ -212,6 +212,17 @@ def _landing(warehouse: Warehouse) -> tuple[Mapping[str, LandingFacts], tuple[st
         return {facts.stream: facts for facts in warehouse.landing()}, ()
     except (WarehouseError, OSError) as error:
         return {}, (f"landing files are not counted: {error}",)
+
+
+def _drift(warehouse: Warehouse, reader: Reader, now: int) -> tuple[str, ...]:
+    """Return what tells that layouts do not fit any more, or a warning where that cannot be seen."""
+    from warehouse.advice.drift import drift_warnings
+
+    catalog = warehouse.catalog
+    try:
+        return drift_warnings(reader, spark=dict(catalog.spark), retain=catalog.retain, now=now)
+    except (WarehouseError, OSError) as error:
+        return (f"whether layouts still fit is not known: {error}",)
 
 
 def _facts(part: object) -> tuple[int, ...]:

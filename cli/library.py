@@ -151,6 +151,19 @@ def explained(directory: Path, view: str) -> Report:
     return of_view(opened(directory).explain(view))
 
 
+def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
+    """Compare layouts."""
+    from cli.advice import of_advice
+    from warehouse.advice import suppose
+    from warehouse.errors import UsageError
+
+    if table is not None:
+        return of_advice(opened(directory).advise(table, what_if=what_if))
+    if what_if is None:
+        raise UsageError("name a table, or suppose one: --what-if lifetimes=1d,rate=100000")
+    return of_advice(suppose(what_if, opened(directory).catalog if (directory / CONFIGURATION).is_file() else None))
+
+
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from cli.reports import of_update

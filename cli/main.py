@@ -31,6 +31,7 @@ COMMANDS = {
     "scan": "cli.commands.scan",
     "sql": "cli.commands.sql",
     "explain": "cli.commands.explain",
+    "advise": "cli.commands.advise",
     "history": "cli.commands.inspect",
     "rejected": "cli.commands.inspect",
     "restored": "cli.commands.inspect",

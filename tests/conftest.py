@@ -12,6 +12,7 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The warehouse needs no Python on the executors; one that were started would fail.
 os.environ["PYSPARK_PYTHON"] = "no-python-on-executors"
+os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state directory of who runs them
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.advice import Advice
     from warehouse.catalog.model import Catalog
     from warehouse.checking.findings import CheckReport
     from warehouse.erasure.erase import Outlook
@@ -57,13 +58,16 @@ class Warehouse:
         Where the tables are.
     sql
         What a query may use.
+    read_log
+        Whether what reads looked at is noted for :meth:`advise`.
 
     """
 
-    def __init__(self, directory: Path, root: Path, sql: SqlBounds | None = None) -> None:
+    def __init__(self, directory: Path, root: Path, sql: SqlBounds | None = None, *, read_log: bool = True) -> None:
         self.directory = directory
         self.root = root
         self.sql_bounds = sql or SqlBounds()
+        self._read_log = read_log
         self._readers: dict[int | None, Reader] = {}
 
     @classmethod
@@ -94,9 +98,10 @@ class Warehouse:
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
-                return cls(place, root, SqlBounds.of(raw.get("sql", {})))
+                reads = raw.get("warehouse", {}).get("read_log", "on")
+                return cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on")
         catalog = _catalog(place)
-        warehouse = cls(place, catalog.root, catalog.sql)
+        warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log)
         warehouse._check_declarations()
         return warehouse
 
@@ -311,6 +316,32 @@ class Warehouse:
             reader = None
         return explained(self.catalog, view, reader)
 
+    def advise(self, table: str, *, what_if: str | None = None) -> Advice:
+        """Return which layout fits a table of the newest epoch, with predicted figures; needs no Spark.
+
+        Parameters
+        ----------
+        table
+            A stream, or a view cut on a grid.
+        what_if
+            What to suppose in place of what was measured, as ``key=value,key=value``:
+            :func:`warehouse.advice.what_if.parse_what_if`.
+
+        """
+        from warehouse.advice.advise import advise  # noqa: PLC0415 - nothing else needs it
+
+        catalog = self.catalog
+        declared = catalog.stream(table) or catalog.view(table)
+        return advise(
+            self._newest(None),
+            table,
+            spark=dict(catalog.spark),
+            retain=catalog.retain,
+            now=_clock(),
+            widest=declared.widest_block if declared else None,
+            what_if=what_if,
+        )
+
     # --- reading ---
 
     def reader(self, as_of: Instant | None = None, *, resources: Resources | None = None) -> Reader:
@@ -326,7 +357,12 @@ class Warehouse:
         """
         from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
 
-        return Reader.open(self.root, as_of=_instant(as_of), resources=resources or self.resources(self.sql_bounds))
+        return Reader.open(
+            self.root,
+            as_of=_instant(as_of),
+            resources=resources or self.resources(self.sql_bounds),
+            logged=self._read_log,
+        )
 
     @staticmethod
     def resources(bounds: SqlBounds) -> Resources:

@@ -134,6 +134,24 @@ def test_from_csv_with_two_times(tmp_path: Path) -> None:
     assert [column.type for column in stream.columns] == ["string", "timestamp", "timestamp", "bigint"]
 
 
+def test_from_a_sample_with_much_in_each_update_a_layout_is_proposed(tmp_path: Path) -> None:
+    """What the cost model recommends, and what that is good for; the default where the sample is small."""
+    for rows, name in ((60_000, "many"), (200, "few")):
+        source = tmp_path / name / f"{name}.parquet"
+        source.parent.mkdir()
+        moment = f"TIMESTAMPTZ '2013-01-01 00:00:00+00' + INTERVAL 1 MILLISECOND * (i * {7_200_000 // rows})"
+        duckdb.sql(
+            f"COPY (SELECT 'h' || i % 100 AS host, {moment} AS at, {moment} + INTERVAL 1 SECOND * (i * 7919 % 86400) AS until"
+            f" FROM range({rows}) r(i)) TO '{source}'",
+        )
+        catalog = proposed(source)
+        text = catalog.file.read_text()
+        assert ("(?) What the cost model recommends" in text) == (name == "many")
+        assert ("does not tell which fits" in text) == (name == "few")
+        assert (catalog.streams[0].layout != LayoutSpec()) == (name == "many")
+        assert catalog.warnings == ()
+
+
 @pytest.mark.parametrize(
     ("column", "expression", "lifetime"),
     [

@@ -70,6 +70,7 @@ class WarehouseSection(BaseModel):
     update_interval: Duration | None = Field(default=None, description='a duration such as "1h"')
     retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
+    read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
 
 
 class SqlSection(BaseModel):

@@ -118,6 +118,7 @@ def load_catalog(directory: Path) -> Catalog:
         digest=hashlib.sha256(content).hexdigest(),
         warnings=_warnings(drafts),
         sql=SqlBounds(sql.memory, sql.spill, sql.timeout),
+        read_log=warehouse.read_log == "on",
     )
 
 

@@ -208,7 +208,8 @@ class View:
 class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
-    ``digest`` is the SHA-256 of the file's bytes; ``warnings`` are what ``validate`` tells without failing.
+    ``digest`` is the SHA-256 of the file's bytes; ``warnings`` are what ``validate`` tells without failing;
+    ``read_log`` whether readers note what they looked at, for advice.
     """
 
     file: Path
@@ -224,6 +225,7 @@ class Catalog:
     relations: tuple[Relation, ...] = ()
     views: tuple[View, ...] = ()
     sql: SqlBounds = field(default_factory=SqlBounds)
+    read_log: bool = True
 
     @property
     def sources(self) -> tuple[Stream, ...]:

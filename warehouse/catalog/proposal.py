@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.load import FILE_NAME
+from warehouse.catalog.proposed_layout import layout_lines
 from warehouse.catalog.sniff import Found, SniffedColumn, sniff
 from warehouse.catalog.types import is_key_type, parse_type
 from warehouse.catalog.values import name_fault
@@ -62,7 +63,7 @@ _COMMENT_COLUMN = 36
 
 @dataclass(frozen=True)
 class _Times:
-    """Guessed expressions; ``first`` is the earliest arrival and ``lifetime`` the longest life, in microseconds."""
+    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lifetime`` and ``mean`` lives, in microseconds."""
 
     arrival: str
     columns: tuple[str, ...]
@@ -70,6 +71,8 @@ class _Times:
     expires: str | None = None
     lifetime: int | None = None
     others: tuple[str, ...] = ()
+    mean: float | None = None
+    last: int | None = None
 
 
 def propose(source: Path) -> dict[str, bytes | Path]:
@@ -116,8 +119,11 @@ def _times(found: Found, usable: Sequence[SniffedColumn]) -> _Times | None:
         lifetime = found.gaps[arrival.name, expiry.name]
         used = (arrival.name, expiry.name)
         unused = tuple(name for name in others if name != expiry.name)
-        return _Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lifetime, unused)
-    return _with_duration(_Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others), usable)
+        mean = found.mean_gaps[arrival.name, expiry.name]
+        return _Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lifetime, unused, mean, arrival.high)
+    return _with_duration(
+        _Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others, last=arrival.high), usable
+    )
 
 
 def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
@@ -140,12 +146,13 @@ def _from_numbers(usable: Sequence[SniffedColumn]) -> _Times | None:
             continue
         for function, unit, low, high in _EPOCHS:
             if low <= column.low and column.high <= high:
-                times = _Times(f"{function}({_sql(column.name)})", (column.name,), column.low * unit)
+                sql = f"{function}({_sql(column.name)})"
+                times = _Times(sql, (column.name,), column.low * unit, last=column.high * unit)
                 return _with_duration(times, usable)
     day = next((column for column in usable if column.type == "date"), None)
     if day is None:
         return None
-    return _with_duration(_Times(f"CAST({_sql(day.name)} AS TIMESTAMP)", (day.name,), day.low), usable)
+    return _with_duration(_Times(f"CAST({_sql(day.name)} AS TIMESTAMP)", (day.name,), day.low, last=day.high), usable)
 
 
 def _with_duration(times: _Times, usable: Sequence[SniffedColumn]) -> _Times:
@@ -157,7 +164,8 @@ def _with_duration(times: _Times, usable: Sequence[SniffedColumn]) -> _Times:
             unit, size = next(units, ("SECOND", SECOND))
             sql = f"timestampadd({unit}, {_sql(column.name)}, ts)"
             used = (*times.columns, column.name)
-            return _Times(times.arrival, used, times.first, sql, column.high * size, times.others)
+            mean = None if column.mean is None else column.mean * size
+            return _Times(times.arrival, used, times.first, sql, column.high * size, times.others, mean, times.last)
     return times
 
 
@@ -210,6 +218,9 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
     lines += ["", f"[streams.{name}.columns]"]
     lines += [_column_line(column) for column in found.columns]
+    if lifetime is not None and times.mean is not None and times.first is not None and times.last is not None:
+        span = times.last - times.first
+        lines += layout_lines(name, rows=found.rows, span=span, interval=interval, longest=lifetime, mean=times.mean)
     return "\n".join(lines) + "\n"
 
 

@@ -52,8 +52,8 @@ _ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S",
 class SniffedColumn:
     """A column: its Spark SQL type, or why it cannot be declared, and what its sampled values are like.
 
-    ``low`` and ``high`` are the bounds of integers, of timestamps in microseconds; ``distinct`` is about how many
-    values there are.
+    ``low`` and ``high`` are the bounds of integers, of timestamps in microseconds, and ``mean`` is theirs; ``distinct`` is
+    about how many values there are.
     """
 
     name: str
@@ -62,6 +62,7 @@ class SniffedColumn:
     low: int | None = None
     high: int | None = None
     distinct: int = 0
+    mean: float | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class Found:
     """A file: its format, the reader options it needs, its columns and, for pairs of times, how they lie.
 
     ``gaps`` gives for (earlier column, later column) of timestamps the largest difference in microseconds, for pairs
-    that are in this order in every sampled row.
+    that are in this order in every sampled row, and ``mean_gaps`` the mean one. ``rows`` were sampled.
     """
 
     format: Format
@@ -77,6 +78,8 @@ class Found:
     options: tuple[tuple[str, str], ...]
     columns: tuple[SniffedColumn, ...]
     gaps: dict[tuple[str, str], int]
+    mean_gaps: dict[tuple[str, str], float]
+    rows: int
 
 
 def sniff(source: Path) -> Found:
@@ -108,7 +111,9 @@ def sniff(source: Path) -> Found:
             options, unreadable = _csv_options(connection, source) if kind == "csv" else ((), frozenset())
             connection.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {reader} LIMIT {_SAMPLE}", given)
             columns = _columns(connection, kind, unreadable)
-            return Found(kind, "".join(suffixes), options, columns, _gaps(connection, columns))
+            gaps, means = _gaps(connection, columns)
+            (rows,) = _row(connection, "SELECT count(*) FROM sample")
+            return Found(kind, "".join(suffixes), options, columns, gaps, means, rows)
     except duckdb.Error as error:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0]}); correct the file"
@@ -188,21 +193,23 @@ def _summary(connection: DuckDBPyConnection, name: str, sql: str) -> SniffedColu
         "bigint": column,
         "int": column,
     }.get(sql, "NULL::BIGINT")
-    query = f"SELECT min({bounds}), max({bounds}), approx_count_distinct({column}) FROM sample"
-    low, high, distinct = _row(connection, query)
-    return SniffedColumn(name, sql, None, low, high, distinct)
+    query = f"SELECT min({bounds}), max({bounds}), approx_count_distinct({column}), avg({bounds}) FROM sample"
+    low, high, distinct, mean = _row(connection, query)
+    return SniffedColumn(name, sql, None, low, high, distinct, mean)
 
 
-def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> dict[tuple[str, str], int]:
+def _gaps(
+    connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]
+) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], float]]:
     times = [column.name for column in columns if column.type == "timestamp"]
-    gaps = {}
+    gaps, means = {}, {}
     for first in times:
         for second in times:
             gap = f"epoch_us({_identifier(second)}) - epoch_us({_identifier(first)})"
-            low, high = _row(connection, f"SELECT min({gap}), max({gap}) FROM sample")
+            low, high, mean = _row(connection, f"SELECT min({gap}), max({gap}), avg({gap}) FROM sample")
             if first != second and low is not None and low >= 0 and high > 0:
-                gaps[first, second] = high
-    return gaps
+                gaps[first, second], means[first, second] = high, mean
+    return gaps, means
 
 
 def _row(connection: DuckDBPyConnection, query: str) -> tuple[Any, ...]:

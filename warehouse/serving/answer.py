@@ -76,6 +76,8 @@ class Answer:
         What a probe or scan looked at.
     resources
         The bounds of a statement that holds text of the user's; each way of reading has all of its time.
+    ended
+        Called each time that all rows were read.
 
     """
 
@@ -90,8 +92,10 @@ class Answer:
         failed: Callable[[duckdb.Error], WarehouseError],
         plan: Plan | None = None,
         resources: Resources | None = None,
+        ended: Callable[[Explain], None] | None = None,
     ) -> None:
         self._resources = resources
+        self._ended = ended
         self._watch: Watch | None = None
         self._connection = connection
         self._statement = statement
@@ -139,6 +143,7 @@ class Answer:
                 yield rows
         finally:
             cursor.close()
+        self._tell_end()
 
     def all(self) -> list[tuple[Any, ...]]:
         """Return all rows."""
@@ -152,6 +157,7 @@ class Answer:
         finally:
             cursor.close()
         self._count += table.num_rows
+        self._tell_end()
         return table.replace_schema_metadata(self.metadata)
 
     def batches(self, size: int = ROWS * 10) -> pa.RecordBatchReader:
@@ -181,6 +187,11 @@ class Answer:
         finally:
             reader.close()
             cursor.close()
+        self._tell_end()
+
+    def _tell_end(self) -> None:
+        if self._ended is not None and (told := self.explain) is not None:
+            self._ended(told)
 
     def _begin(self) -> duckdb.DuckDBPyConnection:
         self._seconds, self._count = 0.0, 0

@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Self, TypeVar
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
-from warehouse.serving.answer import Answer, Plan
+from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import Resources, connect, read_error
 from warehouse.serving.guard import Query, checked_query, query_error
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.pin import Pin, require
-from warehouse.serving.pruning import All, NullKey, Selection
+from warehouse.serving.pruning import All, Keys, NullKey, Selection
+from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, quoted, select, where_key
@@ -52,7 +53,13 @@ class Reader:
     """
 
     def __init__(
-        self, root: Path, epoch: Epoch, *, as_of: int | None = None, resources: Resources | None = None
+        self,
+        root: Path,
+        epoch: Epoch,
+        *,
+        as_of: int | None = None,
+        resources: Resources | None = None,
+        logged: bool = False,
     ) -> None:
         self.root = root
         self._as_of = as_of
@@ -60,9 +67,13 @@ class Reader:
         self._main: duckdb.DuckDBPyConnection | None = None
         self._pin = Pin(root, epoch)
         self._chooser = Chooser()
+        file = log_file(root) if logged else None
+        self._log = ReadLog(file) if file else None
 
     @classmethod
-    def open(cls, root: Path, as_of: int | None = None, *, resources: Resources | None = None) -> Self:
+    def open(
+        cls, root: Path, as_of: int | None = None, *, resources: Resources | None = None, logged: bool = False
+    ) -> Self:
         """Return a reader of the newest epoch, or of the newest whose window time is at or before ``as_of``.
 
         Parameters
@@ -73,6 +84,8 @@ class Reader:
             An instant in microseconds.
         resources
             What the engine may use.
+        logged
+            Whether probes and scans are noted in the user's read log (:mod:`warehouse.serving.read_log`).
 
         Raises
         ------
@@ -81,7 +94,7 @@ class Reader:
 
         """
         absolute = Path(root).absolute()
-        return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources)
+        return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources, logged=logged)
 
     def __enter__(self) -> Self:
         return self
@@ -92,6 +105,8 @@ class Reader:
     def close(self) -> None:
         """Close the connections; answers cannot be read any more."""
         self._pin.close()
+        if self._log is not None:
+            self._log.flush()
         if self._main is not None:
             self._main.close()
             self._main = None
@@ -319,7 +334,16 @@ class Reader:
         text = select(source, [name for name, _ in shown], condition.sql, order, request.limit)
         statement = Statement(text, condition.parameters)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, self.connection, statement, shown, plan=plan)
+        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(selection))
+
+    def _noted(self, selection: Selection) -> Callable[[Explain], None] | None:
+        """Return what notes the end of a read in the log."""
+        log = self._log
+        if log is None:
+            return None
+        keys = len(selection.keys) if isinstance(selection, Keys) else 0
+        kind = "scan" if isinstance(selection, All) else "probe" if keys else "range"
+        return lambda told: log.add(kind, keys, told)
 
     def _filtered(self, pin: Pin, state: TableState, where: str, request: Request) -> Answer:
         """Answer a scan with a condition of the user's, on a connection that sees this table only."""
@@ -341,7 +365,7 @@ class Reader:
         text = condition.over(select(pin.source(state, choice.files, tau), held), projection)
         end = "" if request.limit is None else f" LIMIT {request.limit}"
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, sandbox, Statement(text + end), shown, plan=plan, users=True)
+        return self.answer(pin, sandbox, Statement(text + end), shown, plan=plan, users=True, ended=self._noted(All()))
 
     def answer(
         self,
@@ -352,8 +376,9 @@ class Reader:
         *,
         plan: Plan | None = None,
         users: bool = False,
+        ended: Callable[[Explain], None] | None = None,
     ) -> Answer:
-        """Return the answer of a statement; ``users`` tells that its SQL holds text of the user's."""
+        """Return the answer of a statement; ``users`` tells that its SQL holds text of the user's, ``ended`` is told its end."""
         return Answer(
             connection,
             statement,
@@ -363,6 +388,7 @@ class Reader:
             failed=_users_error if users else read_error,
             plan=plan,
             resources=self._resources if users and self._resources.bounded else None,
+            ended=ended,
         )
 
 

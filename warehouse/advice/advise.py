@@ -1,0 +1,211 @@
+"""Advice: a table's measured workload, prices fitted on this storage, every candidate evaluated, the few worth showing."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.advice.measured import Measured, measured, workers_of
+from warehouse.advice.past import recent_epochs
+from warehouse.advice.reasons import reason_for
+from warehouse.advice.suitable import refuse_unsuitable
+from warehouse.advice.what_if import changed, parse_what_if, workload_of
+from warehouse.layout.advice import (
+    DEFAULT_PRICES,
+    WORTH_IT,
+    Evaluation,
+    Pricing,
+    Workload,
+    candidates,
+    choose,
+    decision,
+    evaluate,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.layout import Layout
+    from warehouse.layout.advice import TableAnswer
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+
+__all__ = ["Advice", "advise", "advise_load", "plain", "suppose"]
+
+_DEFAULT_MEMORY = 2**30
+"""Heap of a JVM where `spark.driver.memory` says nothing."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """What to do about a table's layout.
+
+    Parameters
+    ----------
+    table
+        Its name; none for one that does not exist yet.
+    load, pricing
+        What it copes with, and what work costs here.
+    best, current
+        The recommended layout, and the one that the table has; none where there is no table.
+    front
+        The few layouts that no other one beats in update time, probe time and space, by update time.
+    decision, decided
+        The source's decision table, and what its answer is predicted to cost.
+    compared
+        How many layouts were evaluated.
+    reason
+        One sentence.
+    notes
+        What was not measured, and what was assumed instead.
+    """
+
+    table: str | None
+    load: Workload
+    pricing: Pricing
+    best: Evaluation
+    current: Evaluation | None
+    front: tuple[Evaluation, ...]
+    decision: TableAnswer
+    decided: Evaluation
+    compared: int
+    reason: str
+    notes: tuple[str, ...]
+
+    @property
+    def fits(self) -> bool:
+        """Whether the table has the recommended layout already."""
+        return self.current is not None and plain(self.current.layout) == plain(self.best.layout)
+
+
+def advise(
+    reader: Reader,
+    table: str,
+    *,
+    spark: Mapping[str, str],
+    retain: int,
+    now: int,
+    widest: int | None = None,
+    what_if: str | None = None,
+) -> Advice:
+    """Return advice on a table of the newest epoch.
+
+    Parameters
+    ----------
+    reader
+        The newest epoch.
+    table
+        A stream, or a view cut on a grid.
+    spark
+        The settings of `[spark]`: how many tasks run side by side, and in how much memory.
+    retain, now
+        For how long superseded files stay, and the wall-clock instant; microseconds.
+    widest
+        The widest expiry block that `erase_within` allows.
+    what_if
+        What to suppose in place of what was measured.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such table.
+    UsageError
+        When its layout is no choice, it holds no row to judge by, or what is supposed cannot be.
+    """
+    supposed = None if what_if is None else parse_what_if(what_if)
+
+    def build(pin: Pin) -> tuple[Measured, Layout]:
+        state = pin.state(table)
+        refuse_unsuitable(state)
+        epochs = recent_epochs(pin.root, pin.epoch)
+        return measured(reader, state, epochs, workers=workers_of(spark), retain=retain, now=now), state.layout
+
+    found, layout = reader.retrying(build)
+    load = found.load if supposed is None else changed(found.load, supposed, reader.epoch.update_interval)
+    return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=found.notes)
+
+
+def suppose(what_if: str, catalog: Catalog | None) -> Advice:
+    """Return advice on a table that does not exist yet.
+
+    Parameters
+    ----------
+    what_if
+        Its workload.
+    catalog
+        The project that it would be in; its update interval, `retain` and `[spark]` hold where nothing else is supposed.
+
+    Raises
+    ------
+    UsageError
+        When too little is supposed, or what cannot be.
+    """
+    given = parse_what_if(what_if)
+    spark = dict(catalog.spark) if catalog else {}
+    interval, retain = (catalog.update_interval, catalog.retain) if catalog else (None, 0)
+    load = workload_of(given, interval=interval, retain=retain, workers=workers_of(spark))
+    notes = ["nothing was measured: prices are those of the benchmarks' machine, and may be off by half"]
+    if given.probes is None:
+        notes.append("one probe for each update is assumed; say probes= if there are more")
+    return advise_load(load, DEFAULT_PRICES, spark=spark, notes=notes)
+
+
+def advise_load(
+    load: Workload,
+    pricing: Pricing,
+    *,
+    spark: Mapping[str, str],
+    table: str | None = None,
+    current: Layout | None = None,
+    widest: int | None = None,
+    notes: Sequence[str] = (),
+) -> Advice:
+    """Return advice for a workload at given prices."""
+    layouts = candidates(load.periods, widest=widest, seed=current.seed if current else 0)
+    found = [evaluate(layout, load, pricing) for layout in layouts]
+    own = None
+    if current is not None:
+        own = evaluate(plain(current), load, pricing)
+        found.append(own)
+    choice = choose(found)
+    best = choice.best
+    if own is not None and own.interval <= best.interval * WORTH_IT:
+        best = own  # moving costs more than it brings
+    live = load.live * load.row_bytes
+    middle = own or best
+    answer = decision(
+        periods=load.periods,
+        live_bytes=live,
+        memory=_memory(spark),
+        query_cost=middle.interval - middle.update.value,
+        update_cost=middle.update.value,
+    )
+    decided = evaluate(answer.layout, load, pricing)
+    front = tuple(each for each in choice.front if each is not own)
+    if all(each is not best for each in (*front, own)):
+        front = (*front, best)
+    return Advice(
+        table=table,
+        load=load,
+        pricing=pricing,
+        best=best,
+        current=own,
+        front=tuple(sorted((*front, *([own] if own else [])), key=lambda each: each.update.value)),
+        decision=answer,
+        decided=decided,
+        compared=len(found),
+        reason=reason_for(best, own, choice.front, load),
+        notes=tuple(notes),
+    )
+
+
+def plain(layout: Layout) -> Layout:
+    """The layout without its number in the table's history."""
+    return replace(layout, base=0, version=0)
+
+
+def _memory(spark: Mapping[str, str]) -> float:
+    found = re.fullmatch(r"(\d+)([kmgt])b?", spark.get("spark.driver.memory", "").lower())
+    return int(found[1]) * 1024.0 ** ("kmgt".index(found[2]) + 1) if found else float(_DEFAULT_MEMORY)

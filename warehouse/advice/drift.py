@@ -1,0 +1,186 @@
+"""Whether a table's layout still fits: four signs, each with its remedy, told by ``status``."""
+
+from __future__ import annotations
+
+from math import gcd, sqrt
+from statistics import fmean, pstdev
+from typing import TYPE_CHECKING
+
+from warehouse.advice.advise import plain
+from warehouse.advice.measured import MIN_UPDATES, measured, workers_of
+from warehouse.advice.past import past_of, recent_epochs
+from warehouse.advice.suitable import unsuitable
+from warehouse.errors import UsageError
+from warehouse.layout.advice import Lifetimes, Workload, candidates, evaluate, footprint, shares
+from warehouse.layout.advice.footprint import noise
+from warehouse.layout.advice.work import task_work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.advice.measured import Measured
+    from warehouse.advice.past import Past
+    from warehouse.layout import Layout
+    from warehouse.serving.reader import Reader
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["drift_warnings", "rate_period", "shared_period"]
+
+_COST = 2.0
+_OVER_LIFETIME = 0.01
+_SPREAD = 1.25
+"""How far above the oracle's largest spread the cells' may be, as a factor; chance comes on top."""
+_ROWS_PER_CELL = 100
+"""Fewer live rows than so many for each cell say nothing of their spread."""
+_ALIKE = 0.6
+"""Autocorrelation from which a rate has a period."""
+_BY_CHANCE = 2.6
+"""Noise of n values is correlated by less than this over the root of n, ninety-nine times of a hundred."""
+_UNEVEN = 0.2
+"""Spread of a rate below which its period does not matter."""
+_CYCLES = 3
+_MOST_PERIODS = 200
+"""Longer windows are compared by ``advise`` only: it takes seconds."""
+
+
+def drift_warnings(reader: Reader, *, spark: Mapping[str, str], retain: int, now: int) -> tuple[str, ...]:
+    """Return a warning for each sign that a table's layout does not fit any more, with the remedy; see :func:`advise`."""
+    states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
+    states = [state for state in states if state.view is None or state.view.failed is None]
+    if not states:
+        return ()
+    epochs = recent_epochs(reader.root, reader.epoch)
+    workers = workers_of(spark)
+    found: list[str] = []
+    for state in states:
+        past = past_of(epochs, state.name, workers)
+        signs = [*_too_long_lived(state, past), *_periodic(state, past), *_uneven(state, past)]
+        signs += _dear(reader, state, epochs, past, workers=workers, retain=retain, now=now)
+        found += [f'the layout of "{state.name}" no longer fits: {sign}' for sign in signs]
+    return tuple(found)
+
+
+def _too_long_lived(state: TableState, past: Past) -> Iterator[str]:
+    if past.over_lifetime > _OVER_LIFETIME:
+        yield (
+            f"{past.over_lifetime:.1%} of its rows live for longer than max_lifetime, and lie apart; raise max_lifetime "
+            f"and move the table: `stream-wh migrate {state.name}`"
+        )
+
+
+def _periodic(state: TableState, past: Past) -> Iterator[str]:
+    layout = state.layout
+    period = rate_period(past.arrivals)
+    if period is None or not shared_period(layout, period):
+        return
+    yield (
+        f"rows arrive with a period of {period} updates, which shares a factor with its {layout.rows} insertion rows, so some "
+        f'of them get all the bursts; `stream-wh migrate {state.name}` to insertion = "permuted", or to a G that shares none'
+    )
+
+
+def shared_period(layout: Layout, period: int) -> bool:
+    """Whether bursts of a period always meet the same rows of the grid, doubly-partitioned-index sheet, section 7.
+
+    Round-robin deals single slots to rows. Staggered rows take F slots in a row and even out what comes and goes within
+    them; permuted ones meet every row in each cycle in another order.
+    """
+    return layout.insertion == "round-robin" and layout.rows > 1 and gcd(period, layout.rows) > 1
+
+
+def rate_period(arrivals: Sequence[int]) -> int | None:
+    """Return the period of a rate, in updates: the shortest lag at which it is like itself; none when it has none.
+
+    Parameters
+    ----------
+    arrivals
+        Rows of successive updates; a period is told from three cycles of it.
+
+    Examples
+    --------
+    >>> rate_period([4, 1, 1, 1] * 6), rate_period([5, 4, 6, 5, 5, 4, 6, 5, 6, 5, 4, 4]), rate_period([7] * 12)
+    (4, None, None)
+    """
+    count = len(arrivals)
+    mean = fmean(arrivals) if arrivals else 0.0
+    if not mean or pstdev(arrivals, mean) / mean < _UNEVEN:
+        return None
+    alike = {lag: _correlation(arrivals[:-lag], arrivals[lag:]) for lag in range(1, count // _CYCLES + 1)}
+    unlike: dict[int, float] = {}  # the least correlation at a shorter lag: what only grows is like itself at every lag
+    for lag, value in alike.items():
+        unlike[lag] = min(unlike.get(lag - 1, value), value)
+    rising = {
+        lag: value
+        for lag, value in alike.items()
+        if value - unlike[lag] >= _ALIKE and value >= max(_ALIKE, _BY_CHANCE / sqrt(count - lag))
+    }
+    best = max(rising.values(), default=0.0)
+    return next((lag for lag, value in rising.items() if value >= 0.9 * best), None)
+
+
+def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    first, second = fmean(one), fmean(other)
+    product = sum((a - first) * (b - second) for a, b in zip(one, other, strict=True))
+    scale = sum((a - first) ** 2 for a in one) * sum((b - second) ** 2 for b in other)
+    return product / scale**0.5 if scale > 0 else 0.0
+
+
+def _uneven(state: TableState, past: Past) -> Iterator[str]:
+    """Compare the spread of the sub-indices with the largest that uniform lifetimes up to S at a constant rate make."""
+    layout = plain(state.layout)
+    cells = dict.fromkeys(range(state.layout.first_cell, state.layout.last_cell + 1), 0)
+    for part in state.partitions:
+        if part.sub_index in cells:
+            cells[part.sub_index] += part.rows
+    total = sum(cells.values())
+    slots = sum(update.slots for update in past.updates)
+    if layout.periods > _MOST_PERIODS or len(cells) < 2 or total < _ROWS_PER_CELL * len(cells) or slots < layout.periods:  # noqa: PLR2004
+        return
+    mean = total / len(cells)
+    spread = pstdev(cells.values(), mean) / mean
+    share = shares(Lifetimes("uniform", layout.periods), layout.periods)
+    expected = footprint(layout, Workload(periods=layout.periods, rate=1.0, shares=share, arriving=1.0)).spread
+    bound = expected * _SPREAD + 2 * noise(len(cells), total)
+    if spread > bound:
+        yield (
+            f"rows differ between sub-indices by {spread:.2f} of their mean, where lifetimes up to max_lifetime at a constant "
+            f"rate make {expected:.2f} at the most; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
+        )
+
+
+def _dear(
+    reader: Reader, state: TableState, epochs: Sequence[Epoch], past: Past, *, workers: int, retain: int, now: int
+) -> Iterator[str]:
+    """Compare what an update interval cost with the least that any layout is predicted to."""
+    if len(past.updates) < MIN_UPDATES or state.layout.periods > _MOST_PERIODS:
+        return
+    try:
+        known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, keys=False)
+    except UsageError:  # no live row
+        return
+    cost = _measured_cost(known)
+    if cost is None or cost <= _COST * _least(known):
+        return
+    layouts = candidates(state.layout.periods, few=True)
+    best = min((evaluate(layout, known.load, known.pricing) for layout in layouts), key=lambda each: each.interval)
+    if cost > _COST * best.interval:
+        yield (
+            f"an update interval costs {cost:.3g} s of updating and probing, where {best.interval:.3g} s are predicted for the "
+            f"best layout; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
+        )
+
+
+def _measured_cost(known: Measured) -> float | None:
+    if known.update_seconds is None:
+        return None
+    return known.update_seconds + known.load.probes * (known.probe_seconds or 0.0)
+
+
+def _least(known: Measured) -> float:
+    """What no layout can cost less than: one evenly dealt run for each task and one file that holds the key."""
+    load = known.load
+    runs = [load.rate / load.workers] * load.workers
+    work = task_work(
+        runs=runs, read=0, workers=load.workers, sub_indices=1, arriving=load.arriving, landing_files=load.landing_files
+    )
+    return known.pricing.update.cost(work.vector()).value

@@ -1,0 +1,135 @@
+"""Fitting prices to measurements: least squares with prices that are not negative, held near the prices brought along.
+
+The layouts of one table's past vary little, so its measurements alone cannot tell a price per file from a price per
+row. So each price is a share of the price brought along times one factor for the speed of this storage, and shares and factor
+lie near 1 unless measurements say otherwise (ridge regression towards a prior; Hoerl and Kennard, 1970). Only the first
+price, of what is the same for every layout, is free: it takes up a cold start or whatever else an update waits for.
+Measurements far off the others count less (Huber's weights), since a busy machine makes some updates slow and none fast.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warehouse.layout.advice.prices import Prices
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+__all__ = ["fitted"]
+
+_SPREAD = 0.5
+"""Standard deviation of a price's share of what was brought along."""
+_FACTORS = tuple(2.0 ** (step / 4) for step in range(-12, 13))
+"""Speeds of a storage that are tried, from an eighth of the prices brought along to eight times them."""
+_SPEED = 0.7
+"""Standard deviation of the logarithm of that factor."""
+_HUBER = 1.5
+"""Residuals beyond so many standard deviations count less."""
+_ROUNDS = 4
+_LEAST_NOISE = 0.02
+"""Of a typical measurement: clocks and caches are never quieter."""
+
+
+def fitted(brought: Prices, work: Sequence[Sequence[float]], seconds: Sequence[float]) -> Prices:
+    """Return prices fitted to measurements.
+
+    Parameters
+    ----------
+    brought
+        Prices from elsewhere; the first is of what is done once in each measurement.
+    work
+        What was done, a line for each measurement in the order of the prices; at least one.
+    seconds
+        How long each took, above 0.
+    """
+    problem = _Problem(np.asarray(work, dtype=float) * np.asarray(brought.values), np.asarray(seconds, dtype=float))
+    quietest = _LEAST_NOISE * float(np.median(problem.measured))
+    noise = max(quietest, float(np.std(problem.measured)) / 2)
+    weights = np.ones_like(problem.measured)
+    for _ in range(_ROUNDS):
+        factor, shares = problem.best(weights, noise)
+        residuals = problem.measured - problem.units(factor) @ shares
+        noise = max(quietest, float(np.median(np.abs(residuals))) / 0.6745)  # of a normal distribution: its deviation
+        weights = np.minimum(1.0, _HUBER * noise / np.maximum(np.abs(residuals), 1e-12))
+    factor, shares = problem.best(weights, noise)
+    covariance = np.linalg.inv(problem.equations(factor, weights, noise)[0])
+    scale = np.asarray(brought.values) * problem.scale(factor)
+    return Prices(
+        names=brought.names,
+        values=tuple(float(each) for each in shares * scale),
+        covariance=tuple(tuple(float(each) for each in line) for line in covariance * np.outer(scale, scale)),
+        samples=len(problem.measured),
+    )
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What each measurement would cost at the prices brought along, thing by thing, and what it did cost."""
+
+    costs: Array
+    measured: Array
+
+    def scale(self, factor: float) -> Array:
+        """What one share is worth: the first price knows no speed."""
+        scale = np.full(self.costs.shape[1], factor)
+        scale[0] = 1.0
+        return scale
+
+    def units(self, factor: float) -> Array:
+        """What each share adds to each measurement."""
+        return np.asarray(self.costs * self.scale(factor), dtype=np.float64)
+
+    def loose(self) -> Array:
+        """One over the variance of each share before anything was measured."""
+        known = np.full(self.costs.shape[1], _SPREAD**-2)
+        once = float(np.median(self.costs[:, 0]))
+        known[0] = min(_SPREAD**-2, (once / float(np.median(self.measured))) ** 2) if once > 0 else _SPREAD**-2
+        return known
+
+    def equations(self, factor: float, weights: Array, noise: float) -> tuple[Array, Array]:
+        """The normal equations of the shares."""
+        units, known = self.units(factor), self.loose()
+        matrix = (units.T * weights) @ units / noise**2 + np.diag(known)
+        return matrix, (units.T * weights) @ self.measured / noise**2 + known
+
+    def best(self, weights: Array, noise: float) -> tuple[float, Array]:
+        """The speed and the shares that explain the measurements with the least deviation from what was expected."""
+        found = []
+        for factor in _FACTORS:
+            shares = _not_negative(*self.equations(factor, weights, noise))
+            residuals = self.measured - self.units(factor) @ shares
+            missed = float(weights @ residuals**2) / noise**2 + float(self.loose() @ (shares - 1) ** 2)
+            found.append((missed + (np.log(factor) / _SPEED) ** 2, factor, shares))
+        _, factor, shares = min(found, key=lambda each: each[0])
+        return factor, shares
+
+
+def _not_negative(matrix: Array, target: Array) -> Array:
+    """Return the shares that solve the equations as well as shares can that are not negative.
+
+    At the optimum some are 0 and the others solve the equations without them; with this few prices, when the plain
+    solution has a negative one, all choices are tried.
+    """
+    size = len(target)
+    best, least = np.zeros(size), 0.0
+    for chosen in product((True, False), repeat=size):
+        kept = np.flatnonzero(chosen)
+        if not len(kept):
+            continue
+        found = np.linalg.solve(matrix[np.ix_(kept, kept)], target[kept])
+        height = -float(target[kept] @ found)  # twice the objective, less what is the same for all
+        if (found >= 0).all() and height < least:
+            best, least = np.zeros(size), height
+            best[kept] = found
+        if len(kept) == size and (found >= 0).all():
+            break
+    return best

@@ -1,0 +1,127 @@
+"""What a table's epochs tell: the work of its updates and how long each took, how much arrives, what was too long-lived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from warehouse.errors import MissingPartError, RecordDamagedError
+from warehouse.layout.advice.work import UpdateWork, task_work
+from warehouse.updates.journal import epoch_numbers, read_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.updates.records import Counts, Epoch, Partition
+
+__all__ = ["MOST_EPOCHS", "Past", "Update", "past_of", "recent_epochs"]
+
+MOST_EPOCHS = 200
+"""How many epochs are looked at, the newest ones."""
+_MAIN_STEPS = ("move-window", "rewrite-cells")
+
+
+@dataclass(frozen=True)
+class Update:
+    """One update of a table, of ``slots`` slots; ``seconds`` are those of the step that moved it."""
+
+    epoch: int
+    slots: int
+    counts: Counts
+    work: UpdateWork
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Past:
+    """The updates of a table in the readable epochs, oldest first, the first build left out."""
+
+    updates: tuple[Update, ...]
+
+    def per_slot(self, name: str) -> float:
+        """Return a count of rows or files for each slot, by its name in `Counts`."""
+        slots = sum(each.slots for each in self.updates)
+        return sum(int(getattr(each.counts, name)) for each in self.updates) / slots if slots else 0.0
+
+    @property
+    def over_lifetime(self) -> float:
+        """The share of inserted rows that live for longer than `max_lifetime`."""
+        inserted = sum(each.counts.inserted for each in self.updates)
+        return sum(each.counts.over_lifetime for each in self.updates) / inserted if inserted else 0.0
+
+    @property
+    def arrivals(self) -> tuple[int, ...]:
+        """Rows inserted by the newest unbroken sequence of updates of one slot each."""
+        rows: list[int] = []
+        for before, each in pairwise((None, *reversed(self.updates))):
+            if each is None or each.slots != 1 or (before is not None and before.epoch != each.epoch + 1):
+                break
+            rows.append(each.counts.inserted)
+        return tuple(reversed(rows))
+
+
+def recent_epochs(root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> tuple[Epoch, ...]:
+    """Return the newest readable epochs up to one, oldest first; one that is retired meanwhile, or damaged, is left out."""
+    found = [newest]
+    for number in [number for number in reversed(epoch_numbers(root)) if number < newest.number][: most - 1]:
+        try:
+            found.append(read_epoch(root, number))
+        except (MissingPartError, RecordDamagedError):
+            continue
+    return tuple(reversed(found))
+
+
+def past_of(epochs: Sequence[Epoch], table: str, workers: int) -> Past:
+    """Return the updates of a table since its layout is what it is.
+
+    Parameters
+    ----------
+    epochs
+        Readable epochs, oldest first.
+    table
+        The table's name.
+    workers
+        Tasks that run side by side in an update.
+    """
+    return Past(tuple(_updates(epochs, table, workers)))
+
+
+def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Update]:
+    newest = epochs[-1].table(table)
+    for before, epoch in pairwise(epochs):
+        old, new = before.table(table), epoch.table(table)
+        moved = epoch.cause == "update" and epoch.number == before.number + 1 and epoch.slot > epoch.previous_slot
+        if not moved or old is None or new is None or newest is None or (old.layout, new.layout) != (newest.layout,) * 2:
+            continue
+        counts = next((each for each in epoch.counts if each.stream == table), None)
+        names = {f"{new.path}: {step}" for step in _MAIN_STEPS}
+        seconds = sum(each.seconds for each in epoch.seconds if each.step in names)
+        if counts is None or seconds <= 0:
+            continue
+        runs, cells = _written(old.partitions, new.partitions)
+        rebuilds = new.layout.technique == "rebuild"
+        work = task_work(
+            runs=runs,
+            read=counts.rewritten,
+            workers=workers,
+            sub_indices=counts.planned if rebuilds else cells,
+            arriving=max(counts.rows + counts.taken, counts.inserted),
+            landing_files=counts.files,
+        )
+        yield Update(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
+
+
+def _written(before: Sequence[Partition], after: Sequence[Partition]) -> tuple[list[int], int]:
+    """Return the rows of each run that lies in ``after`` and not in ``before``, and the sub-indices of these."""
+    old = {(part.sub_index, part.exp_block): part for part in before}
+    runs, cells = [], set()
+    for part in after:
+        was = old.get((part.sub_index, part.exp_block))
+        if was == part:
+            continue
+        appended = was is not None and part.runs == was.runs + 1
+        runs.append(part.rows - was.rows if appended and was is not None else part.rows)
+        cells.add(part.sub_index)
+    return runs, len(cells)

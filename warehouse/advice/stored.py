@@ -1,0 +1,93 @@
+"""What a table's files tell of its rows: how long they live, and how many share a key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.serving.engine import read_error
+from warehouse.serving.pin import require
+from warehouse.serving.pruning import any_live
+from warehouse.serving.statement import literal, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.serving.reader import Reader
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import TableState
+
+__all__ = ["Stored", "stored_rows"]
+
+_MOST_ROWS = 5_000_000
+
+
+@dataclass(frozen=True)
+class Stored:
+    """The live rows of a table, or of every so many of its files.
+
+    Parameters
+    ----------
+    shares
+        Of inserted rows, the share for each distance of load slot and expiration slot 1..p, as the live ones tell it.
+    rows_per_key
+        Rows by different keys.
+    looked_at
+        How many rows were read.
+    """
+
+    shares: tuple[float, ...]
+    rows_per_key: float
+    looked_at: int
+
+
+def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stored:
+    """Look at the slots, and the keys, of a table's live rows; of a large table at those of evenly chosen files.
+
+    A row of distance d is live after d updates, so of the live rows those of distance d are d times as many as each
+    update inserts.
+
+    Parameters
+    ----------
+    reader
+        The epoch.
+    state
+        The table.
+    keys
+        Whether to count different keys too, which reads the key's columns.
+    """
+    slot, periods = reader.epoch.slot, state.layout.periods
+    chosen = _chosen([file for file in reader.pin.snapshot(state).files if any_live(file, slot)])
+    require(file.path for file in chosen)
+    if not chosen:
+        return Stored((0.0,) * periods, 1.0, 0)
+    paths = ", ".join(literal(file.path) for file in chosen)
+    source = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false) WHERE _exp_slot > {slot}"
+    try:
+        distances = reader.connection.execute(
+            f"SELECT _exp_slot - _load_slot, count(*) FROM {source} AND _exp_slot - _load_slot <= {periods} GROUP BY 1"
+        ).fetchall()
+        rows, values = (0, 0)
+        if keys:
+            key = ", ".join(quoted(column) for column in state.declaration.search_key)
+            counted = f"SELECT count(*), approx_count_distinct(({key})) FROM {source}"
+            rows, values = reader.connection.execute(counted).fetchall()[0]
+    except duckdb.Error as error:
+        raise read_error(error) from error
+    counts = {int(distance): int(count) for distance, count in distances}
+    return Stored(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
+
+
+def _chosen(files: Sequence[DataFile]) -> list[DataFile]:
+    """Return every file, or every so many of them when they hold more rows than are worth reading."""
+    rows = sum(file.rows or 0 for file in files)
+    ordered = sorted(files, key=lambda file: (file.exp_block, file.sub_index, file.path))
+    return ordered[:: max(1, -(-rows // _MOST_ROWS))]
+
+
+def _shares(counts: dict[int, int], periods: int) -> tuple[float, ...]:
+    each = [counts.get(distance, 0) / distance for distance in range(1, periods + 1)]
+    total = sum(each)
+    return tuple(value / total for value in each) if total else (0.0,) * periods

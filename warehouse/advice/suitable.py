@@ -1,0 +1,40 @@
+"""Which tables have a layout to choose: those cut on a grid of lifetimes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.advice.what_if import MOST_PERIODS
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from warehouse.updates.records import TableState
+
+__all__ = ["refuse_unsuitable", "unsuitable"]
+
+
+def refuse_unsuitable(state: TableState) -> None:
+    """Raise for a table whose layout is no choice."""
+    why = unsuitable(state)
+    if why is not None:
+        raise UsageError(f'"{state.name}" {why}; advise takes streams and views whose rows expire at their own time')
+    if state.layout.periods > MOST_PERIODS:
+        raise UsageError(
+            f'"{state.name}" has a window of p = {state.layout.periods} update intervals, and up to {MOST_PERIODS} are '
+            "compared; --what-if with a longer interval= tells what fits then"
+        )
+
+
+def unsuitable(state: TableState) -> str | None:
+    """Return why a table is not cut on a grid of lifetimes; none when it is."""
+    if state.kind == "relation":
+        return "is a relation, which is cut by its key"
+    if state.kind == "state":
+        return "keeps the state of a view's operator"
+    match state.declaration.label:
+        case "STR":
+            return "is a view whose rows can leave before their own end, so it is cut by its search key"
+        case "MON":
+            return "has rows that never expire"
+        case _:
+            return None

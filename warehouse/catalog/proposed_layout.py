@@ -1,0 +1,77 @@
+"""The layout that ``init --from`` proposes: what the cost model recommends for a sample of rows, where that matters."""
+
+from __future__ import annotations
+
+from warehouse.layout import resolve
+from warehouse.layout.advice import (
+    DEFAULT_PRICES,
+    WORTH_IT,
+    Lifetimes,
+    Workload,
+    candidates,
+    choose,
+    evaluate,
+    in_words,
+    layout_keys,
+    shares,
+)
+
+__all__ = ["layout_lines"]
+
+_ENOUGH = 10_000
+"""Rows of an update below which a sample is taken to be no more than that: fixed costs decide, and real files may be larger."""
+_ALIKE = 0.9
+"""Mean over longest lifetime from which all are taken to be equal."""
+_UNIFORM = 0.4
+"""The same from which they are taken to be uniform; below it they are exponential."""
+
+
+def layout_lines(name: str, *, rows: int, span: int, interval: int, longest: int, mean: float) -> list[str]:
+    """Return the lines about the layout of a proposed stream.
+
+    Parameters
+    ----------
+    name
+        The stream.
+    rows, span
+        Rows of the sample, and the time in which they arrived, in microseconds.
+    interval
+        The update interval, in microseconds.
+    longest, mean
+        `max_lifetime`, and the mean lifetime of the sample, in microseconds.
+    """
+    periods = -(-longest // interval)
+    rate = rows / max(1.0, span / interval)
+    share = shares(_distribution(mean, longest, interval), periods)
+    load = Workload(periods=periods, rate=rate, shares=share, arriving=rate, probes=1.0)
+    default = evaluate(resolve(periods=periods, label="WK"), load, DEFAULT_PRICES)
+    best = choose([default, *(evaluate(layout, load, DEFAULT_PRICES) for layout in candidates(periods))]).best
+    sample = f"about {rate:,.0f} rows an update"
+    if rate < _ENOUGH:
+        return [
+            "",
+            f"# The layout is the default, {in_words(default.layout)}: a sample of {sample} does not tell which fits. Ask",
+            "# `stream-wh advise` once the stream has been updated, or `advise --what-if rate=...` now.",
+        ]
+    if default.interval <= best.interval * WORTH_IT:
+        return [
+            "",
+            f"# For {sample} the default layout ({in_words(default.layout)}) does as well as any: `stream-wh advise`",
+            f"# compares it with others once [streams.{name}] has been updated a few times.",
+        ]
+    saved = f"{1 - best.interval / default.interval:.0%}"
+    return [
+        "",
+        f"# (?) What the cost model recommends for {sample} and one probe: it costs {saved} less than the default,",
+        f"# {in_words(default.layout)}. Fixed once the table exists; `stream-wh advise {name}` measures later.",
+        f"[streams.{name}.layout]",
+        *layout_keys(best.layout),
+    ]
+
+
+def _distribution(mean: float, longest: int, interval: int) -> Lifetimes:
+    if mean >= _ALIKE * longest:
+        return Lifetimes("constant", mean / interval)
+    if mean >= _UNIFORM * longest:
+        return Lifetimes("uniform", longest / interval)
+    return Lifetimes("exponential", max(mean, 1.0) / interval)

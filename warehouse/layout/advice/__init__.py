@@ -1,0 +1,40 @@
+"""What a layout will cost: a workload, what each update of a layout does to it, prices, and which layouts to compare.
+
+Pure: no clock, no file, no fitting; `warehouse.advice` brings measured workloads and prices.
+"""
+
+from warehouse.layout.advice.candidates import candidates
+from warehouse.layout.advice.choice import WORTH_IT, Choice, choose
+from warehouse.layout.advice.decision import TableAnswer, decision
+from warehouse.layout.advice.evaluation import Evaluation, evaluate
+from warehouse.layout.advice.footprint import Footprint, footprint
+from warehouse.layout.advice.lifetimes import Lifetimes, shares
+from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, Prices, Pricing
+from warehouse.layout.advice.work import ProbeWork, UpdateWork, busiest_task
+from warehouse.layout.advice.workload import Workload
+from warehouse.layout.advice.written import in_words, layout_keys
+
+__all__ = [
+    "DEFAULT_PRICES",
+    "WORTH_IT",
+    "Choice",
+    "Estimate",
+    "Evaluation",
+    "Footprint",
+    "Lifetimes",
+    "Prices",
+    "Pricing",
+    "ProbeWork",
+    "TableAnswer",
+    "UpdateWork",
+    "Workload",
+    "busiest_task",
+    "candidates",
+    "choose",
+    "decision",
+    "evaluate",
+    "footprint",
+    "in_words",
+    "layout_keys",
+    "shares",
+]

@@ -1,0 +1,84 @@
+"""From predicted figures to advice: the few layouts that no other one beats, and which of them to take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from warehouse.layout.advice.evaluation import Evaluation
+
+__all__ = ["WORTH_IT", "Choice", "choose", "pareto"]
+
+WORTH_IT = 1.05
+"""A table keeps its layout unless it costs this much more than another: moving costs, too."""
+_SAME = 0.02
+"""Predicted costs that differ by less are the same: the smaller space decides."""
+_EXPERIMENTAL = 0.10
+"""By how much assignments that cannot be sealed, or are uneven, must be better to be recommended."""
+_CLOSE = 0.10
+"""Of layouts on the front that differ by less in every figure one is shown."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The recommended layout, and the front it lies on, by update time."""
+
+    best: Evaluation
+    front: tuple[Evaluation, ...]
+
+
+def choose(found: Sequence[Evaluation], *, shown: int = 6) -> Choice:
+    """Return the layout that costs least for each update interval, and the few that no other one beats.
+
+    Parameters
+    ----------
+    found
+        Evaluations, at least one.
+    shown
+        How many layouts of the front to show at the most; the recommended one always is.
+    """
+    least = min(map(_cost, found))
+    same = [each for each in found if _cost(each) <= least * (1 + _SAME)]
+    best = min(same, key=lambda each: (_unusual(each), each.disk, each.interval))
+    front = sorted(_thinned(best, pareto(found)), key=_figures)
+    while len(front) > shown:
+        front.remove(max((each for each in front if each is not best), key=lambda each: each.interval))
+    return Choice(best, tuple(front))
+
+
+def pareto(found: Iterable[Evaluation]) -> list[Evaluation]:
+    """Return the evaluations that none beats in update time, probe time and space on disk at once."""
+    kept: list[Evaluation] = []
+    for each in sorted(found, key=_figures):
+        if not any(all(a <= b for a, b in zip(_figures(other), _figures(each), strict=True)) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _cost(each: Evaluation) -> float:
+    return each.interval * (1 + _EXPERIMENTAL) if _unusual(each) else each.interval
+
+
+def _unusual(each: Evaluation) -> bool:
+    """Whether the assignments are for experiments: others are taken where these are not clearly better."""
+    usual = ("staggered", "blocks") if each.layout.technique == "norebuild" else ("round-robin", "round-robin")
+    return (each.layout.insertion, each.layout.expiration) != usual
+
+
+def _thinned(best: Evaluation, front: Sequence[Evaluation]) -> list[Evaluation]:
+    kept = [best]
+    for each in sorted(front, key=lambda one: (_unusual(one), one.interval)):
+        if not any(_close(each, other) for other in kept):
+            kept.append(each)
+    return kept
+
+
+def _close(one: Evaluation, other: Evaluation) -> bool:
+    return all(abs(a - b) <= _CLOSE * max(a, b) for a, b in zip(_figures(one), _figures(other), strict=True))
+
+
+def _figures(each: Evaluation) -> tuple[float, float, float]:
+    return each.update.value, each.probe.value, each.disk

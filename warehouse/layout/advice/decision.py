@@ -1,0 +1,69 @@
+"""The source's own recommendations, for comparison: doubly-partitioned-index sheet, section 8.3.
+
+They were measured on spinning disks with row files. Here `small` means that the share of the rows which an update of a
+4x4 grid touches fits into the memory of the updating job, and `many` that the probes of an interval cost more than its
+update.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.layout.cost import accessed_share
+from warehouse.layout.resolution import resolve
+
+if TYPE_CHECKING:
+    from warehouse.layout.layout import Layout
+
+__all__ = ["TableAnswer", "decision"]
+
+
+@dataclass(frozen=True)
+class TableAnswer:
+    """The line of the table that holds, and the layout that it names with this warehouse's assignments."""
+
+    window: str
+    queries: str
+    choice: str
+    note: str
+    layout: Layout
+
+
+def decision(*, periods: int, live_bytes: float, memory: float, query_cost: float, update_cost: float) -> TableAnswer:
+    """Return the answer of the table.
+
+    Parameters
+    ----------
+    periods
+        p.
+    live_bytes
+        Of the live rows.
+    memory
+        Of the updating job, in bytes.
+    query_cost, update_cost
+        Seconds of an interval's probes, and of its update.
+
+    Examples
+    --------
+    >>> decision(periods=36, live_bytes=1e9, memory=1e9, query_cost=0.0, update_cost=1.0).choice
+    'NoRebuild 4x4'
+    """
+    small = live_bytes * float(accessed_share(4, 4)) <= memory
+    many = query_cost > update_cost
+    side, rebuilds, note = {
+        (True, False): (4, False, "lowest update time"),
+        (True, True): (2, True, "one insertion part probes slightly faster but updates slower"),
+        (False, False): (3, False, "keeps probes acceptable"),
+        (False, True): (2, False, "balanced; where probe speed is critical Rebuild 2x2 or 3x3, whose updates are dear"),
+    }[small, many]
+    side = max(1, min(side, periods // 2))
+    return TableAnswer(
+        window="small" if small else "large",
+        queries="many" if many else "few",
+        choice=f"{'Rebuild' if rebuilds else 'NoRebuild'} {side}x{side}",
+        note=note,
+        layout=resolve(
+            periods=periods, label="WK", technique="rebuild" if rebuilds else "norebuild", grid=(side, side)
+        ),
+    )

@@ -1,0 +1,107 @@
+"""Prices of what updates and probes do, in seconds, and how sure they are.
+
+A cost is linear in the work: doubly-partitioned-index sheet, section 5.4, with a price for each of the things that
+section 11 says count on columnar files.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from warehouse.layout.advice.work import ProbeWork, UpdateWork
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["DEFAULT_PRICES", "Estimate", "Prices", "Pricing"]
+
+_NINETY_PERCENT = 1.645
+"""Standard deviations on either side of the mean that hold nine tenths of a normal distribution."""
+_UNSURE = 0.5
+"""The standard deviation of a price that was measured on another machine, as a share of the price."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A predicted figure and the bounds between which it lies nine times of ten."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, value: float, deviation: float) -> Estimate:
+        """The estimate of a mean with a standard deviation; nothing costs less than nothing.
+
+        Examples
+        --------
+        >>> Estimate.of(10.0, 1.0)
+        Estimate(value=10.0, low=8.355, high=11.645)
+        """
+        reach = _NINETY_PERCENT * deviation
+        return cls(value, max(0.0, value - reach), value + reach)
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Seconds for each unit of work.
+
+    Parameters
+    ----------
+    names
+        Of the units.
+    values
+        Seconds for one of each.
+    covariance
+        Of the values, row by row.
+    samples
+        How many measurements they were fitted to; 0 for prices that were brought along.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    covariance: tuple[tuple[float, ...], ...]
+    samples: int = 0
+
+    def cost(self, work: Sequence[float]) -> Estimate:
+        """The seconds that some work takes on average."""
+        value = sum(price * units for price, units in zip(self.values, work, strict=True))
+        variance = sum(
+            units * sum(each * other for each, other in zip(line, work, strict=True))
+            for line, units in zip(self.covariance, work, strict=True)
+        )
+        return Estimate.of(value, sqrt(max(0.0, variance)))
+
+    def scaled(self, factor: float) -> Prices:
+        """The same prices on a storage that is slower by a factor."""
+        return Prices(
+            self.names,
+            tuple(value * factor for value in self.values),
+            tuple(tuple(each * factor * factor for each in line) for line in self.covariance),
+            self.samples,
+        )
+
+
+@dataclass(frozen=True)
+class Pricing:
+    """Prices of updates and of probes."""
+
+    update: Prices
+    probe: Prices
+
+
+def brought(names: tuple[str, ...], values: Sequence[float]) -> Prices:
+    """Prices from elsewhere: each may be wrong by half of itself, independently of the others."""
+    covariance = tuple(
+        tuple((_UNSURE * value) ** 2 if i == j else 0.0 for j in range(len(values))) for i, value in enumerate(values)
+    )
+    return Prices(names, tuple(values), covariance)
+
+
+DEFAULT_PRICES = Pricing(
+    update=brought(UpdateWork.names(), (0.12, 2e-3, 2.5e-6, 2e-3, 8e-3, 0.8e-6, 2.0e-6, 0.08e-6)),
+    probe=brought(ProbeWork.names(), (3e-3, 5e-3, 5e-6, 2e-4, 6e-4, 1e-5)),
+)
+"""TO BE MEASURED"""

@@ -1,0 +1,119 @@
+"""What one update and one probe do, in the units that prices are for: doubly-partitioned-index sheet, sections 5.4 and 11.
+
+An update reads what landed, deals the runs that it writes to tasks (largest first to the least loaded, as the writer
+does), and takes as long as its busiest task; so rows read again, written and sorted are those of that task.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass, fields
+from heapq import heapify, heapreplace
+from math import log2
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["ProbeWork", "UpdateWork", "busiest_task", "task_work"]
+
+_TASK_ROWS = 20_000
+"""Fewer rows than this are not cut into tasks: the writer's rows of a row group."""
+
+
+@dataclass(frozen=True)
+class UpdateWork:
+    """What an update does to one table; every field has a price of its own."""
+
+    update: float = 1.0
+    landing_file: float = 0.0
+    arriving_row: float = 0.0
+    sub_index: float = 0.0
+    file: float = 0.0
+    row_read: float = 0.0
+    row_written: float = 0.0
+    row_sorted: float = 0.0
+
+    def vector(self) -> tuple[float, ...]:
+        """The values in the order of :meth:`names`."""
+        return astuple(self)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The fields in order."""
+        return tuple(each.name for each in fields(cls))
+
+
+@dataclass(frozen=True)
+class ProbeWork:
+    """What a probe of one key looks at; every field has a price of its own.
+
+    `passed_file` is left out by its statistics or its filter, `opened_file` is read in vain, `key_file` holds the key;
+    `first` is 1 for the first probe of a process, which has no filters yet.
+    """
+
+    probe: float = 1.0
+    first: float = 0.0
+    passed_file: float = 0.0
+    opened_file: float = 0.0
+    key_file: float = 0.0
+    row: float = 0.0
+
+    def vector(self) -> tuple[float, ...]:
+        """The values in the order of :meth:`names`."""
+        return astuple(self)
+
+    @classmethod
+    def names(cls) -> tuple[str, ...]:
+        """The fields in order."""
+        return tuple(each.name for each in fields(cls))
+
+
+def busiest_task(sizes: Iterable[float], workers: int) -> float:
+    """The rows of the fullest task when runs of these sizes are dealt to tasks.
+
+    Examples
+    --------
+    >>> busiest_task([30_000, 20_000, 15_000], 2)
+    35000.0
+    >>> busiest_task([300, 200], 2)
+    500.0
+    """
+    runs = sorted((float(size) for size in sizes if size > 0), reverse=True)
+    count = max(1, min(len(runs), workers, int(-(-sum(runs) // _TASK_ROWS))))
+    loads = [0.0] * count
+    heapify(loads)
+    for rows in runs:
+        heapreplace(loads, loads[0] + rows)
+    return max(loads)
+
+
+def task_work(
+    *, runs: Iterable[float], read: float, workers: int, sub_indices: float, arriving: float, landing_files: float
+) -> UpdateWork:
+    """The work of an update that writes runs of these rows.
+
+    Parameters
+    ----------
+    runs
+        Rows of each run that is written.
+    read
+        Rows of old files that are read again, expired ones included.
+    workers
+        Tasks that run side by side.
+    sub_indices
+        Sub-indices that are written to.
+    arriving, landing_files
+        What landed.
+    """
+    sizes = [rows for rows in runs if rows > 0]
+    busiest = busiest_task(sizes, workers)
+    tasks = max(1.0, sum(sizes) / busiest) if busiest else 1.0
+    return UpdateWork(
+        landing_file=landing_files,
+        arriving_row=arriving,
+        sub_index=sub_indices,
+        file=float(len(sizes)),
+        row_read=read / tasks,
+        row_written=busiest,
+        row_sorted=busiest * log2(max(2.0, busiest)),
+    )

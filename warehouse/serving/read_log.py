@@ -1,0 +1,136 @@
+"""A log of what reads looked at and how long they took, for ``stream-wh advise``: outside the root, without a key or a row.
+
+It lies in the reading user's state directory, one file of JSON lines for each root. Entries are kept in memory and
+appended by one write when there are many, when some time has passed, or when the process ends. A user who may not write
+there has no log, and no read ever fails or waits for it. ``read_log = "off"`` in ``[warehouse]`` and
+``STREAM_WH_READ_LOG=off`` turn it off; the variable may also name another directory.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from warehouse.serving.answer import Explain
+
+__all__ = ["VARIABLE", "Read", "ReadLog", "log_file", "reads_of"]
+
+VARIABLE = "STREAM_WH_READ_LOG"
+_MOST_BYTES = 1_000_000
+"""When the file is longer it becomes the older one of two, and what was the older one goes."""
+_MOST_ENTRIES = 64
+_SECONDS = 30.0
+
+
+class Read(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One read of a table.
+
+    ``at`` is when it ended, in microseconds; ``keys`` how many it asked for (0: a range or a scan); ``first`` tells that
+    the reader had not probed the table before; ``files`` are those with live rows, of which ``opened`` were read.
+    """
+
+    at: int
+    table: str
+    kind: str
+    seconds: float
+    keys: int = 0
+    first: bool = False
+    files: int = 0
+    opened: int = 0
+    rows: int = 0
+
+
+def log_file(root: Path) -> Path | None:
+    """Return where reads of a root are logged by this user; none when that is turned off, or nobody is at home."""
+    given = os.environ.get(VARIABLE, "")
+    if given == "off":
+        return None
+    try:
+        state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state")
+    except RuntimeError:  # no home directory
+        return None
+    directory = Path(given) if given else state / "stream-wh" / "reads"
+    return directory / f"{hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]}.jsonl"
+
+
+class ReadLog:
+    """The entries of one reader and its answers; they are written at the latest when all of these are gone, or the process."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lines: list[bytes] = []
+        self._since = time.monotonic()
+        self._probed: set[str] = set()
+        weakref.finalize(self, _append, file, self._lines)
+
+    def add(self, kind: str, keys: int, told: Explain) -> None:
+        """Note a read that came to its end."""
+        plan = told.plan
+        entry = Read(
+            at=time.time_ns() // 1000,
+            table=plan.table,
+            kind=kind,
+            seconds=round(told.milliseconds / 1000, 6),
+            keys=keys,
+            first=plan.table not in self._probed,
+            files=plan.files_considered - plan.files_expired,
+            opened=plan.files_read,
+            rows=told.rows,
+        )
+        self._probed.add(plan.table)
+        self._lines.append(msgspec.json.encode(entry))
+        if len(self._lines) >= _MOST_ENTRIES or time.monotonic() - self._since > _SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Append what is in memory to the file."""
+        self._since = time.monotonic()
+        _append(self._file, self._lines)
+
+
+def _append(path: Path, lines: list[bytes]) -> None:
+    text = b"".join(line + b"\n" for line in lines)
+    lines.clear()
+    if not text:
+        return
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab") as file:
+            file.write(text)
+            size = file.tell()
+        if size > _MOST_BYTES:
+            path.replace(_older(path))
+    except OSError:
+        return  # who may not write here has no log
+
+
+def reads_of(root: Path) -> tuple[Read, ...]:
+    """Return what this user's log of a root has, oldest first; lines that cannot be such entries are left out."""
+    file = log_file(root)
+    if file is None:
+        return ()
+    found = []
+    for path in (_older(file), file):
+        try:
+            text = path.read_bytes()
+        except OSError:
+            continue
+        for line in text.splitlines():
+            try:
+                read = msgspec.json.decode(line, type=Read)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if read.seconds > 0 and 0 <= read.opened <= read.files and read.rows >= 0:
+                found.append(read)
+    return tuple(found)
+
+
+def _older(file: Path) -> Path:
+    return file.with_suffix(".older.jsonl")
