@@ -151,6 +151,12 @@ def explained(directory: Path, view: str) -> Report:
     return of_view(opened(directory).explain(view))
 
 
+def connected(directory: Path, tool: str, table: str) -> Report:
+    """Return the snippet with which a tool reads a table."""
+    text = opened(directory).connect(tool, table)
+    return Report({"tool": tool, "table": table, "text": text}, tuple(text.splitlines()), data=True)
+
+
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from cli.reports import of_update

@@ -30,6 +30,7 @@ COMMANDS = {
     "probe": "cli.commands.probe",
     "scan": "cli.commands.scan",
     "sql": "cli.commands.sql",
+    "connect": "cli.commands.connect",
     "explain": "cli.commands.explain",
     "history": "cli.commands.inspect",
     "rejected": "cli.commands.inspect",

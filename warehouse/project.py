@@ -313,6 +313,23 @@ class Warehouse:
 
     # --- reading ---
 
+    def connect(self, tool: str, table: str) -> str:
+        """Return what to type so that another tool reads the live rows of a table.
+
+        Raises
+        ------
+        UsageError
+            When it is none of the tools, or there is no such table.
+        ViewFailedError
+            When the table is a view that stands still.
+        MissingPartError
+            When ``warehouse.duckdb`` is not there.
+
+        """
+        from warehouse.publishing.connect import tool_of, written_snippet  # noqa: PLC0415 - nothing else needs it
+
+        return written_snippet(tool_of(tool), self.root, self._newest(None).pin.state(table))
+
     def reader(self, as_of: Instant | None = None, *, resources: Resources | None = None) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
 
