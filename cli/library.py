@@ -157,6 +157,15 @@ def connected(directory: Path, tool: str, table: str) -> Report:
     return Report({"tool": tool, "table": table, "text": text}, tuple(text.splitlines()), data=True)
 
 
+def pictured(directory: Path, file: Path) -> None:
+    """Write the page that shows the warehouse."""
+    from cli.output.sink import opened as opened_file
+
+    text = opened(directory).report()
+    with opened_file(file) as sink:
+        sink.write(text.encode())
+
+
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from cli.reports import of_update

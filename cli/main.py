@@ -42,6 +42,7 @@ COMMANDS = {
     "vacuum": "cli.commands.maintain",
     "check": "cli.commands.check",
     "metrics": "cli.commands.metrics",
+    "report": "cli.commands.report",
     "erase": "cli.commands.erase",
 }
 """Where each command lives, in the order of ``--help``; a module is imported when its command is used."""

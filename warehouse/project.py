@@ -294,6 +294,20 @@ class Warehouse:
         catalog, reader = self.catalog, self._newest(None)
         return prometheus_text(reader, self.landing(), catalog.stale_after, retain=catalog.retain, now=_clock())
 
+    def report(self) -> str:
+        """Return one HTML page with pictures of the newest epoch and those before it.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed yet.
+
+        """
+        from warehouse.picturing.figures import figures_of  # noqa: PLC0415 - nothing else needs it
+        from warehouse.picturing.page import html_page  # noqa: PLC0415 - same
+
+        return html_page(figures_of(self._newest(None)), self.directory.absolute().name)
+
     def explain(self, view: str) -> Explanation:
         """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.
 

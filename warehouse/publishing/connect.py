@@ -73,9 +73,10 @@ def snippet(tool: Tool, root: Path, table: str) -> str:
         case "duckdb":
             return f"{attach};\n{query};\n"
         case "pandas":
-            return _python(attach, query, ".df()", "pip install duckdb pandas")
+            return _python(attach, f"connection.sql({query!r}).df()", "import duckdb  # pip install duckdb pandas")
         case "polars":
-            return _python(attach, query, ".pl()", "pip install duckdb polars pyarrow")
+            imports = "import duckdb  # pip install duckdb polars\nimport polars"
+            return _python(attach, f"polars.DataFrame(connection.sql({query!r}))", imports)
         case "spark":
             return _spark(attach, table)
         case "dbt":
@@ -86,13 +87,13 @@ def snippet(tool: Tool, root: Path, table: str) -> str:
             assert_never(tool)
 
 
-def _python(attach: str, query: str, fetch: str, needs: str) -> str:
+def _python(attach: str, rows: str, imports: str) -> str:
     return f"""\
-import duckdb  # {needs}
+{imports}
 
 with duckdb.connect() as connection:
     connection.execute({attach!r})
-    rows = connection.execute({query!r}){fetch}
+    rows = {rows}
 print(rows)
 """
 

@@ -19,7 +19,7 @@ from warehouse.errors import ViewFailedError, WarehouseError
 from warehouse.serving.guard import SYSTEM_SCHEMA
 from warehouse.serving.history import EpochRow, FileRow, Instant
 from warehouse.serving.sandbox import RecordTable, create_table
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, literal, quoted, select
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, listed, literal, quoted, select
 from warehouse.serving.visible import visible
 from warehouse.time import format_instant
 
@@ -193,5 +193,5 @@ class _Paths:
         """Yield the statements that make the lists, or lists of the zero-row file alone, which is the first of each."""
         for paths, name in self._lists.items():
             some = paths[:1] if schema_only else paths
-            values = ", ".join(f"main._root() || {literal('/' + path.removeprefix(self._prefix))}" for path in some)
-            yield f"CREATE OR REPLACE MACRO {name}() AS [{values}]"
+            names = listed(["/" + path.removeprefix(self._prefix) for path in some])
+            yield f"CREATE OR REPLACE MACRO {name}() AS list_transform({names}, lambda path: main._root() || path)"
