@@ -209,10 +209,11 @@ def _live_rows(reader: Reader, pin: Pin, files: Sequence[DataFile]) -> dict[str,
 def _cells(state: TableState, files: Sequence[DataFile], live: dict[str, int]) -> tuple[Cell, ...]:
     """Return the cells of the newest layout, and of those before it in which files are left, in rows below."""
     layout = state.layout
-    numbers = sorted({*range(layout.first_cell, layout.last_cell + 1), *(file.sub_index for file in files)})
+    held: dict[int, list[DataFile]] = {number: [] for number in range(layout.first_cell, layout.last_cell + 1)}
+    for file in files:
+        held.setdefault(file.sub_index, []).append(file)
     cells = []
-    for number in numbers:
-        own = [file for file in files if file.sub_index == number]
+    for number, own in sorted(held.items()):
         shares = [file.size * live.get(file.path, 0) // file.rows if file.rows else 0 for file in own]
         row, column = divmod((number - layout.first_cell) % max(layout.cells, 1), layout.columns)
         below = 0 if number >= layout.first_cell else layout.rows * (1 + (layout.base - number) // layout.cells)

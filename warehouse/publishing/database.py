@@ -80,8 +80,8 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
     made.chmod(made.stat().st_mode & _MODE)
     sync_file(made)
     observer(Moment(Point.DATABASE_READY, epoch.number))
-    made.replace(place)
     _log_of(place).unlink(missing_ok=True)  # of someone who wrote into the former one
+    made.replace(place)
     sync_directory(root)
     observer(Moment(Point.DATABASE_REPLACED, epoch.number))
 
