@@ -14,7 +14,7 @@ import pytest
 
 from cli.commands import connect
 from cli.main import run
-from tests.serving.house import House, build
+from tests.serving.house import LAYOUT, House, build, same_tables_later
 from warehouse.errors import MissingPartError, UnknownNameError, UsageError
 from warehouse.project import Warehouse
 from warehouse.publishing import database
@@ -32,14 +32,22 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> House:
-    """A warehouse in a directory whose name asks for quoting."""
+def house(tmp_path_factory: pytest.TempPathFactory) -> House:
+    """A warehouse in a directory whose name asks for quoting; its last three epochs are the slots of an expiry block."""
     directory = tmp_path_factory.mktemp("project")
     made = build(directory / "root")
+    for slot in (5, 6):
+        same_tables_later(made, slot)
     made.root = made.root.rename(directory / "o'clock \"data\"")
     (directory / "warehouse.toml").write_text(f"[warehouse]\nroot = '''{made.root.name}'''\n")
-    database.replace(made.root, made.epochs[-1])
     return made
+
+
+@pytest.fixture
+def project(house: House) -> House:
+    """The same, with the file of its newest epoch, whatever a test before left."""
+    database.replace_if_needed(house.root, house.epochs[-1])
+    return house
 
 
 def printed(house: House, tool: str, table: str = "names") -> str:
@@ -147,14 +155,16 @@ needs_tools = pytest.mark.skipif(other_tools() is None, reason="README: tests wi
 
 @needs_tools
 def test_dbt(project: House, tmp_path: Path) -> None:
-    """A project of dbt-duckdb, as printed, builds a table with the live rows of each epoch."""
+    """A project of dbt-duckdb, as printed, builds a table with the live rows in every slot of an expiry block."""
     programs = other_tools()
     assert programs is not None
     for name, content in files_of(printed(project, "dbt")).items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(content)
-    for epoch in project.epochs:
+    block = project.epochs[-3:]
+    assert [(epoch.slot - 1) // LAYOUT.expiry_block for epoch in block] == [1] * LAYOUT.expiry_block
+    for epoch in block:
         database.replace(project.root, epoch)
         done = subprocess.run(
             [programs / "dbt", "run", "--profiles-dir", "."],
@@ -177,9 +187,8 @@ def test_another_version_of_duckdb(project: House) -> None:
     assert programs is not None
     link = project.root.parent / "link"
     link.symlink_to(project.root)
-    database.replace(project.root, project.epochs[-1])
     for name, table in project.tables.items():
-        assert _asked(programs, link / DATABASE, f"SELECT count(*) FROM {name}") == len(table.live(4))
+        assert _asked(programs, link / DATABASE, f"SELECT count(*) FROM {name}") == len(table.live(project.epochs[-1].slot))
     version = _asked(programs, link / DATABASE, "SELECT version()")
     assert version != f"v{duckdb.__version__}", "the environment of other tools has another DuckDB"
 
