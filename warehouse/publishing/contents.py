@@ -154,9 +154,10 @@ def _statements(contents: Contents, catalog: str) -> Iterator[str]:
             yield f"CREATE VIEW {name} AS {query}"
             yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {moment}')}"
             if table.columns:
-                comments = _comments(table.state)
-                for column, _ in columns:
-                    yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comments[column])}"
+                shown = {column for column, _ in columns}
+                for column, comment in _comments(table.state).items():
+                    if column in shown:
+                        yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
         yield from paths.macros(schema_only=False)
 
 

@@ -400,9 +400,9 @@ class Updater:
             while any(entry.more for entry in last.files):
                 last = self._one(moment, last, excluded)
                 made.append(last)
+        freed = VacuumReport()
         if not made and not finished:
             self._publish_again(last)
-        freed = VacuumReport()
         if self.catalog.vacuum == "auto" and last is not None:
             newest = last.number
             freed = retire(
