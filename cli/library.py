@@ -108,6 +108,21 @@ def _answered(answer: Answer, now: int | None, *, explain: bool = False) -> Rows
     return Rows(answer, moment, explained if explain else None)
 
 
+def connected(directory: Path, tool: str, table: str) -> Report:
+    """Return the snippet with which a tool reads a table."""
+    text = opened(directory).connect(tool, table)
+    return Report({"tool": tool, "table": table, "text": text}, tuple(text.splitlines()), data=True)
+
+
+def pictured(directory: Path, file: Path) -> None:
+    """Write the page that shows the warehouse."""
+    from cli.output.sink import opened as opened_file
+
+    text = opened(directory).report()
+    with opened_file(file) as sink:
+        sink.write(text.encode())
+
+
 # --- verbs ---
 
 

@@ -27,6 +27,7 @@ COMMANDS = {
     "tables": "cli.commands.inspect",
     "describe": "cli.commands.inspect",
     "files": "cli.commands.inspect",
+    "connect": "cli.commands.connect",
     "probe": "cli.commands.probe",
     "scan": "cli.commands.scan",
     "sql": "cli.commands.sql",
@@ -42,6 +43,7 @@ COMMANDS = {
     "vacuum": "cli.commands.maintain",
     "check": "cli.commands.check",
     "metrics": "cli.commands.metrics",
+    "report": "cli.commands.report",
     "erase": "cli.commands.erase",
 }
 """Where each command lives, in the order of ``--help``; a module is imported when its command is used."""

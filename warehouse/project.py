@@ -299,6 +299,20 @@ class Warehouse:
         catalog, reader = self.catalog, self._newest(None)
         return prometheus_text(reader, self.landing(), catalog.stale_after, retain=catalog.retain, now=_clock())
 
+    def report(self) -> str:
+        """Return one HTML page with pictures of the newest epoch and those before it.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed yet.
+
+        """
+        from warehouse.picturing.figures import figures_of  # noqa: PLC0415 - nothing else needs it
+        from warehouse.picturing.page import html_page  # noqa: PLC0415 - same
+
+        return html_page(figures_of(self._newest(None)), self.directory.absolute().name)
+
     def explain(self, view: str) -> Explanation:
         """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.
 
@@ -343,6 +357,23 @@ class Warehouse:
         )
 
     # --- reading ---
+
+    def connect(self, tool: str, table: str) -> str:
+        """Return what to type so that another tool reads the live rows of a table.
+
+        Raises
+        ------
+        UsageError
+            When it is none of the tools, or there is no such table.
+        ViewFailedError
+            When the table is a view that stands still.
+        MissingPartError
+            When ``warehouse.duckdb`` is not there.
+
+        """
+        from warehouse.publishing.connect import tool_of, written_snippet  # noqa: PLC0415 - nothing else needs it
+
+        return written_snippet(tool_of(tool), self.root, self._newest(None).pin.state(table))
 
     def reader(self, as_of: Instant | None = None, *, resources: Resources | None = None) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock
 
+from warehouse.publishing.database import replace_if_needed
+
 from .projects import Project, csv, row, stream
 
 if TYPE_CHECKING:
@@ -46,7 +48,9 @@ def history_of(own: Path, shared: Path, spark: SparkSession) -> Project:
             made = make_history(shared.with_name(shared.name + ".made"), spark)
             made.directory.rename(shared)
         shutil.copytree(shared, own)
-    return declared_history(own, spark)
+    project = declared_history(own, spark)
+    replace_if_needed(project.root, project.epoch)
+    return project
 
 
 def declared_history(directory: Path, spark: SparkSession) -> Project:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable
 
 from warehouse.catalog.load import load_catalog
+from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
 from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.updates.points import Moment, Observer, Point, nobody
@@ -143,8 +144,9 @@ class Project:
         return path
 
     def copy(self, directory: Path) -> Project:
-        """Return the same project elsewhere, epochs, landing files and all."""
+        """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
         shutil.copytree(self.directory, directory)
+        replace_if_needed(directory / "data", newest_epoch(directory / "data"))
         plain = json.loads(json.dumps([self.streams, self.views, self.relations]))
         streams, views, relations = plain
         return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations)

@@ -26,6 +26,8 @@ import pytest
 from tests.soak.arrivals import soaked
 from tests.soak.witness import Witness
 from warehouse.errors import RecordDamagedError, SparkLostError, StorageFailedError, TornRecordError, WarehouseError
+from warehouse.publishing.database import DATABASE
+from warehouse.publishing.difference import difference
 from warehouse.storage.deltalog import commit_path
 from warehouse.updates.journal import epoch_path, plan_path
 from warehouse.updates.mend import set_aside_torn
@@ -52,6 +54,8 @@ MOMENTS = [
     (Point.STEPS_DONE, 1),
     (Point.DURABLE, 1),
     (Point.EPOCH_WRITTEN, 1),
+    (Point.DATABASE_READY, 1),
+    (Point.DATABASE_REPLACED, 1),
     (Point.RETIRED, 1),
 ]
 """The points, and which time of an update they are reached; it has a step for rows, deferred and rejected ones."""
@@ -109,6 +113,7 @@ def completed(witness: Witness) -> None:
     epoch = witness.check()
     assert epoch is not None
     assert (epoch.slot, witness.model.begun) == (witness.slot, None)
+    assert difference(witness.project.root, epoch) is None
 
 
 def attacked(witness: Witness, moment: tuple[Point, int], act: Callable[[Moment], None]) -> tuple[bool, WarehouseError | None]:
@@ -185,6 +190,7 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
             places = [record(root, number) for number in numbers for record in (plan_path, epoch_path)]
             places += [commit_path(log.parent, version + 1) for log, version in zip(logs, newest, strict=True)]
             blocks += [place.with_name(f".{place.name}.{os.getpid()}.tmp") for place in places]
+            blocks.append(root / f".{DATABASE}.tmp")
             for each in blocks:
                 each.mkdir()
 

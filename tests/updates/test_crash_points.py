@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from warehouse.publishing.difference import difference
 from warehouse.updates.points import Moment, Point
 
 from .projects import Project, StoppedError, csv, row, stop_at, stream
@@ -33,7 +34,8 @@ LAYOUTS = {"norebuild": None, "rebuild": {"technique": "rebuild"}}
 STEP_POINTS = (Point.STEP_STARTED, Point.STEP_READY, Point.STEP_COMMITTED)
 SECOND_STEPS = ("main", "deferred", "rejected")
 BEFORE = (Point.LOCKED, Point.PLANNED, Point.PLAN_WRITTEN)
-AFTER = (Point.STEPS_DONE, Point.DURABLE, Point.EPOCH_WRITTEN, Point.VACUUMED)
+WRITTEN = (Point.EPOCH_WRITTEN, Point.DATABASE_READY, Point.DATABASE_REPLACED, Point.VACUUMED)
+AFTER = (Point.STEPS_DONE, Point.DURABLE, *WRITTEN)
 MOMENTS = [
     *((point, -1) for point in BEFORE),
     *((point, step) for step in range(3) for point in STEP_POINTS),
@@ -88,13 +90,14 @@ def test_an_update_stopped_at_a_point_is_completed_by_the_next(
     before = project.picture()
     with pytest.raises(StoppedError):
         project.update(2, observer=stop_at(point, step))
-    written = point in (Point.EPOCH_WRITTEN, Point.VACUUMED)
+    written = point in WRITTEN
     assert project.picture() == (undisturbed if written else before)
     report = project.update(2)
     planned = point not in (Point.LOCKED, Point.PLANNED)
     assert [epoch.number for epoch in report.finished] == ([1] if planned and not written else [])
     assert [epoch.number for epoch in report.epochs] == ([] if planned else [1])
     assert project.picture() == undisturbed
+    assert difference(project.root, project.epoch) is None
     assert project.update(2).epochs == ()
 
 
@@ -108,9 +111,10 @@ def test_an_update_stopped_again_and_again_makes_what_an_undisturbed_one_makes(
         error = KeyboardInterrupt if number % 2 else StoppedError
         with pytest.raises(error):
             project.update(2, observer=stop_at(point, step, error))
-        written = point in (Point.EPOCH_WRITTEN, Point.VACUUMED)
+        written = point in WRITTEN
         assert project.picture() == (undisturbed if written else before), (point, step)
     assert project.update(2).epochs == ()
+    assert difference(project.root, project.epoch) is None
     project.land("3.csv", THIRD)
     project.update(3)
     assert project.keys() == "a0 a1 a2 late w w2"

@@ -1,9 +1,10 @@
-"""The check of a warehouse: records, logs, files, rows, each against the invariants that its module states."""
+"""The check of a warehouse: records, logs, files, rows, what other tools open, each by the invariants that its module states."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.checking.database import database_findings
 from warehouse.checking.files import files_findings, left_over_findings, named_files, schema_findings
 from warehouse.checking.findings import CheckReport, Finding
 from warehouse.checking.logs import logs_findings, named_tables
@@ -74,6 +75,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
     finally:
         reading.close()
     if not records.lost:
+        findings += database_findings(root) if records.open_plan is None else []  # whoever completes it makes it again
         findings += left_over_findings(root, every, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
     return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)

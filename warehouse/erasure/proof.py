@@ -3,7 +3,8 @@
 Read are all rows of all data files (of tables, deferred, rejected and restored rows, named by an epoch or not), all logs
 with their checkpoints and sums, and all records. A *trace*, which must not be, is one in a file of the erased table or of its
 log, in a message of a record, or in a data file that no epoch names; rows of other tables that hold the same value are
-those tables' own and are told as *elsewhere*.
+those tables' own and are told as *elsewhere*. ``warehouse.duckdb`` names files and holds no row, so it must be what the newest
+epoch makes of it.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ import duckdb
 
 from warehouse.erasure.finding import PLACE
 from warehouse.erasure.shown import shows
+from warehouse.publishing.database import DATABASE
+from warehouse.publishing.difference import difference
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import literal, where_key
+from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -88,6 +92,9 @@ def prove(root: Path, table: str, keys: ErasedKeys, named: Mapping[str, set[str]
         if _is_sum(path):
             continue
         place = path.relative_to(root).parts
+        if place == (DATABASE,):
+            result += _of_database(root)
+            continue
         is_log = "_delta_log" in place
         if path.suffix == ".parquet" and not is_log and place[0] in _TABLE_KINDS:
             data.setdefault("/".join(place[:2]), []).append(path)
@@ -102,6 +109,13 @@ def prove(root: Path, table: str, keys: ErasedKeys, named: Mapping[str, set[str]
     finally:
         connection.close()
     return result
+
+
+def _of_database(root: Path) -> Proof:
+    """The file that other tools open holds no rows: it proves all, when it is what the newest epoch makes of it."""
+    newest = newest_epoch(root)
+    found = difference(root, newest) if newest is not None else None
+    return Proof(traces=(Trace(DATABASE, found.message),)) if found is not None else Proof()
 
 
 def _is_sum(path: Path) -> bool:

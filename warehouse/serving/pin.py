@@ -20,7 +20,7 @@ from warehouse.storage.snapshot import Snapshot, read_snapshot
 from warehouse.time import grid_slot, slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from warehouse.serving.engine import Resources
@@ -193,22 +193,23 @@ class Pin:
 
     def file_rows(self, tau: int) -> list[FileRow]:
         """Return the files of all tables that may hold rows live at an instant."""
+        return [row for state in visible(self.epoch) for row in self.file_rows_of(state, tau)]
+
+    def file_rows_of(self, state: TableState, tau: int) -> Iterator[FileRow]:
+        """Yield the files of a table that may hold rows live at an instant."""
         last, prefix = self.last_slot(tau), f"{self.root}/"
-        return [
-            FileRow(
-                table_name=state.name,
-                path=file.path.removeprefix(prefix),
-                bytes=file.size,
-                rows=file.rows,
-                sub_index=file.sub_index,
-                exp_block=file.exp_block,
-                min_exp_slot=file.min_exp_slot,
-                max_exp_slot=file.max_exp_slot,
-            )
-            for state in visible(self.epoch)
-            for file in self.snapshot(state).files
-            if any_live(file, last)
-        ]
+        for file in self.snapshot(state).files:
+            if any_live(file, last):
+                yield FileRow(
+                    table_name=state.name,
+                    path=file.path.removeprefix(prefix),
+                    bytes=file.size,
+                    rows=file.rows,
+                    sub_index=file.sub_index,
+                    exp_block=file.exp_block,
+                    min_exp_slot=file.min_exp_slot,
+                    max_exp_slot=file.max_exp_slot,
+                )
 
     def _rejected(self, query: Query) -> list[Rejected] | None:
         if "_rejected" not in query.meta:

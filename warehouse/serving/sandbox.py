@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.engine import Resources
 
-__all__ = ["RecordTable", "Rejected", "TableView", "open_sandbox", "rejected_query"]
+__all__ = ["RecordTable", "Rejected", "TableView", "create_table", "open_sandbox", "rejected_query"]
 
 REJECTED_COLUMNS = (
     ("file", "VARCHAR"),
@@ -36,6 +36,7 @@ _TYPES = {
     "int | None": "BIGINT",
     "float": "DOUBLE",
     "str": "VARCHAR",
+    "str | None": "VARCHAR",
     "bool": "BOOLEAN",
     "Instant": "TIMESTAMP WITH TIME ZONE",
 }
@@ -78,7 +79,7 @@ def open_sandbox(
     try:
         connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")
         for table in records:
-            _create(connection, table)
+            create_table(connection, table)
         paths = [path for view in views for path in (view.source.schema_file, *view.source.files)]
         paths += [path for each in rejected or () for path in each.files]
         connection.execute(sandbox_settings(paths))
@@ -95,7 +96,8 @@ def open_sandbox(
     return connection
 
 
-def _create(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
+def create_table(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
+    """Create a table of records in the connection's current database."""
     types: Mapping[str, str] = {field.name: _TYPES[str(field.type)] for field in fields(table.kind)}
     columns = ", ".join(f"{quoted(name)} {kind}" for name, kind in types.items())
     connection.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")

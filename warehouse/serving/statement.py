@@ -14,13 +14,14 @@ from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.time import NEVER, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = [
     "SYSTEM_COLUMNS",
     "Source",
     "Statement",
     "instant",
+    "listed",
     "literal",
     "probe_order",
     "quoted",
@@ -80,31 +81,45 @@ def instant(micros: int) -> str:
     return f"TIMESTAMPTZ '{format_instant(micros)}'"
 
 
-def select(source: Source, columns: Sequence[str], where: str = "", order: str = "", limit: int | None = None) -> str:
-    """Return the query that gives the live rows of some columns; ``where`` is a condition over table columns."""
+def listed(paths: Sequence[str]) -> str:
+    """Return a list of string literals."""
+    return f"[{', '.join(map(literal, paths))}]"
+
+
+def select(
+    source: Source,
+    columns: Sequence[str],
+    where: str = "",
+    order: str = "",
+    limit: int | None = None,
+    *,
+    paths: Callable[[Sequence[str]], str] = listed,
+) -> str:
+    """Return the query that gives the live rows of some columns.
+
+    ``where`` is a condition over table columns, ``paths`` makes the expression that stands for some files.
+    """
     projection = ", ".join(_shown(column) for column in columns)
     place = any(column in {"sub_index", "exp_block"} for column in columns)
     parts = []
     if source.live:
-        parts.append(_part(projection, source.schema_file, source.live, [where], place=place))
+        parts.append(_part(projection, paths((source.schema_file, *source.live)), [where], place=place))
     if source.mixed or not source.live:
         expiry = f"_exp > {instant(source.tau)}" if source.mixed else ""
-        parts.append(_part(projection, source.schema_file, source.mixed, [expiry, where], place=place))
+        parts.append(_part(projection, paths((source.schema_file, *source.mixed)), [expiry, where], place=place))
     if order and len(parts) > 1:  # the order names columns that are perhaps not shown
-        parts = [
-            _part(projection, source.schema_file, source.files, [f"_exp > {instant(source.tau)}", where], place=place)
-        ]
+        every = paths((source.schema_file, *source.files))
+        parts = [_part(projection, every, [f"_exp > {instant(source.tau)}", where], place=place)]
     text = " UNION ALL ".join(parts)
     ordered = f"{text} ORDER BY {order}" if order else text
     return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
 
 
-def _part(projection: str, schema_file: str, files: Sequence[str], conditions: Iterable[str], *, place: bool) -> str:
-    paths = ", ".join(literal(path) for path in (schema_file, *files))
+def _part(projection: str, paths: str, conditions: Iterable[str], *, place: bool) -> str:
     named = f", filename = '{_FILE}'" if place else ""
     wanted = " AND ".join(condition for condition in conditions if condition)
     where = f" WHERE {wanted}" if wanted else ""
-    scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false{named})"
+    scan = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false{named})"
     return f"SELECT {projection} FROM {scan}{where}"
 
 

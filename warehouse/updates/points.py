@@ -24,6 +24,8 @@ class Point(StrEnum):
     STEPS_DONE = "steps done"
     DURABLE = "commits durable"
     EPOCH_WRITTEN = "epoch written"
+    DATABASE_READY = "database ready to replace"
+    DATABASE_REPLACED = "database replaced"
     RETIRED = "epochs retired"
     VACUUMED = "vacuumed"
     SWEPT = "erased files removed"

@@ -305,7 +305,8 @@ class Updater:
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs, leftovers included."""
         with writer_lock(self.root, self.clock()), _released(self.root):
-            self._finish()
+            last, _ = self._finish()
+            self._publish_again(last)  # or what it shows could go before anybody saw a newer epoch
             now = self.clock()
             freed = retire(self.root, retain=self.catalog.retain, now=now, dry_run=dry_run)
             freed += sweep(self.root, now=now, dry_run=dry_run)
@@ -348,7 +349,9 @@ class Updater:
 
         An update that was begun is finished, and left-overs are removed as ``vacuum`` does.
         """
-        from warehouse.updates.repair import mend_records, mend_schema_files  # noqa: PLC0415 - rarely needed
+        from warehouse.publishing.database import DATABASE  # noqa: PLC0415 - rarely needed
+        from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
+        from warehouse.updates.repair import mend_records, mend_schema_files  # noqa: PLC0415 - same
 
         with writer_lock(self.root, self.clock()), _released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
@@ -359,6 +362,9 @@ class Updater:
                 return tuple(done)
             for number in epoch_numbers(self.root):
                 done += mend_schema_files(self.root, read_epoch(self.root, number))
+            if difference(self.root, last) is not None:
+                self._publish(last, anew=True)
+                done.append(f"wrote {DATABASE} again")
             swept = sweep(self.root, now=self.clock())
             if swept.files:
                 done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
@@ -409,6 +415,8 @@ class Updater:
             while any(entry.more for entry in last.files):
                 made.append(last := self._more(last, excluded))
         freed = VacuumReport()
+        if not made and not finished:
+            self._publish_again(last)
         if self.catalog.vacuum == "auto" and last is not None:
             newest = last.number
             freed = retire(
@@ -483,7 +491,21 @@ class Updater:
     def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
         from warehouse.updates.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
 
-        return execute(plan, self.root, last, spark=self._guarded_spark, clock=self.clock, observer=self.observer)
+        epoch = execute(plan, self.root, last, spark=self._guarded_spark, clock=self.clock, observer=self.observer)
+        self._publish(epoch)
+        return epoch
+
+    def _publish(self, epoch: Epoch, *, anew: bool = False) -> None:
+        """Replace the file that other tools open by that of an epoch just committed."""
+        from warehouse.publishing.database import replace as replace_database  # noqa: PLC0415 - it takes the engine
+
+        replace_database(self.root, epoch, observer=self.observer, anew=anew)
+
+    def _publish_again(self, newest: Epoch | None) -> None:
+        """Make that file again where it is missing or of another epoch or place."""
+        from warehouse.publishing.database import replace_if_needed  # noqa: PLC0415 - as above
+
+        replace_if_needed(self.root, newest, observer=self.observer)
 
     def _some_spark(self) -> SparkSession:
         """Return Spark for what waits in the landing directories and what one update may read of the tables."""
@@ -519,7 +541,10 @@ class Updater:
             return None
         from warehouse.erasure.erase import complete, is_open  # noqa: PLC0415 - now and then
 
-        return complete(self.catalog, newest, now=self.clock(), observer=self.observer) if is_open(self.root, newest) else None
+        if not is_open(self.root, newest):
+            return None
+        self._publish_again(newest)
+        return complete(self.catalog, newest, now=self.clock(), observer=self.observer)
 
     def _unfinished(self, last: Epoch | None) -> Plan | None:
         try:
@@ -622,4 +647,5 @@ class Updater:
         numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
         epoch = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)
+        self._publish(epoch)
         return epoch

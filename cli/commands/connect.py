@@ -1,0 +1,37 @@
+"""``connect``: how another tool reads a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli import library
+from cli.options import command, complete_tables, project, report_command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.outcome import Report
+
+__all__ = ["TOOLS", "connect"]
+
+TOOLS = ("duckdb", "dbt", "spark", "pandas", "polars", "metabase")
+
+
+@command(
+    "connect",
+    "How another tool reads a table.",
+    "stream-wh connect pandas flights",
+    "stream-wh connect duckdb flights | duckdb",
+)
+@click.argument("tool", type=click.Choice(TOOLS))
+@click.argument("table", shell_complete=complete_tables)
+@report_command
+@project
+def connect(directory: Path, tool: str, table: str) -> Report:
+    """Print what to type so that TOOL reads exactly the live rows of TABLE.
+
+    It opens warehouse.duckdb under the root, which every update replaces: running it again reads the newest epoch.
+    """
+    return library.connected(directory, tool, table)

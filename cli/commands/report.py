@@ -1,0 +1,32 @@
+"""``report``: the warehouse as one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli import library
+from cli.logs import tell
+from cli.options import command, project
+
+__all__ = ["report"]
+
+
+@command("report", "The warehouse as one page.", "stream-wh report", "stream-wh report --output-file /srv/www/flights.html")
+@click.option(
+    "--output-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    default=Path("report.html"),
+    metavar="FILE",
+    help="Write there, whole or not at all [report.html].",
+)
+@project
+def report(directory: Path, *, output_file: Path) -> int:
+    """Write an HTML page that needs no network: grids with live and dead bytes, updates by step, lag, sizes, lifetimes, views.
+
+    It reads times of all live rows and probes each table a few times; it needs no Spark.
+    """
+    library.pictured(directory, output_file)
+    tell(f"wrote {output_file}")
+    return 0

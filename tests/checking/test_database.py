@@ -1,0 +1,67 @@
+"""``check`` tells when other tools would see something else than the newest epoch, and ``--repair`` mends it; without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from tests.publishing.reading import attached
+from warehouse.checking import database
+from warehouse.checking.check import check
+from warehouse.publishing.database import DATABASE, replace
+from warehouse.updates.journal import read_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.updates.projects import Project
+
+
+def _removed(project: Project) -> None:
+    (project.root / DATABASE).unlink()
+
+
+def _cut(project: Project) -> None:
+    place = project.root / DATABASE
+    content = place.read_bytes()
+    place.unlink()
+    place.write_bytes(content[: len(content) // 3])
+
+
+def _former(project: Project) -> None:
+    replace(project.root, read_epoch(project.root, 1))
+
+
+def _changed(project: Project) -> None:
+    (project.root / DATABASE).chmod(0o644)
+    with duckdb.connect(str(project.root / DATABASE)) as connection:
+        connection.execute("UPDATE _epochs SET rows = 7; CREATE OR REPLACE VIEW a AS SELECT 'x' AS k")
+
+
+DAMAGES = {"missing": _removed, "damaged": _cut, "stale": _former, "changed": _changed}
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The finding names the file and who mends it; afterwards there is nothing to find."""
+    monkeypatch.setattr(database, "_PAUSE_SECONDS", 0)
+    damage: Callable[[Project], None] = DAMAGES[kind]
+    damage(damaged)
+    found = check(damaged.root, rows=False).findings
+    assert [(each.severity, each.code, each.subject, each.repair) for each in found] == [
+        ("fault", f"database_{kind}", DATABASE, "repair"),
+    ]  # fmt: skip
+    assert damaged.updater().repair() == (f"wrote {DATABASE} again",)
+    assert check(damaged.root, rows=False).findings == ()
+    with attached(damaged.root) as connection:
+        assert connection.execute("SELECT count(*) FROM w.a").fetchall() == [(len(damaged.live()),)]
+
+
+def test_a_warehouse_that_was_moved_has_a_note(damaged: Project) -> None:
+    """Its own readers do without the file; others are told how they look there."""
+    moved = damaged.root.rename(damaged.directory / "elsewhere")
+    (found,) = check(moved, rows=False).findings
+    assert (found.severity, found.code, found.repair) == ("note", "database_moved", "repair")
+    assert (str(damaged.root) in found.message, "stream_wh_root" in found.remedy) == (True, True)

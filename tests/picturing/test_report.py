@@ -1,0 +1,182 @@
+"""The report: its figures are those of the model, and its page is whole, needs nothing else, and says what a name says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.main import run
+from tests.serving.house import House, add_views, build
+from warehouse.picturing.charts import Series, graph, stacked
+from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
+from warehouse.picturing.page import html_page
+from warehouse.serving import Reader
+from warehouse.time import HOUR, NEVER
+from warehouse.updates.records import StepSeconds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SLOT = 5
+WITHOUT_END = ("meta",)
+TOML = '[warehouse]\nroot = "root"\nanchor = "2013-01-01T00:00:00Z"\nupdate_interval = "1h"\n'
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> House:
+    """Streams, a view over one of them and a relation, and the relation."""
+    made = build(tmp_path_factory.mktemp("house") / "root")
+    add_views(made)
+    return made
+
+
+@pytest.fixture(scope="module")
+def figures(house: House) -> Figures:
+    """What a report of it draws."""
+    with Reader.open(house.root) as reader:
+        return figures_of(reader)
+
+
+class _Page(HTMLParser):
+    """Checks that what is opened is closed, in order, and keeps the texts and the attributes."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.names: set[str] = set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names |= {tag, *(name for name, _ in attrs)}
+        if tag not in WITHOUT_END:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names |= {tag, *(name for name, _ in attrs)}
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_live_and_dead_bytes_are_those_of_the_files(house: House, figures: Figures) -> None:
+    """Together they are all bytes of a table; rows are counted as the model counts them."""
+    with Reader.open(house.root) as reader:
+        for table in figures.tables:
+            files = reader.pin.snapshot(reader.pin.recorded(table.name)).files
+            assert (table.files, table.live_bytes + table.dead_bytes) == (len(files), sum(file.size for file in files))
+            assert table.live_rows == len(house[table.name].live(SLOT))
+            assert len({(cell.row, cell.column) for cell in table.cells}) == len(table.cells)
+    names = next(table for table in figures.tables if table.name == "names")
+    assert min(names.live_bytes, names.dead_bytes) > 0
+    assert {(cell.row, cell.column) for cell in names.cells} == {(row, column) for row in (0, 1) for column in (0, 1)}
+
+
+def test_lifetimes_are_those_of_the_live_rows(house: House, figures: Figures) -> None:
+    """Each live row is in one bin, the one that its lifetime falls into; p is six hours."""
+    for table in figures.tables:
+        live = house[table.name].live(SLOT)
+        found = table.lifetimes
+        assert found.width == HOUR / 4
+        expected = [0] * 25
+        for row in live:
+            if row.exp != NEVER:
+                expected[min((row.exp - row.ts) // found.width, 24)] += 1
+        assert ([*found.bins, found.longer], found.never) == (expected, sum(row.exp == NEVER for row in live))
+
+
+def test_views_stand_right_of_what_they_read(figures: Figures) -> None:
+    """The graph has an arrow from each input."""
+    assert {(edge.table, edge.view) for edge in figures.edges} == {("names", "results"), ("planes", "results")}
+    nodes = [("results", "view"), ("names", "stream"), ("planes", "relation")]
+    picture = graph(nodes, [("names", "results"), ("planes", "results")])
+    assert picture.count("marker-end") == 2
+    assert picture.index('x="250" y="10"') < picture.index(">results<")
+    assert picture.index('x="10" y="10"') < picture.index(">names<")
+
+
+def test_probes_are_measured_where_there_are_keys(figures: Figures) -> None:
+    """Of each table with live rows that have a key."""
+    measured = {table.name: len(table.probes.milliseconds) if table.probes else 0 for table in figures.tables}
+    assert (measured["nothing"], measured["names"] > 5) == (0, True)
+
+
+def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) -> None:
+    """From the plan to the commit; an old record does not tell when its plan was made."""
+    last = house.epochs[-1]
+    steps = (StepSeconds("tables/names: move", 2.0), StepSeconds("tables/days: move", 0.5))
+    timed = replace(last, seconds=steps, planned_at=last.committed_at - 3_000_000)
+    own = House(house.root, house.tables, [timed])
+    with Reader(own.root, timed) as reader:
+        found = figures_of(reader).epochs[-1]
+    assert [(step.step, step.seconds) for step in found.steps] == [
+        ("tables/names: move", 2.0), ("tables/days: move", 0.5), ("", 0.5),
+    ]  # fmt: skip
+    assert (found.seconds, found.lag) == (3.0, 60.0)
+
+
+def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
+    """Every element is closed; there is no script, no link, no address; every table is there."""
+    text = html_page(figures, "a <b> & 'c'")
+    page = _Page(text)
+    assert page.open == []
+    assert not page.names & {"script", "link", "img", "iframe", "src", "href", "onload", "onclick"}
+    assert "://" not in text
+    assert "url(" not in text.replace("url(#arrow)", "")
+    assert any(each.startswith("a <b> & 'c': window time 2013-01-01T05:00:00Z") for each in page.texts)
+    for table in figures.tables:
+        assert table.name in page.texts
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+
+
+def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) -> None:
+    """Nothing that a name, a step or a reason holds becomes markup; more steps than colours share the last one."""
+    tables = tuple(replace(table, failed="<i>1 / 0</i>", kind="<view>") for table in figures.tables)
+    steps = tuple(StepFigures(f"<step {number}>", 1.0 + number) for number in range(12))
+    epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
+    page = _Page(html_page(replace(figures, tables=tables, epochs=epochs), "w"))
+    told = " ".join(page.texts)
+    assert ("<i>1 / 0</i>" in told, "<view>" in told, "<step 11>" in told, "other steps" in told) == (True, True, True, True)
+    assert not page.names & {"i", "view", "step"}
+
+
+def test_columns_stand_on_each_other() -> None:
+    """Heights are proportional to values, and the axis ends with a round number above the largest sum."""
+    picture = stacked(["x"], [Series("a", (3.0,)), Series("b", (4.0,))], str, ["x"])
+    assert 'class="c0" x="70.0" y="122.5" width="578.0" height="67.5"' in picture
+    assert 'class="c1" x="70.0" y="32.5" width="578.0" height="90.0"' in picture
+    assert ">8.0<" in picture
+
+
+def test_a_warehouse_without_any_row(figures: Figures) -> None:
+    """Empty tables and an epoch that took no time are drawn too."""
+    empty = tuple(table for table in figures.tables if table.name == "nothing")
+    epoch = EpochFigures(0, 0, 0, "update", (), (("nothing", 0, 0),))
+    assert _Page(html_page(replace(figures, tables=empty, epochs=(epoch,), edges=()), "w")).open == []
+
+
+def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture[str]) -> None:
+    """Whole, and says where; a project without an epoch is an error."""
+    directory = house.root.parent
+    (directory / "warehouse.toml").write_text(TOML)
+    file = directory / "page.html"
+    code = run(["-C", str(directory), "report", "--output-file", str(file)])
+    told = capsys.readouterr().err
+    assert (code, f"wrote {file}" in told) == (0, True), told
+    assert _Page(file.read_text()).open == []
+
+
+def test_a_report_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before the first epoch there is nothing to draw, and no file."""
+    (tmp_path / "warehouse.toml").write_text(TOML)
+    assert run(["-C", str(tmp_path), "report", "--output-file", str(tmp_path / "x.html")]) != 0
+    assert "x.html" not in [path.name for path in tmp_path.iterdir()]
+    assert capsys.readouterr().err

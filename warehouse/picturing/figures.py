@@ -1,0 +1,262 @@
+"""The figures that a report draws: of tables, of epochs, of what reads what. Values only; nothing here draws.
+
+Bytes of a file with dead rows are split by the share of its rows that are live: `live = bytes * live rows / rows`.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.serving.measured import retained
+from warehouse.serving.pin import require
+from warehouse.serving.pruning import all_live, any_live
+from warehouse.serving.statement import instant, listed, quoted, select
+from warehouse.serving.visible import inputs_of_view, visible
+from warehouse.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["Cell", "Edge", "EpochFigures", "Figures", "Lifetimes", "Probes", "StepFigures", "TableFigures", "figures_of"]
+
+_BINS = 24
+_PROBES = 20
+_SECOND = 1_000_000
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table's grid (a keyed table has one column): its place from 0, its files, its live and dead bytes."""
+
+    sub_index: int
+    row: int
+    column: int
+    files: int
+    live_bytes: int
+    dead_bytes: int
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """How long live rows live: counts in bins of ``width`` microseconds from 0, those beyond the last bin, and for good."""
+
+    width: int
+    bins: tuple[int, ...]
+    longer: int
+    never: int
+
+
+@dataclass(frozen=True)
+class Probes:
+    """Milliseconds of probes for keys that are there, taken one after the other by one reader, ascending."""
+
+    milliseconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """The one in the middle."""
+        return self.milliseconds[len(self.milliseconds) // 2]
+
+
+@dataclass(frozen=True)
+class TableFigures:
+    """A table at the newest epoch; ``failed`` says why a view has no rows to be read, and then the rest is of before."""
+
+    name: str
+    kind: str
+    label: str
+    technique: str
+    rows: int
+    columns: int
+    cells: tuple[Cell, ...]
+    live_rows: int
+    lifetimes: Lifetimes
+    probes: Probes | None
+    failed: str | None
+
+    @property
+    def files(self) -> int:
+        """Its files."""
+        return sum(cell.files for cell in self.cells)
+
+    @property
+    def live_bytes(self) -> int:
+        """Bytes of live rows."""
+        return sum(cell.live_bytes for cell in self.cells)
+
+    @property
+    def dead_bytes(self) -> int:
+        """Bytes of rows that expired and lie there still."""
+        return sum(cell.dead_bytes for cell in self.cells)
+
+
+@dataclass(frozen=True)
+class StepFigures:
+    """Seconds of one step of an update; an empty name is what was no step: planning, making durable, the epoch's record."""
+
+    step: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EpochFigures:
+    """One epoch: microseconds of its window time and commit, seconds by step, files and bytes of each table."""
+
+    number: int
+    window_time: int
+    committed_at: int
+    cause: str
+    steps: tuple[StepFigures, ...]
+    sizes: tuple[tuple[str, int, int], ...]
+
+    @property
+    def lag(self) -> float:
+        """Seconds from the window time to the commit."""
+        return (self.committed_at - self.window_time) / _SECOND
+
+    @property
+    def seconds(self) -> float:
+        """How long the update took."""
+        return sum(step.seconds for step in self.steps)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """That a view reads a table."""
+
+    table: str
+    view: str
+
+
+@dataclass(frozen=True)
+class Figures:
+    """All that a report draws, at the newest epoch; ``epochs`` are the readable ones, oldest first."""
+
+    number: int
+    window_time: int
+    tables: tuple[TableFigures, ...]
+    epochs: tuple[EpochFigures, ...]
+    edges: tuple[Edge, ...]
+
+
+def figures_of(reader: Reader) -> Figures:
+    """Return the figures of the reader's epoch.
+
+    Reads times of all live rows, and probes each table a few times.
+    """
+
+    def build(pin: Pin) -> Figures:
+        states = visible(pin.epoch)
+        return Figures(
+            number=pin.epoch.number,
+            window_time=pin.epoch.window_time,
+            tables=tuple(_table(reader, pin, state) for state in states),
+            epochs=tuple(_epoch(epoch) for epoch in retained(reader)),
+            edges=tuple(
+                Edge(read, state.name)
+                for state in states
+                if state.view is not None
+                for read in inputs_of_view(pin.epoch, state.name)
+            ),
+        )
+
+    return reader.retrying(build)
+
+
+# --- tables ---
+
+
+def _table(reader: Reader, pin: Pin, state: TableState) -> TableFigures:
+    layout = state.layout
+    failed = state.view.failed if state.view else None
+    files = pin.snapshot(state).files
+    live = _live_rows(reader, pin, files)
+    return TableFigures(
+        name=state.name,
+        kind=state.kind,
+        label=state.declaration.label,
+        technique=layout.technique,
+        rows=layout.rows,
+        columns=layout.columns,
+        cells=_cells(state, files, live),
+        live_rows=sum(live.values()),
+        lifetimes=_lifetimes(reader, pin, state),
+        probes=_probes(reader, pin, state) if failed is None else None,
+        failed=failed,
+    )
+
+
+def _live_rows(reader: Reader, pin: Pin, files: Sequence[DataFile]) -> dict[str, int]:
+    """Return how many rows of each file are live: known of most, counted where only some may be."""
+    slot = pin.epoch.slot
+    counted = [file.path for file in files if any_live(file, slot) and not (all_live(file, slot) and file.rows is not None)]
+    known = {file.path: file.rows or 0 for file in files if all_live(file, slot)}
+    if counted:
+        require(counted)
+        scan = f"read_parquet({listed(counted)}, union_by_name = true, hive_partitioning = false, filename = '_file')"
+        query = f"SELECT _file, count(*) FROM {scan} WHERE _exp > {instant(pin.epoch.window_time)} GROUP BY _file"
+        known |= dict(reader.connection.execute(query).fetchall())
+    return known
+
+
+def _cells(state: TableState, files: Sequence[DataFile], live: dict[str, int]) -> tuple[Cell, ...]:
+    """Return the cells of the newest layout, and of those before it in which files are left, in rows below."""
+    layout = state.layout
+    held: dict[int, list[DataFile]] = {number: [] for number in range(layout.first_cell, layout.last_cell + 1)}
+    for file in files:
+        held.setdefault(file.sub_index, []).append(file)
+    cells = []
+    for number, own in sorted(held.items()):
+        shares = [file.size * live.get(file.path, 0) // file.rows if file.rows else 0 for file in own]
+        row, column = divmod((number - layout.first_cell) % max(layout.cells, 1), layout.columns)
+        below = 0 if number >= layout.first_cell else layout.rows * (1 + (layout.base - number) // layout.cells)
+        live_bytes = sum(shares)
+        cells.append(Cell(number, row + below, column, len(own), live_bytes, sum(file.size for file in own) - live_bytes))
+    return tuple(cells)
+
+
+def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> Lifetimes:
+    width = max(1, -(-state.layout.periods * pin.epoch.update_interval // _BINS))
+    source = pin.live_source(state, pin.epoch.window_time)
+    require((source.schema_file, *source.files))
+    lived = select(source, ["_ts", "_exp"])
+    life = f"(epoch_us(coalesce(_exp, {instant(NEVER)})) - epoch_us(_ts)) // {width}"
+    query = f"SELECT CASE WHEN _exp IS NULL THEN -1 ELSE least({life}, {_BINS}) END AS bin, count(*) FROM ({lived}) GROUP BY bin"
+    found: dict[int, int] = dict(reader.connection.execute(query).fetchall())
+    return Lifetimes(width, tuple(found.get(place, 0) for place in range(_BINS)), found.get(_BINS, 0), found.get(-1, 0))
+
+
+def _probes(reader: Reader, pin: Pin, state: TableState) -> Probes | None:
+    """Probe for some keys that are there, spread over the files."""
+    key = [quoted(name) for name in state.declaration.search_key]
+    source = select(pin.live_source(state, pin.epoch.window_time), state.declaration.search_key)
+    some = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"
+    keys = reader.connection.execute(some).fetchall()
+    taken = []
+    for each in keys:
+        began = time.perf_counter()
+        reader.probe(state.name, [each if len(each) > 1 else each[0]]).all()
+        taken.append((time.perf_counter() - began) * 1000)
+    return Probes(tuple(sorted(taken))) if taken else None
+
+
+# --- epochs ---
+
+
+def _epoch(epoch: Epoch) -> EpochFigures:
+    steps = [StepFigures(step.step, step.seconds) for step in epoch.seconds if step.seconds]
+    if epoch.planned_at:
+        rest = (epoch.committed_at - epoch.planned_at) / _SECOND - sum(step.seconds for step in steps)
+        steps.append(StepFigures("", max(rest, 0.0)))
+    sizes = tuple(
+        (state.name, sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
+        for state in visible(epoch)
+    )
+    return EpochFigures(epoch.number, epoch.window_time, epoch.committed_at, epoch.cause, tuple(steps), sizes)

@@ -1,0 +1,198 @@
+"""What ``warehouse.duckdb`` holds at an epoch: views over exactly the live rows, and what the warehouse knows of itself.
+
+Invariant: the view of a stream, relation or view gives `{ r : r in the files of its version at the epoch, r._exp > window
+time }`, by the very query that ``stream-wh scan`` runs. Schema ``main`` has the user's columns, schema ``system`` those of
+the system too; ``_epochs``, ``_files`` and ``_tables`` are tables.
+
+Paths come from the macro ``_root()``: the root for which the file was made, or the variable ``stream_wh_root`` of the
+session that reads a copy of the warehouse elsewhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.errors import ViewFailedError, WarehouseError
+from warehouse.serving.guard import SYSTEM_SCHEMA
+from warehouse.serving.history import EpochRow, FileRow, Instant
+from warehouse.serving.sandbox import RecordTable, create_table
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, listed, literal, quoted, select
+from warehouse.serving.visible import visible
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.serving.pin import Pin
+    from warehouse.updates.records import TableState
+
+__all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill", "window_filter"]
+
+ROOT_VARIABLE = "stream_wh_root"
+"""The variable that says where the warehouse is, when it is not where it was."""
+
+_COMMENTS = {
+    "_ts": "when the row begins",
+    "_exp": "when the row ends; null: never",
+    "_load_slot": "slot of the update that loaded it",
+    "_exp_slot": "slot in which it ends",
+    "sub_index": "cell of the grid",
+    "exp_block": "expiry block",
+}
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A table as any engine that reads Delta finds it: its directory relative to the root, its version, and the filter.
+
+    ``failed`` says why there are no rows to be read.
+    """
+
+    name: str
+    kind: str
+    path: str
+    version: int
+    window_time: Instant
+    filter: str
+    failed: str | None
+
+
+@dataclass(frozen=True)
+class _Shown:
+    """One table: its state, the user's columns with their DuckDB types, its live files, or why there are none."""
+
+    state: TableState
+    columns: tuple[tuple[str, str], ...]
+    source: Source | None
+    failed: str | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What the file holds, but for the rows of ``_epochs``; ``unreadable`` tables are damaged, and say so when read."""
+
+    root: str
+    number: int
+    window_time: int
+    tables: tuple[_Shown, ...]
+    table_rows: tuple[TableRow, ...]
+    file_rows: tuple[FileRow, ...]
+    unreadable: tuple[str, ...]
+
+
+def window_filter(window_time: int) -> str:
+    """Return what keeps the rows that are live at a window time (microseconds), as SQL for any engine."""
+    return f"_exp > TIMESTAMP '{format_instant(window_time)}'"
+
+
+def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
+    """Return what the file holds at a pinned epoch; no data file is opened.
+
+    A view that failed, and a table whose log or zero-row file cannot be read, are there with an error for their rows.
+    """
+    epoch = pin.epoch
+    shown, unreadable = [], []
+    for state in visible(epoch):
+        columns: tuple[tuple[str, str], ...] = ()
+        try:
+            columns = pin.table_columns(connection, state)
+            pin.state(state.name)
+            shown.append(_Shown(state, columns, pin.live_source(state, epoch.window_time)))
+        except ViewFailedError as error:
+            shown.append(_Shown(state, columns, None, str(error)))
+        except (WarehouseError, duckdb.Error) as error:
+            unreadable.append(state.name)
+            shown.append(_Shown(state, columns, None, str(error).partition("\n")[0]))
+    rows = tuple(
+        TableRow(
+            table.state.name,
+            table.state.kind,
+            table.state.path,
+            table.state.version,
+            Instant(epoch.window_time),
+            window_filter(epoch.window_time),
+            table.failed,
+        )
+        for table in shown
+    )
+    live = (table.state for table in shown if table.source is not None)
+    files = tuple(row for state in live for row in pin.file_rows_of(state, epoch.window_time))
+    return Contents(str(pin.root), epoch.number, epoch.window_time, tuple(shown), rows, files, tuple(unreadable))
+
+
+def fill(connection: duckdb.DuckDBPyConnection, catalog: str, contents: Contents, epochs: Sequence[EpochRow]) -> None:
+    """Make the tables and views in an empty, attached database, which becomes the connection's current one.
+
+    Views are made while their lists of files hold the zero-row file alone, so that making them opens no other.
+    """
+    connection.execute(f"USE {quoted(catalog)}")
+    connection.execute("BEGIN TRANSACTION")
+    create_table(connection, RecordTable("_epochs", EpochRow, tuple(epochs)))
+    create_table(connection, RecordTable("_files", FileRow, contents.file_rows))
+    create_table(connection, RecordTable("_tables", TableRow, contents.table_rows))
+    connection.execute("; ".join(_statements(contents, quoted(catalog))))
+    connection.execute("COMMIT")
+
+
+def _statements(contents: Contents, catalog: str) -> Iterator[str]:
+    root = literal(contents.root)
+    yield f"CREATE MACRO main._root() AS coalesce(getvariable('{ROOT_VARIABLE}'), {root})"
+    yield f"CREATE SCHEMA {catalog}.{SYSTEM_SCHEMA}"
+    moment = f"live at window time {format_instant(contents.window_time)} (epoch {contents.number})"
+    for table in contents.tables:
+        paths = _Paths(contents.root, table.state.name)
+        views = [
+            (schema, _query(table, columns, paths), columns)
+            for schema, columns in (("main", table.columns), (SYSTEM_SCHEMA, (*table.columns, *SYSTEM_COLUMNS)))
+        ]
+        yield from paths.macros(schema_only=True)
+        for schema, query, columns in views:
+            name = f"{catalog}.{schema}.{quoted(table.state.name)}"
+            yield f"CREATE VIEW {name} AS {query}"
+            yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {moment}')}"
+            if table.columns:
+                shown = {column for column, _ in columns}
+                for column, comment in _comments(table.state).items():
+                    if column in shown:
+                        yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
+        yield from paths.macros(schema_only=False)
+
+
+def _query(table: _Shown, columns: Sequence[tuple[str, str]], paths: _Paths) -> str:
+    if table.source is not None:
+        return select(table.source, [name for name, _ in columns], paths=paths)
+    empty = ", ".join(f"NULL::{kind} AS {quoted(name)}" for name, kind in columns) if table.columns else "NULL AS unreadable"
+    return f"SELECT {empty} WHERE error({literal(table.failed or '')}) IS NULL"
+
+
+def _comments(state: TableState) -> dict[str, str]:
+    key = state.declaration.search_key
+    comments = {column.name: column.type for column in state.declaration.columns}
+    for place, name in enumerate(key, 1):
+        comments[name] += "; search key" + (f", part {place} of {len(key)}" if len(key) > 1 else "")
+    return comments | _COMMENTS
+
+
+class _Paths:
+    """Lists of files as macros, so that a query names a list once, and relative to the root."""
+
+    def __init__(self, root: str, table: str) -> None:
+        self._prefix = f"{root}/"
+        self._table = table
+        self._lists: dict[tuple[str, ...], str] = {}
+
+    def __call__(self, paths: Sequence[str]) -> str:
+        """Return the expression of a list of absolute paths."""
+        given = tuple(paths)
+        name = self._lists.setdefault(given, f"main.{quoted(f'_paths_{self._table}_{len(self._lists) + 1}')}")
+        return f"{name}()"
+
+    def macros(self, *, schema_only: bool) -> Iterator[str]:
+        """Yield the statements that make the lists, or lists of the zero-row file alone, which is the first of each."""
+        for paths, name in self._lists.items():
+            some = paths[:1] if schema_only else paths
+            names = listed(["/" + path.removeprefix(self._prefix) for path in some])
+            yield f"CREATE OR REPLACE MACRO {name}() AS list_transform({names}, lambda path: main._root() || path)"

@@ -1,0 +1,166 @@
+"""The file ``warehouse.duckdb`` under the root, replaced whole by every epoch.
+
+Invariant: under the file's name is a database that DuckDB opens, made for an epoch that was newest at some time, or nothing.
+It is made under another name, made durable, and renamed over the former one, whose readers keep what they have open. Whoever
+commits an epoch holds the writer lock and replaces the file next, before any file of a former epoch is deleted; if a crash
+comes between, the next verb that writes does it.
+
+The file may not be written: a tool that opens it to write would lock out all others, and what it writes would be lost with
+the next epoch.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.errors import StorageFailedError
+from warehouse.publishing.contents import contents_of, fill
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.history import EpochRow, epoch_row
+from warehouse.serving.pin import Pin
+from warehouse.serving.statement import literal, quoted
+from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.updates.journal import epoch_numbers, read_epoch
+from warehouse.updates.points import Moment, Observer, Point, nobody
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from warehouse.publishing.contents import Contents
+    from warehouse.updates.records import Epoch
+
+__all__ = ["DATABASE", "attach", "make", "replace", "replace_if_needed"]
+
+DATABASE = "warehouse.duckdb"
+"""The file's name under the root."""
+
+_STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
+"""The oldest format that is still written, which every DuckDB since 1.0 reads; the smallest blocks: there is little to hold."""
+
+_NEW, _FORMER = "warehouse", "former"
+_MODE = 0o444
+_FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException)
+
+
+def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool = False) -> None:
+    """Replace the file by that of an epoch, the newest; the caller holds the writer lock.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    epoch
+        What the file is of.
+    observer
+        Called before and after it is replaced.
+    anew
+        Whether to read all epochs' records again, instead of taking what the former file has of them.
+
+    Raises
+    ------
+    StorageFailedError
+        When the disk does not take it. The epoch is committed all the same.
+
+    """
+    root = root.resolve()
+    place, made = root / DATABASE, root / f".{DATABASE}.tmp"
+    _remove(made)
+    try:
+        make(made, root, epoch, anew=anew)
+    except _FAILURES as error:
+        _remove(made)
+        raise StorageFailedError(f"{place}: {str(error).partition(chr(10))[0]}") from error
+    made.chmod(made.stat().st_mode & _MODE)
+    sync_file(made)
+    observer(Moment(Point.DATABASE_READY, epoch.number))
+    _log_of(place).unlink(missing_ok=True)  # of someone who wrote into the former one
+    made.replace(place)
+    sync_directory(root)
+    observer(Moment(Point.DATABASE_REPLACED, epoch.number))
+
+
+def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
+    """Replace the file where it is missing, cannot be opened, or was made for another epoch or another root."""
+    if newest is not None and not _is_current(root.resolve(), newest):
+        replace(root, newest, observer=observer, anew=True)
+
+
+def _is_current(root: Path, epoch: Epoch) -> bool:
+    try:
+        with _engine() as connection:
+            attach(connection, root / DATABASE, _FORMER)
+            query = f"SELECT (SELECT max(number) FROM {_FORMER}._epochs), {_FORMER}.main._root()"
+            found = connection.execute(query).fetchone()
+            connection.execute(f"DETACH {_FORMER}")
+    except duckdb.Error:
+        return False
+    return found == (epoch.number, str(root))
+
+
+def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
+    """Attach a file, read-only. One connection to each: DuckDB shares what a process connects to twice by one path."""
+    connection.execute(f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)")
+
+
+_kept = threading.local()
+
+
+@contextmanager
+def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
+    """Give a connection with nothing attached, the same again as long as nothing failed: one costs as much as all the rest."""
+    pid, connection = getattr(_kept, "connection", (None, None))
+    _kept.connection = (None, None)
+    if connection is None or pid != os.getpid():
+        connection = connect(Resources(threads=1))
+    try:
+        yield connection
+    except BaseException:
+        connection.close()
+        raise
+    _kept.connection = (os.getpid(), connection)
+
+
+def make(made: Path, root: Path, epoch: Epoch, *, anew: bool) -> Contents:
+    """Write the file of an epoch under another name, which must be free; parameters as for :func:`replace`."""
+    with _engine() as connection:
+        pin = Pin(root, epoch)
+        contents = contents_of(pin, connection)
+        numbers = [number for number in epoch_numbers(root) if number < epoch.number]
+        known = set() if anew else _of_former(connection, root).intersection(numbers)
+        others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in known]
+        connection.execute(f"ATTACH {literal(str(made))} AS {_NEW} ({_STORAGE})")
+        fill(connection, _NEW, contents, [*others, epoch_row(epoch)])
+        if known:
+            former = f"SELECT * FROM {_FORMER}._epochs WHERE number IN (SELECT unnest(?::BIGINT[]))"
+            connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(known)])
+        # detaching writes all of it, and leaves no log beside it
+        connection.execute(f"USE memory; DETACH {_NEW}; DETACH DATABASE IF EXISTS {_FORMER}")
+        return contents
+
+
+def _of_former(connection: duckdb.DuckDBPyConnection, root: Path) -> set[int]:
+    """Return the epochs whose rows the former file has, so that their records need not be read again; attach it."""
+    try:
+        attach(connection, root / DATABASE, _FORMER)
+        names = connection.execute(f"SELECT * FROM {_FORMER}._epochs LIMIT 0").description
+        if [name for name, *_ in names] != [field.name for field in fields(EpochRow)]:
+            return set()  # made by another version
+        return {number for (number,) in connection.execute(f"SELECT number FROM {_FORMER}._epochs").fetchall()}
+    except duckdb.Error:  # there is none, or none that can be read: all records are
+        return set()
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _log_of(path).unlink(missing_ok=True)
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}.wal")

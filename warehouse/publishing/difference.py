@@ -1,0 +1,113 @@
+"""What of ``warehouse.duckdb`` is not as an epoch makes it: all of its definitions and rows are compared with new ones."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import duckdb
+
+from warehouse.publishing.database import DATABASE, attach, make
+from warehouse.serving.engine import Resources, connect
+from warehouse.updates.journal import epoch_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from warehouse.updates.records import Epoch
+
+__all__ = ["Difference", "difference"]
+
+_FOUND, _EXPECTED = "found", "expected"
+_PARTS = {
+    "views": "schema_name, view_name, sql, comment, view_name FROM duckdb_views()",
+    "columns": "schema_name, table_name, column_name, data_type, comment, table_name FROM duckdb_columns()",
+    "macros": "schema_name, function_name, macro_definition, function_name FROM duckdb_functions()",
+    "tables": "schema_name, table_name, table_name FROM duckdb_tables()",
+}
+"""What a database defines, the name that tells of which table it is last; the root, which may be another, has no part in it."""
+
+_ROOT_MACRO = "_root"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is wrong with the file: ``moved`` when it was made for another place, else all but this is compared."""
+
+    kind: Literal["missing", "damaged", "stale", "changed", "moved"]
+    message: str
+
+
+def difference(root: Path, epoch: Epoch) -> Difference | None:
+    """Return how the file differs from that of an epoch, the newest; none when it does not.
+
+    Tables whose log or zero-row file cannot be read now are left out.
+    """
+    root = root.resolve()
+    if not (root / DATABASE).exists():
+        return Difference("missing", "the file is not there")
+    connection = connect(Resources(threads=1))
+    try:
+        attach(connection, root / DATABASE, _FOUND)
+        newest = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchone()
+        if newest != (epoch.number,):
+            return Difference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
+        return _compared(connection, root, epoch)
+    except duckdb.Error as error:
+        return Difference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
+    finally:
+        connection.close()
+
+
+def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> Difference | None:
+    readable = [each for each in epoch_numbers(root) if each <= epoch.number]
+    with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
+        expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
+        unreadable = make(expected, root, epoch, anew=True).unreadable
+        attach(connection, expected, _EXPECTED)
+        found = _different(connection, unreadable, readable[0])
+        connection.execute(f"DETACH {_EXPECTED}")
+    if found is not None:
+        return Difference("changed", f"its {found} not as epoch {epoch.number} makes them")
+    made_for = connection.execute(f"SELECT {_FOUND}.main._root()").fetchone()
+    if made_for != (str(root),):
+        return Difference("moved", f"it was made for {made_for[0] if made_for else None}, where its views look for files")
+    return None
+
+
+def _different(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
+    """Return what is different, with its verb."""
+    for part, query in _PARTS.items():
+        found, expected = (_defined(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
+        if found != expected:
+            return f"{part} are"
+    for table, column in (("_epochs", "number"), ("_files", "table_name"), ("_tables", "name")):
+        if _differ(connection, table, column, oldest, unreadable):
+            return f"rows of {table} are"
+    return None
+
+
+def _defined(
+    connection: duckdb.DuckDBPyConnection, query: str, catalog: str, unreadable: Collection[str]
+) -> list[tuple[object, ...]]:
+    rows = connection.execute(f"SELECT {query} WHERE database_name = '{catalog}' AND NOT internal").fetchall()
+    return sorted((row for row in rows if row[-1] != _ROOT_MACRO and not _is_of(str(row[-1]), unreadable)), key=repr)
+
+
+def _is_of(name: str, tables: Collection[str]) -> bool:
+    return any(name == table or name.startswith(f"_paths_{table}_") for table in tables)
+
+
+def _differ(
+    connection: duckdb.DuckDBPyConnection, table: str, column: str, oldest: int, unreadable: Collection[str]
+) -> bool:
+    """Whether two tables hold other rows: of epochs those that are still readable, of tables those that can be read."""
+    kept = f"number >= {oldest}" if column == "number" else f"{column} NOT IN (SELECT unnest(?::VARCHAR[]))"
+    given = [] if column == "number" else [list(unreadable)]
+    sides = [f"(SELECT * FROM {catalog}.{table} WHERE {kept})" for catalog in (_FOUND, _EXPECTED)]
+    for one, other in (sides, sides[::-1]):
+        if connection.execute(f"{one} EXCEPT ALL {other} LIMIT 1", [*given, *given]).fetchone():
+            return True
+    return False
