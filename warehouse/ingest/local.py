@@ -6,7 +6,7 @@ need be neither there nor of the driver's version. By way of Arrow the rows beco
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -28,7 +28,7 @@ def local_frame(session: SparkSession, rows: Sequence[tuple[Any, ...]], schema: 
         pyarrow.ArrowInvalid: a value that its column's type cannot hold.
 
     """
-    fields = StructType.fromDDL(schema)
+    fields = cast("StructType", StructType.fromDDL(schema))
     arrow = to_arrow_schema(fields, timezone="UTC")
     columns = [pa.array([row[place] for row in rows], field.type) for place, field in enumerate(arrow)]
     return session.createDataFrame(pa.Table.from_arrays(columns, schema=arrow), fields)
