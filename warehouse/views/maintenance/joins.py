@@ -32,16 +32,18 @@ BROADCAST_ROWS = 500_000
 """A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
 PUSHED_KEYS = 200
 """Keys of a delta up to which the files of a window are read by key."""
+_SURELY_MORE = 2
+"""Approximate numbers of keys are off by some per cent; with so many times the limit there is no need to look."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
 _TIMES = ("_ts", "_exp", "_out")
 
 
 @dataclass(frozen=True)
 class JoinInputs:
-    """The inputs of a join: rows that arrived, their numbers, and rows from before (none on a first build)."""
+    """The inputs of a join: rows that arrived, figures of them, and rows from before (none on a first build)."""
 
     arrived: tuple[DataFrame, ...]
-    counts: tuple[int, ...]
+    statistics: tuple[InputStatistics, ...]
     before: tuple[DataFrame, ...] | None
     order: tuple[int, ...]
     held: tuple[Callable[[], object], ...]
@@ -60,17 +62,16 @@ def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
         _statistics(rows, classes, sum(tables.rows(table) for table in scanned(operator)))
         for rows, classes, operator in zip(arrived, equality_classes(join), join.inputs, strict=True)
     )
-    counts = tuple(each.arrived for each in statistics)
     order = chosen_order(join, statistics)
     if move.first:
-        return JoinInputs(arrived, counts, None, order, held)
+        return JoinInputs(arrived, statistics, None, order, held)
     earlier = tuple(
         feed(each, tables.stayed if over_row_windows(each) else tables.before, tables.versions).where(
             f"unix_micros(_exp) > {move.before}L"
         )
         for each in join.inputs
     )
-    return JoinInputs(arrived, counts, earlier, order, held)
+    return JoinInputs(arrived, statistics, earlier, order, held)
 
 
 def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputStatistics:
@@ -93,7 +94,7 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
     order = inputs.order
     terms = []
     for position, number in enumerate(order):
-        if not inputs.counts[number]:
+        if not inputs.statistics[number].arrived:
             continue
         if inputs.before is None:
             if position < len(order) - 1:
@@ -103,13 +104,13 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
             sides = {
                 other: (
                     inputs.before[other].unionByName(inputs.arrived[other])
-                    if order.index(other) < position and inputs.counts[other]
+                    if order.index(other) < position and inputs.statistics[other].arrived
                     else inputs.before[other]
                 )
                 for other in order
                 if other != number
             }
-        terms.append(_term(join, number, inputs.arrived[number], sides, order, small=inputs.counts[number] <= BROADCAST_ROWS))
+        terms.append(_term(join, number, inputs.arrived[number], sides, order, inputs.statistics[number]))
     if not terms:
         return None
     result = terms[0]
@@ -121,19 +122,26 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
 def joined(join: Join, inputs: Sequence[DataFrame]) -> DataFrame:
     """Return the join of whole inputs: what a recomputation is."""
     sides = dict(enumerate(inputs))
-    return _term(join, 0, sides.pop(0), sides, range(len(inputs)), small=False)
+    return _term(join, 0, sides.pop(0), sides, range(len(inputs)), None)
 
 
 def _term(
-    join: Join, start: int, rows: DataFrame, sides: dict[int, DataFrame], order: Sequence[int], *, small: bool
+    join: Join,
+    start: int,
+    rows: DataFrame,
+    sides: dict[int, DataFrame],
+    order: Sequence[int],
+    statistics: InputStatistics | None,
 ) -> DataFrame:
+    """Join one input with the others in order; with figures of it, which a delta has, it goes to where the others are."""
     todo = [number for number in order if number != start]
     there = {start}
     result = rows
-    if small:
+    small = statistics is not None and statistics.arrived <= BROADCAST_ROWS
+    if statistics is not None and small:
         first = next((each for each in todo if _conditions(join, there, each)), None)
         if first is not None:
-            sides = {**sides, first: _narrowed(sides[first], rows, _conditions(join, there, first))}
+            sides = {**sides, first: _narrowed(sides[first], rows, _conditions(join, there, first), statistics)}
     while todo:
         number = next((each for each in todo if _conditions(join, there, each)), None)
         if number is None:
@@ -144,12 +152,14 @@ def _term(
     return result if join.where is None else result.where(join.where)
 
 
-def _narrowed(side: DataFrame, delta: DataFrame, on: Sequence[tuple[str, str]]) -> DataFrame:
+def _narrowed(side: DataFrame, delta: DataFrame, on: Sequence[tuple[str, str]], statistics: InputStatistics) -> DataFrame:
     """Let a window's files be read by the keys of a delta of few: bounds and Bloom filters then tell which row groups.
 
     With more keys every row group has some, and telling so would only cost.
     """
     one, other = on[0]
+    if statistics.distinct.get(one, 0) > _SURELY_MORE * PUSHED_KEYS:
+        return side
     kind = dict(delta.dtypes)[one]
     if kind not in _PUSHED_TYPES or dict(side.dtypes)[other] != kind:
         return side
