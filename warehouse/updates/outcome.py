@@ -26,6 +26,7 @@ from warehouse.updates.steps import (
     StoreRejected,
     StoreRestored,
 )
+from warehouse.views.algebra import scanned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -145,14 +146,33 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
 
 
 def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
-    """Return the state of operators that a changed view does not have any more."""
+    """Return the state of operators that a changed view does not have any more.
+
+    A plan may build only some of a view's nodes anew; the state that these read, directly or not, is the view's still.
+    """
     planned = {node.name for node in plan.nodes}
-    views = {node.view for node in plan.nodes if node.first}
-    return [
-        state
-        for state in states.values()
-        if state.kind == "state" and state.view is not None and state.view.view in views and state.name not in planned
-    ]
+    forgotten = []
+    for view in {node.view for node in plan.nodes if node.first}:
+        kept = planned | _read_by(view, states)
+        for state in states.values():
+            if state.kind != "state" or state.view is None or state.view.view != view or state.name in kept:
+                continue
+            shown = state.view.spare_of
+            if shown is None or shown in planned or shown not in kept:
+                forgotten.append(state)
+    return forgotten
+
+
+def _read_by(view: str, states: Mapping[str, TableState]) -> set[str]:
+    """A view's own table and what its nodes read, as far as these are tables of views."""
+    found: set[str] = set()
+    todo = [view]
+    while todo:
+        state = states.get(todo.pop())
+        if state is not None and state.view is not None and state.name not in found:
+            found.add(state.name)
+            todo += scanned(state.view.node.operator)
+    return found
 
 
 def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
