@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -110,6 +110,8 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Upda
             arriving=max(counts.rows + counts.taken, counts.inserted),
             landing_files=counts.files,
         )
+        # a partition that is rewritten to the very same size looks untouched, so files are counted by the commit
+        work = replace(work, file=float(counts.files_added or work.file))
         yield Update(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
 
 
