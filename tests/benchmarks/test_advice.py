@@ -57,7 +57,7 @@ def test_finished_workloads_are_not_measured_again(tmp_path: Path, monkeypatch: 
             "best": "other",
             "ratio": ratio,
             "costs": [{**cost, "layout": "one", "interval": ratio}, {**cost, "layout": "other", "interval": 1.0}],
-            "work": [((1.0, 1.0, 100.0, 1.0, 4.0, 0.0, 100.0, 700.0), 0.5)] * 3,
+            "work": [((1.0, 1.0, 100.0, 1.0, 4.0, 0.0, 0.0, 100.0, 700.0), 0.5)] * 3,
             "probed": [((1.0, 0.0, 5.0, 0.0, 1.0, 3.0), 0.01)] * 3,
         }
         (tmp_path / f"3-{load.number:02d}.json").write_text(json.dumps(result))

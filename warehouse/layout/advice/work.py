@@ -22,13 +22,17 @@ _TASK_ROWS = 20_000
 
 @dataclass(frozen=True)
 class UpdateWork:
-    """What an update does to one table; every field has a price of its own."""
+    """What an update does to one table; every field has a price of its own.
+
+    `reread` is 1 for an update that reads old files at all: that takes another source and its tasks, however few rows.
+    """
 
     update: float = 1.0
     landing_file: float = 0.0
     arriving_row: float = 0.0
     sub_index: float = 0.0
     file: float = 0.0
+    reread: float = 0.0
     row_read: float = 0.0
     row_written: float = 0.0
     row_sorted: float = 0.0
@@ -113,6 +117,7 @@ def task_work(
         arriving_row=arriving,
         sub_index=sub_indices,
         file=float(len(sizes)),
+        reread=float(read > 0),
         row_read=read / tasks,
         row_written=busiest,
         row_sorted=busiest * log2(max(2.0, busiest)),
