@@ -176,6 +176,7 @@ def _least(known: Measured) -> float:
     load = known.load
     runs = [load.rate / load.workers] * load.workers
     work = task_work(
-        runs=runs, read=0, workers=load.workers, sub_indices=1, arriving=load.arriving, landing_files=load.landing_files
-    )
+        runs=runs, files=1, read=0, workers=load.workers, sub_indices=1,
+        arriving=load.arriving, landing_files=load.landing_files,
+    )  # fmt: skip
     return known.pricing.update.cost(work.vector()).value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -104,14 +104,13 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Upda
         rebuilds = new.layout.technique == "rebuild"
         work = task_work(
             runs=runs,
+            files=counts.files_added or len(runs),
             read=counts.rewritten,
             workers=workers,
             sub_indices=counts.planned if rebuilds else cells,
             arriving=max(counts.rows + counts.taken, counts.inserted),
             landing_files=counts.files,
         )
-        # a partition that is rewritten to the very same size looks untouched, so files are counted by the commit
-        work = replace(work, file=float(counts.files_added or work.file))
         yield Update(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
 
 

@@ -92,7 +92,14 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
 
 
 def task_work(
-    *, runs: Iterable[float], read: float, workers: int, sub_indices: float, arriving: float, landing_files: float
+    *,
+    runs: Iterable[float],
+    files: float,
+    read: float,
+    workers: int,
+    sub_indices: float,
+    arriving: float,
+    landing_files: float,
 ) -> UpdateWork:
     """The work of an update that writes runs of these rows.
 
@@ -100,6 +107,8 @@ def task_work(
     ----------
     runs
         Rows of each run that is written.
+    files
+        How many files that makes.
     read
         Rows of old files that are read again, expired ones included.
     workers
@@ -116,8 +125,8 @@ def task_work(
         landing_file=landing_files,
         arriving_row=arriving,
         sub_index=sub_indices,
-        file=float(len(sizes)),
-        reread=float(read > 0),
+        file=float(files),
+        reread=min(1.0, read),
         row_read=read / tasks,
         row_written=busiest,
         row_sorted=busiest * log2(max(2.0, busiest)),
