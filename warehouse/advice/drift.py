@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import gcd, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
@@ -56,11 +57,9 @@ def drift_warnings(reader: Reader, *, spark: Mapping[str, str], retain: int, now
         past = past_of(epochs, state.name, workers)
         signs = [*_too_long_lived(state, past), *_periodic(state, past)]
         if len(past.updates) >= MIN_UPDATES and state.layout.periods <= _MOST_PERIODS:
-            try:
+            with suppress(UsageError):  # no live row
                 known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, keys=False)
-            except UsageError:  # no live row
-                known = None
-            signs += [] if known is None else [*_uneven(state, known), *_dear(state, known)]
+                signs += [*_uneven(state, known), *_dear(state, known)]
         found += [f'the layout of "{state.name}" no longer fits: {sign}' for sign in signs]
     return tuple(found)
 
