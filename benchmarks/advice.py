@@ -171,8 +171,10 @@ def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str
         return advise_load(asked, known.pricing, spark=settings, table=TABLE, current=state.layout, notes=known.notes)
 
 
-def measure(load: Generated, scratch: Path, spark: SparkSession, memory: str, say: Callable[[str], None]) -> dict[str, Any]:
-    """Return what the advisor recommends for a workload, and what layouts cost."""
+def measure(
+    load: Generated, others: Sequence[Layout], scratch: Path, spark: SparkSession, memory: str, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Return what the advisor recommends for a workload, and what it and other layouts cost."""
     shutil.rmtree(scratch, ignore_errors=True)
     landing = scratch / "landing"
     landing.mkdir(parents=True)
@@ -180,7 +182,7 @@ def measure(load: Generated, scratch: Path, spark: SparkSession, memory: str, sa
     default = resolve(periods=load.periods, label="WK")
     before = Place(scratch / "before", load, default, landing, memory, retain="1d")
     advice = advised(before, landing, spark, say)
-    layouts = [*compared(load.periods)]
+    layouts = [*others]
     if plain(advice.best.layout) not in layouts:
         layouts.append(plain(advice.best.layout))
     places = [Place(scratch / f"layout{number}", load, layout, landing, memory) for number, layout in enumerate(layouts)]
@@ -302,7 +304,7 @@ def main(*, work: Path, count: int, seed: int, driver_memory: str, quick: bool, 
             scratch = work / "scratch"
             os.environ[VARIABLE] = str(scratch / "reads")
             _say(f"workload {load.number + 1} of {count}: {load}")
-            found = measure(load, scratch.absolute(), session[0], driver_memory, _say)
+            found = measure(load, compared(load.periods), scratch.absolute(), session[0], driver_memory, _say)
             kept.with_suffix(".part").write_text(json.dumps(found))
             kept.with_suffix(".part").replace(kept)
             shutil.rmtree(scratch, ignore_errors=True)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.advice.drift import drift_warnings, rate_period, shared_period
+from warehouse.advice.stored import stored_rows
 from warehouse.layout import resolve
-from warehouse.layout.oracle import expected_sizes, uniform_weights
+from warehouse.layout.oracle import expected_sizes
 from warehouse.serving import Reader
 from warehouse.updates.records import Partition
 
@@ -83,15 +84,18 @@ def test_the_same_rate_in_rows_that_permute_is_fine(tmp_path: Path) -> None:
     assert not shared_period(resolve(periods=24, label="WK", grid=(4, 4)), 2)
 
 
-@pytest.mark.parametrize("factor", [1, 4])
+@pytest.mark.parametrize("factor", [1, 6])
 def test_cells_more_uneven_than_the_oracle_are_told(tmp_path: Path, factor: int) -> None:
-    """The oracle's own sizes are fine; the same with one sub-index four times as full are not."""
-    sizes = expected_sizes(DEALT, 4, uniform_weights(6))
-    rows = {cell: round(1000 * size) * (factor if cell == 1 else 1) for cell, size in sizes.items()}
+    """The oracle's own sizes for the lifetimes that the rows have are fine; one sub-index six times as full is not."""
+    told(tmp_path / "before", lambda _: counted(), layout=DEALT)
+    with Reader.open(tmp_path / "before") as reader:
+        shares = stored_rows(reader, reader.pin.state("names")).shares
+    sizes = expected_sizes(DEALT, 4, shares)
+    rows = {cell: round(10_000 * size) * (factor if cell == 1 else 1) for cell, size in sizes.items()}
     parts = tuple(Partition(cell, 0, 1, 1, count, 100 * count, 9) for cell, count in rows.items())
-    told(tmp_path, lambda _: counted(), layout=DEALT, partitions=parts)
-    found = warned(tmp_path)
-    assert bool(found) == (factor == 4)
+    told(tmp_path / "data", lambda _: counted(), layout=DEALT, partitions=parts)
+    found = warned(tmp_path / "data")
+    assert bool(found) == (factor == 6)
     assert all("rows differ between sub-indices" in text and "`stream-wh migrate names`" in text for text in found)
 
 

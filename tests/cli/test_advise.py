@@ -47,17 +47,18 @@ def run(tmp_path: Path, invoke: Callable[..., Ended]) -> Callable[..., Ended]:
 
 def test_a_table_is_told_what_would_be_cheaper(run: Callable[..., Ended]) -> None:
     """The current layout is marked, another recommended with its keys, in text and as JSON alike."""
-    ended = run("advise", "names")
+    much = ("advise", "names", "--what-if", "rate=20000000")
+    ended = run(*much)
     assert ended.code == 0, ended.err
-    assert "100 rows inserted an update" in ended.out
+    assert "20,000,000 rows inserted an update" in ended.out
     assert "prices of 10 updates measured here and probes from the benchmarks' machine" in ended.out
     assert "no probe was logged on this machine: one for each update is assumed" in ended.err
     assert " *  norebuild 2x2, blocks of 3, sealed" in ended.out
     assert "the source's decision table: small window, few queries: NoRebuild 3x3" in ended.out
     assert "run `stream-wh migrate names`" in ended.out
-    found = json.loads(run("advise", "names", "-o", "json").out)
+    found = json.loads(run(*much, "-o", "json").out)
     assert (found["table"], found["keep"]) == ("names", False)
-    assert found["workload"]["rate"] == 100
+    assert found["workload"]["rate"] == 20_000_000
     assert found["current"]["layout"]["rows"] == 2
     marked = [each for each in found["front"] if each["recommended"]]
     assert marked == [found["recommended"]]
@@ -66,6 +67,15 @@ def test_a_table_is_told_what_would_be_cheaper(run: Callable[..., Ended]) -> Non
     declared = [line.strip() for line in ended.out.splitlines() if line.startswith("  technique")]
     assert declared == [f'technique = "{found["recommended"]["layout"]["technique"]}"']
     assert found["prices"]["update"]["measurements"] == 10
+
+
+def test_a_layout_that_does_as_well_as_any_is_kept(run: Callable[..., Ended]) -> None:
+    """With a hundred rows an update nothing is worth moving for."""
+    ended = run("advise", "names")
+    assert "100 rows inserted an update" in ended.out
+    assert "keep norebuild 2x2, blocks of 3, sealed" in ended.out
+    assert ">*  norebuild 2x2, blocks of 3, sealed" in ended.out
+    assert "stream-wh migrate" not in ended.out
 
 
 def test_what_is_supposed_takes_the_place_of_what_was_measured(run: Callable[..., Ended]) -> None:

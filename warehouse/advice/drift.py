@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from math import gcd, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from warehouse.advice.measured import MIN_UPDATES, measured, workers_of
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.advice.suitable import unsuitable
 from warehouse.errors import UsageError
-from warehouse.layout.advice import Lifetimes, Workload, candidates, evaluate, footprint, shares
+from warehouse.layout.advice import candidates, evaluate, footprint
 from warehouse.layout.advice.footprint import noise
 from warehouse.layout.advice.work import task_work
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.advice.past import Past
     from warehouse.layout import Layout
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import Epoch, TableState
+    from warehouse.updates.records import TableState
 
 __all__ = ["drift_warnings", "rate_period", "shared_period"]
 
@@ -54,8 +55,11 @@ def drift_warnings(reader: Reader, *, spark: Mapping[str, str], retain: int, now
     found: list[str] = []
     for state in states:
         past = past_of(epochs, state.name, workers)
-        signs = [*_too_long_lived(state, past), *_periodic(state, past), *_uneven(state, past)]
-        signs += _dear(reader, state, epochs, past, workers=workers, retain=retain, now=now)
+        signs = [*_too_long_lived(state, past), *_periodic(state, past)]
+        if len(past.updates) >= MIN_UPDATES and state.layout.periods <= _MOST_PERIODS:
+            with suppress(UsageError):  # no live row
+                known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, keys=False)
+                signs += [*_uneven(state, known), *_dear(state, known)]
         found += [f'the layout of "{state.name}" no longer fits: {sign}' for sign in signs]
     return tuple(found)
 
@@ -125,39 +129,29 @@ def _correlation(one: Sequence[float], other: Sequence[float]) -> float:
     return product / scale**0.5 if scale > 0 else 0.0
 
 
-def _uneven(state: TableState, past: Past) -> Iterator[str]:
-    """Compare the spread of the sub-indices with the largest that uniform lifetimes up to S at a constant rate make."""
+def _uneven(state: TableState, known: Measured) -> Iterator[str]:
+    """Compare the spread of the sub-indices with the largest that the measured lifetimes make at a constant rate."""
     layout = plain(state.layout)
     cells = dict.fromkeys(range(state.layout.first_cell, state.layout.last_cell + 1), 0)
     for part in state.partitions:
         if part.sub_index in cells:
             cells[part.sub_index] += part.rows
     total = sum(cells.values())
-    slots = sum(update.slots for update in past.updates)
-    if layout.periods > _MOST_PERIODS or len(cells) < 2 or total < _ROWS_PER_CELL * len(cells) or slots < layout.periods:  # noqa: PLR2004
+    slots = sum(update.slots for update in known.past.updates)
+    if len(cells) < 2 or total < _ROWS_PER_CELL * len(cells) or slots < layout.periods:  # noqa: PLR2004
         return
     mean = total / len(cells)
     spread = pstdev(cells.values(), mean) / mean
-    share = shares(Lifetimes("uniform", layout.periods), layout.periods)
-    expected = footprint(layout, Workload(periods=layout.periods, rate=1.0, shares=share, arriving=1.0)).spread
-    bound = expected * _SPREAD + 2 * noise(len(cells), total)
-    if spread > bound:
+    expected = footprint(layout, known.load).spread
+    if spread > expected * _SPREAD + 2 * noise(len(cells), total):
         yield (
-            f"rows differ between sub-indices by {spread:.2f} of their mean, where lifetimes up to max_lifetime at a constant "
-            f"rate make {expected:.2f} at the most; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
+            f"rows differ between sub-indices by {spread:.2f} of their mean, where their lifetimes at a constant rate make "
+            f"{expected:.2f} at the most; see `stream-wh advise {state.name}`, then `stream-wh migrate {state.name}`"
         )
 
 
-def _dear(
-    reader: Reader, state: TableState, epochs: Sequence[Epoch], past: Past, *, workers: int, retain: int, now: int
-) -> Iterator[str]:
+def _dear(state: TableState, known: Measured) -> Iterator[str]:
     """Compare what an update interval cost with the least that any layout is predicted to."""
-    if len(past.updates) < MIN_UPDATES or state.layout.periods > _MOST_PERIODS:
-        return
-    try:
-        known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, keys=False)
-    except UsageError:  # no live row
-        return
     cost = _measured_cost(known)
     if cost is None or cost <= _COST * _least(known):
         return
@@ -181,6 +175,7 @@ def _least(known: Measured) -> float:
     load = known.load
     runs = [load.rate / load.workers] * load.workers
     work = task_work(
-        runs=runs, read=0, workers=load.workers, sub_indices=1, arriving=load.arriving, landing_files=load.landing_files
-    )
+        runs=runs, files=1, read=0, workers=load.workers, sub_indices=1,
+        arriving=load.arriving, landing_files=load.landing_files,
+    )  # fmt: skip
     return known.pricing.update.cost(work.vector()).value

@@ -104,6 +104,7 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Upda
         rebuilds = new.layout.technique == "rebuild"
         work = task_work(
             runs=runs,
+            files=counts.files_added or len(runs),
             read=counts.rewritten,
             workers=workers,
             sub_indices=counts.planned if rebuilds else cells,

@@ -90,3 +90,10 @@ def test_more_rows_for_a_key_lie_in_more_files() -> None:
     )
     assert one.key_files == pytest.approx(1.0)
     assert 0.9 * many.files < many.key_files <= many.files
+
+
+def test_runs_that_nobody_is_expected_in_are_no_files() -> None:
+    """Of exponential lifetimes the tail is nearly empty: ten rows in each of 200 updates do not make a thousand files."""
+    load = Workload(200, 10.0, shares(Lifetimes("exponential", 0.5), 200), 10.0)
+    found = footprint(resolve(periods=200, label="WK", grid=(1, 1), expiry_block=5, seal=False), load)
+    assert found.files < 3 * load.mean_lifetime + 5

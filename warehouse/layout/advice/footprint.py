@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, zip_longest
-from math import gcd, lcm, sqrt
+from math import exp, gcd, lcm, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
@@ -95,17 +95,17 @@ class _Tally:
 
     load: Workload
     works: list[UpdateWork] = field(default_factory=list)
-    files: list[int] = field(default_factory=list)
+    files: list[float] = field(default_factory=list)
     holding: list[float] = field(default_factory=list)
     rows: list[float] = field(default_factory=list)
     written: list[float] = field(default_factory=list)
     spread: float = 0.0
 
     def work(self, runs: Sequence[float], read: float, cells: int) -> None:
-        load = self.load
+        load, files = self.load, sum(map(_expected, runs))
         self.works.append(
             task_work(
-                runs=runs, read=read, workers=load.workers, sub_indices=cells,
+                runs=runs, files=files, read=read, workers=load.workers, sub_indices=min(cells, files),
                 arriving=load.arriving, landing_files=load.landing_files,
             )
         )  # fmt: skip
@@ -114,7 +114,7 @@ class _Tally:
     def state(self, sizes: Sequence[float], cells: Iterable[float]) -> None:
         """Note the files of an epoch and the rows of every sub-index, empty ones too."""
         total = sum(sizes)
-        self.files.append(len(sizes))
+        self.files.append(sum(map(_expected, sizes)))
         self.rows.append(total)
         share = [1 - (1 - min(1.0, size / total)) ** self.load.rows_per_key for size in sizes] if total else []
         self.holding.append(sum(share))
@@ -132,6 +132,11 @@ class _Tally:
             written=fmean(self.written),
             spread=self.spread,
         )
+
+
+def _expected(rows: float) -> float:
+    """How many files a run makes that has so many rows on average: where few are expected there may be none."""
+    return 1.0 - exp(-rows)
 
 
 @dataclass

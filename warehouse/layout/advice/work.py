@@ -22,13 +22,17 @@ _TASK_ROWS = 20_000
 
 @dataclass(frozen=True)
 class UpdateWork:
-    """What an update does to one table; every field has a price of its own."""
+    """What an update does to one table; every field has a price of its own.
+
+    `reread` is 1 for an update that reads old files at all: that takes another source and its tasks, however few rows.
+    """
 
     update: float = 1.0
     landing_file: float = 0.0
     arriving_row: float = 0.0
     sub_index: float = 0.0
     file: float = 0.0
+    reread: float = 0.0
     row_read: float = 0.0
     row_written: float = 0.0
     row_sorted: float = 0.0
@@ -88,7 +92,14 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
 
 
 def task_work(
-    *, runs: Iterable[float], read: float, workers: int, sub_indices: float, arriving: float, landing_files: float
+    *,
+    runs: Iterable[float],
+    files: float,
+    read: float,
+    workers: int,
+    sub_indices: float,
+    arriving: float,
+    landing_files: float,
 ) -> UpdateWork:
     """The work of an update that writes runs of these rows.
 
@@ -96,6 +107,8 @@ def task_work(
     ----------
     runs
         Rows of each run that is written.
+    files
+        How many files that makes.
     read
         Rows of old files that are read again, expired ones included.
     workers
@@ -112,7 +125,8 @@ def task_work(
         landing_file=landing_files,
         arriving_row=arriving,
         sub_index=sub_indices,
-        file=float(len(sizes)),
+        file=float(files),
+        reread=min(1.0, read),
         row_read=read / tasks,
         row_written=busiest,
         row_sorted=busiest * log2(max(2.0, busiest)),
