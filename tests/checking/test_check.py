@@ -166,7 +166,7 @@ def test_records_are_compared_with_logs(damaged: Project) -> None:
     parts = (dataclasses.replace(state.partitions[0], rows=state.partitions[0].rows + 1), *state.partitions[1:])
     states = tuple(dataclasses.replace(each, partitions=parts) if each is state else each for each in epoch.tables)
     write_record(path, dataclasses.replace(epoch, tables=states, window_time=epoch.window_time + 1))
-    assert faults(damaged) == {"counts", "window_time"}
+    assert faults(damaged) == {"counts", "window_time", "database_changed"}
 
 
 @pytest.mark.parametrize("kind", ["epoch", "plan"])

@@ -15,13 +15,17 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
+from tests.publishing.reading import attached
 from tests.updates.projects import Project, StoppedError, at, csv, row, stream, text
 from tests.views.warehouses import view
 from warehouse.errors import NoEpochError, UnknownNameError, UsageError
 from warehouse.project import Warehouse
+from warehouse.publishing.database import DATABASE
+from warehouse.publishing.difference import difference
 from warehouse.updates.points import Moment, Point
 
 if TYPE_CHECKING:
@@ -300,3 +304,25 @@ def test_a_relations_key_goes_with_all_its_versions(tmp_path: Path, spark: Spark
     assert {trace.path.split("/")[1] for trace in receipt.proof.elsewhere} == {"a"}
     assert [(entry["k"], entry["maker"]) for entry in project.live("made")] == [("y", "m")]
     assert _held(project.root, "Old1") == []
+
+
+def test_what_other_tools_open_is_no_trace_and_a_copy_in_it_goes(tmp_path: Path, spark: SparkSession) -> None:
+    """A key that stands there as part of a date proves nothing; rows that somebody copied into the file are gone with it."""
+    project = Project(tmp_path / "project", spark)
+    landed = project.land("1.csv", csv(row("2024", 0.5, 4), row("secret", 0.5, 4), row("kept", 0.5, 4)))
+    project.update(1)
+    landed.unlink()
+    place = project.root / DATABASE
+    place.chmod(0o644)
+    with duckdb.connect(str(place)) as connection:
+        connection.execute("CREATE TABLE copied AS SELECT * FROM a")
+    for key in ("2024", "secret"):
+        _, receipt = project.updater().erase("a", [key])
+        assert receipt is not None
+        assert (receipt.rows, receipt.proof.traces) == (1, ())
+    with attached(project.root) as connection:
+        assert connection.execute("SELECT k FROM w.a").fetchall() == [("kept",)]
+        with pytest.raises(duckdb.CatalogException):
+            connection.execute("SELECT * FROM w.copied")
+    assert b"secret" not in place.read_bytes()
+    assert difference(project.root, project.epoch) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import shutil
 import stat
 from dataclasses import replace
@@ -256,13 +257,18 @@ def test_points_are_reached_before_and_after_it_is_replaced(own: House) -> None:
     assert seen == [(Point.DATABASE_READY, 0), (Point.DATABASE_REPLACED, 2)]
 
 
-def test_a_disk_that_does_not_take_it(own: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is said as of any other file, the former one stays, and a later attempt succeeds."""
+@pytest.mark.parametrize("limit", [0, 5_000, 13_000, 40_000])
+def test_a_disk_that_does_not_take_it(own: House, limit: int) -> None:
+    """However far it comes, it is said as of any other file, the former one stays, and a later attempt succeeds."""
     publish(own, 0)
-    monkeypatch.setattr(database, "_STORAGE", "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384, READ_ONLY")
-    with pytest.raises(StorageFailedError, match=DATABASE):
-        publish(own)
-    monkeypatch.undo()
+    before = resource.prlimit(0, resource.RLIMIT_FSIZE)
+    resource.prlimit(0, resource.RLIMIT_FSIZE, (limit, before[1]))
+    try:
+        with pytest.raises(StorageFailedError, match=DATABASE):
+            publish(own)
+    finally:
+        resource.prlimit(0, resource.RLIMIT_FSIZE, before)
+    assert [path.name for path in own.root.iterdir() if "duckdb" in path.name] == [DATABASE]
     with attached(own.root) as connection:
         assert connection.execute("SELECT max(number) FROM w._epochs").fetchall() == [(0,)]
     publish(own)

@@ -115,7 +115,7 @@ def _of_database(root: Path) -> Proof:
     """The file that other tools open holds no rows: it proves all, when it is what the newest epoch makes of it."""
     newest = newest_epoch(root)
     found = difference(root, newest) if newest is not None else None
-    return Proof(traces=(Trace(DATABASE, found.message),)) if found is not None else Proof()
+    return Proof() if found is None or found.kind in ("missing", "moved") else Proof(traces=(Trace(DATABASE, found.message),))
 
 
 def _is_sum(path: Path) -> bool:

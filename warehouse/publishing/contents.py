@@ -155,7 +155,8 @@ def _statements(contents: Contents, catalog: str) -> Iterator[str]:
             yield f"COMMENT ON VIEW {name} IS {literal(f'{table.state.kind}: rows {moment}')}"
             if table.columns:
                 shown = {column for column, _ in columns}
-                for column, comment in _comments(table.state).items():
+                comments = _comments(table.state) if schema == "main" else _COMMENTS  # each costs as much as a small query
+                for column, comment in comments.items():
                     if column in shown:
                         yield f"COMMENT ON COLUMN {name}.{quoted(column)} IS {literal(comment)}"
         yield from paths.macros(schema_only=False)
@@ -173,7 +174,7 @@ def _comments(state: TableState) -> dict[str, str]:
     comments = {column.name: column.type for column in state.declaration.columns}
     for place, name in enumerate(key, 1):
         comments[name] += "; search key" + (f", part {place} of {len(key)}" if len(key) > 1 else "")
-    return comments | _COMMENTS
+    return comments
 
 
 class _Paths:

@@ -46,7 +46,8 @@ _STORAGE = "STORAGE_VERSION 'v1.0.0', BLOCK_SIZE 16384"
 
 _NEW, _FORMER = "warehouse", "former"
 _MODE = 0o444
-_FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException)
+_FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionException, duckdb.TransactionException)
+"""What DuckDB raises where a file cannot be written: at once, when it commits, or when it detaches."""
 
 
 def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool = False) -> None:
