@@ -25,7 +25,7 @@ _UNORDERED = ("array", "struct", "binary", "float", "double")
 def order_columns(state: TableState) -> tuple[str, ...]:
     """Return the columns by which a table's rows can be compared, in order."""
     types = {column.name: column.type for column in state.declaration.columns}
-    names = []
+    names: list[str] = []
     for name in state.declaration.search_key:
         if types[name].startswith(_UNORDERED):
             return tuple(names)
