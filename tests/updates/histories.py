@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["counts", "history_of", "make_history"]
 
 VIEWS: dict[str, dict[str, object]] = {
-    "counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k", "short_lived": "report"},
-    "once": {"sql": "SELECT DISTINCT k FROM a", "search_key": "k"},
+    "counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"},
+    "once": {"sql": "SELECT DISTINCT k FROM a", "search_key": "k", "short_lived": "report"},
     "named": {"sql": "SELECT a.k, r.name, a.e FROM a JOIN r ON a.k = r.k", "search_key": "k"},
 }
 RELATION: dict[str, object] = {
