@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         StreamWarehouseUpdateOperator,
         StreamWarehouseVacuumOperator,
     )
+    from airflow_stream_wh.retries import StreamWarehouseRetryPolicy
     from airflow_stream_wh.sensors import StreamWarehouseLandingSensor
     from airflow_stream_wh.update_time import UPDATE_TIME
 
@@ -27,6 +28,7 @@ __all__ = [
     "UPDATE_TIME",
     "StreamWarehouseCheckOperator",
     "StreamWarehouseLandingSensor",
+    "StreamWarehouseRetryPolicy",
     "StreamWarehouseUpdateOperator",
     "StreamWarehouseVacuumOperator",
     "stream_warehouse_dags",
@@ -37,6 +39,7 @@ _HOMES = {
     "UPDATE_TIME": "airflow_stream_wh.update_time",
     "StreamWarehouseCheckOperator": "airflow_stream_wh.operators",
     "StreamWarehouseLandingSensor": "airflow_stream_wh.sensors",
+    "StreamWarehouseRetryPolicy": "airflow_stream_wh.retries",
     "StreamWarehouseUpdateOperator": "airflow_stream_wh.operators",
     "StreamWarehouseVacuumOperator": "airflow_stream_wh.operators",
     "stream_warehouse_dags": "airflow_stream_wh.dags",

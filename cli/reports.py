@@ -100,6 +100,8 @@ def of_restatement(table: str, done: RestateReport) -> Report:
     else:
         stayed = f"; rows of epoch {done.since.number} and before stay" if done.since else ""
         lines.append(f"{_count(len(done.files), 'file')} of {table} read once more{stayed}")
+    if done.put_back:
+        lines.append(f"{_count(len(done.put_back), 'file')} put back into the landing directory, as they had been put away")
     if done.lost:
         lines.append(f"{_count(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_SHOWN_FILES])}")
     problems = [
@@ -113,6 +115,7 @@ def of_restatement(table: str, done: RestateReport) -> Report:
         "since_epoch": done.since.number if done.since else None,
         "files": list(done.files),
         "lost": list(done.lost),
+        "put_back": list(done.put_back),
         "problems": problems,
         "completed": [_epoch_record(each) for each in done.finished],
     }

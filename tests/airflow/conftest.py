@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from airflow.sdk import DAG
 
 INSTALLED = find_spec("airflow") is not None
-NEED_AIRFLOW = ["test_dags.py", "test_operators.py", "test_provider.py", "test_sensor.py", "test_real_updates.py"]
+NEED_AIRFLOW = [
+    "test_dags.py", "test_operators.py", "test_provider.py", "test_retries.py", "test_sensor.py", "test_real_updates.py",
+]  # fmt: skip
 collect_ignore = [] if INSTALLED else NEED_AIRFLOW
 
 if INSTALLED:  # Airflow reads them when it is imported

@@ -15,7 +15,7 @@ from airflow.timetables.base import TimeRestriction
 from jinja2 import UndefinedError
 
 import airflow_stream_wh.example_dags
-from airflow_stream_wh import UPDATE_TIME, StreamWarehouseUpdateOperator, stream_warehouse_dags
+from airflow_stream_wh import UPDATE_TIME, StreamWarehouseRetryPolicy, StreamWarehouseUpdateOperator, stream_warehouse_dags
 
 from .conftest import known
 from .fake import NOTHING, moved
@@ -139,5 +139,6 @@ def test_the_documented_task_of_the_spark_provider_is_sound() -> None:
     dates: dict[str, Any] = {"partition_date": None, "data_interval_end": coerce_datetime(START), "logical_date": None}
     task.render_template_fields(dates)  # type: ignore[arg-type]
     assert task.application_args[-2:] == ["--at", "2024-01-01T00:00:00+00:00"]
+    assert isinstance(task.retry_policy, StreamWarehouseRetryPolicy)
     with pytest.raises(UndefinedError):
         task.render_template(UPDATE_TIME, {})  # type: ignore[typeddict-item]

@@ -37,12 +37,12 @@ def data_file(project: Project, table: str = "a") -> Path:
     return project.root / state.path / min(uris).split(f"{state.path}/", 1)[1]
 
 
-def rewrite(path: Path, change: Callable[[dict[str, list[object]]], None]) -> None:
+def rewrite(path: Path, change: Callable[[dict[str, list[object]]], None], *, row_group_size: int | None = None) -> None:
     """Write a data file again with other values, of the same size as far as the log knows."""
     table = pq.read_table(path, partitioning=None)
     values = table.to_pydict()
     change(values)
-    pq.write_table(table.from_pydict(values, schema=table.schema), path)
+    pq.write_table(table.from_pydict(values, schema=table.schema), path, row_group_size=row_group_size)
     said = path.stat().st_size
     log = next(parent for parent in path.parents if (parent / "_delta_log").exists()) / "_delta_log"
     for commit in log.glob("*.json"):
@@ -127,6 +127,19 @@ def test_slots_that_do_not_fit_times_are_faults(damaged: Project) -> None:
 
     rewrite(data_file(damaged), other)
     assert {"slots", "statistics"} <= faults(damaged)
+
+
+def test_rows_out_of_order_are_a_fault(damaged: Project) -> None:
+    """A run is sorted by search key and end; without reading rows the bounds of row groups tell."""
+
+    def turned(values: dict[str, list[object]]) -> None:
+        values.update({name: column[::-1] for name, column in values.items()})
+
+    files = damaged.root.glob("tables/*/sub_index=*/*/*.parquet")
+    several = next(path for path in files if len(set(pq.read_table(path, columns=["k"], partitioning=None)["k"].to_pylist())) > 1)
+    rewrite(several, turned, row_group_size=1)
+    assert faults(damaged, rows=False) == {"order", "counts"}  # it is larger than its epoch says
+    assert faults(damaged) == {"order", "counts"}
 
 
 def test_a_foreign_commit_is_a_fault(damaged: Project) -> None:

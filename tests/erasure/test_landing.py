@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 HEADER = "tailnum,departed_at,landed_at,ttl,weight\n"
 
 
-def _found(tmp_path: Path, files: dict[str, bytes], key: object = "N1", **keys: Any) -> list[str]:  # noqa: ANN401 - TOML
+def _found(tmp_path: Path, files: dict[str, bytes], /, key: object = "N1", **keys: Any) -> list[str]:  # noqa: ANN401 - TOML
     landing = tmp_path / "landing" / "flights"
     for name, content in files.items():
         path = landing / name
@@ -50,6 +50,18 @@ def test_csv_files_are_read_by_record(tmp_path: Path) -> None:
     }
     found = _found(tmp_path, {name: content.encode() for name, content in files.items()})
     assert found == ["deep/er.csv", "plain.csv", "quoted.csv", "short.csv", "turned.csv"]
+
+
+def test_put_away_files_that_got_a_number_are_read(tmp_path: Path) -> None:
+    """Also where the stream's files all have one name."""
+    files = {name: f"{HEADER}N1,a,b,1,2\n".encode() for name in ("data.csv", "data~1.csv", "data~1~2.csv", "other.csv")}
+    assert _found(tmp_path, files, files="data.csv") == ["data.csv", "data~1.csv"]
+
+
+def test_files_beyond_their_bounds_are_taken_to_hold_the_key(tmp_path: Path) -> None:
+    """An endless line is not read into memory to look for it."""
+    files = {"long.csv": f"{HEADER}N2,{'x' * 3000},b,1,2\n", "short.csv": f"{HEADER}N2,{'x' * 100},b,1,2\n"}
+    assert _found(tmp_path, {name: text.encode() for name, text in files.items()}, max_record="2KB") == ["long.csv"]
 
 
 def test_files_that_cannot_be_read_are_taken_to_hold_the_key(tmp_path: Path) -> None:

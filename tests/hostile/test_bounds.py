@@ -6,18 +6,23 @@ import gzip
 import os
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from warehouse.ingest import bounds
 from warehouse.ingest.bounds import beyond_bounds, expands_too_much
 from warehouse.ingest.files import LandingFile
+from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 
+from .fuzzing import fuzzed
 from .streams import stream_at
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
 pieces = st.one_of(st.sampled_from([b"\n", b"\r", b"\r\n", b""]), st.integers(0, 60).map(lambda length: b"x" * length))
 
@@ -40,7 +45,7 @@ def first_long(content: bytes, longest: int) -> int | None:
     return None
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@fuzzed(200)
 @given(
     parts=st.lists(pieces, max_size=12),
     longest=st.integers(1, 70),
@@ -97,3 +102,56 @@ def test_what_small_files_hold_is_harmless(tmp_path: Path) -> None:
 def test_damage_is_left_to_the_reader(tmp_path: Path, content: bytes) -> None:
     """What cannot be looked through is reported by whoever reads it."""
     assert problems(tmp_path, content * (1 if content[:2] == b"\x1f\x8b" else 300), longest=10**4, name="a.csv.gz") == []
+
+
+def parquet_problem(directory: Path, column: pa.Array, **options: Any) -> tuple[str, str] | None:  # noqa: ANN401 - those of pyarrow
+    """Return what is wrong with a Parquet file of one column."""
+    path = directory / "a.parquet"
+    pq.write_table(pa.table({"k": column}), path, **options)
+    facts = path.stat()
+    return beyond_parquet_bounds(path, facts.st_size, facts.st_mtime_ns, 10**6, 200)
+
+
+def repeated(value: object, count: int) -> pa.Array:
+    """Return so many equal values, of which memory has one."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([value]))
+
+
+def test_one_long_value_of_many_rows(tmp_path: Path) -> None:
+    """A footer tells how long a dictionary is, not how often its values are meant; nested ones, and shared beginnings."""
+    offsets = pa.array([0, 100_000])
+    listed = pa.ListArray.from_arrays(offsets, repeated("x" * 10_000, 100_000))
+    alike = pa.array(["x" * 900_000 + str(number) for number in range(100)])
+    shared = {"use_dictionary": False, "column_encoding": {"k": "DELTA_BYTE_ARRAY"}}
+    for column, options in ((repeated("x" * 10_000, 100_000), {}), (listed, {}), (alike, shared)):
+        found = parquet_problem(tmp_path, column, **options)
+        assert found is not None
+        assert found[0] == "expands_too_much"
+    assert parquet_problem(tmp_path, repeated("x" * 100, 100_000)) is None
+
+
+def test_one_row_of_a_million_values(tmp_path: Path) -> None:
+    """The values of a list count as rows do."""
+    found = parquet_problem(tmp_path, pa.ListArray.from_arrays(pa.array([0, 2 * 10**6]), pa.array([1] * 2 * 10**6)))
+    assert found is not None
+    assert found[0] == "expands_too_much"
+    assert "2000000 rows" in found[1]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_value_longer_than_a_record_may_be(tmp_path: Path, *, nested: bool) -> None:
+    """In Parquet ``max_record`` bounds each value, those within lists and structs too."""
+    values = [os.urandom(10**6 + 1), b"short"]
+    column = pa.array([[{"inner": value}] for value in values] if nested else values)
+    found = parquet_problem(tmp_path, column)
+    assert found is not None
+    assert found[0] == "record_too_long"
+    assert "has 1000001 bytes, more than max_record (1000000)" in found[1]
+    assert parquet_problem(tmp_path, pa.array([os.urandom(10**6)])) is None
+
+
+def test_honest_columns_are_within(tmp_path: Path) -> None:
+    """Many short texts, a few long ones, none."""
+    assert parquet_problem(tmp_path, pa.array([f"customer {number % 5000:09}" for number in range(200_000)])) is None
+    assert parquet_problem(tmp_path, pa.array(["y" * 900_000] * 3)) is None
+    assert parquet_problem(tmp_path, pa.nulls(100_000, pa.string())) is None

@@ -7,7 +7,7 @@ import tomllib
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from warehouse.catalog.initialise import write_project
@@ -15,6 +15,8 @@ from warehouse.catalog.load import load_catalog
 from warehouse.catalog.sizes import SqlBounds, parse_size
 from warehouse.errors import ConfigurationError, UsageError, WarehouseError
 from warehouse.views.plans import compile_views
+
+from .fuzzing import fuzzed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +120,7 @@ KEYS = [
 SECTIONS = ("warehouse", "streams.a", "sql", "views.v", "spark", "x")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@fuzzed(150)
 @given(key=st.sampled_from(KEYS), value=values, section=st.sampled_from(SECTIONS))
 @example(key="grid", value="[1e400, nan]", section="streams.a")
 @example(key="options", value='[["a"]]', section="streams.a")
@@ -134,7 +136,7 @@ def test_any_value_of_any_key(tmp_path_factory: pytest.TempPathFactory, key: str
         assert error.problems  # noqa: PT017 - either outcome is right
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@fuzzed(100)
 @given(st.binary(max_size=300))
 @example(b"[" * 3000)
 @example(b"\xef\xbb\xbf[warehouse]\nroot = 1979-05-27")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import random
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.updates.projects import Project, at, csv, row, stream, text
+from warehouse.checking.check import check
+from warehouse.updates.points import Point
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from warehouse.updates.points import Moment
     from warehouse.updates.update import UpdateReport
 
 MB = 1_000_000
@@ -154,8 +158,39 @@ def test_parquet_made_to_break_a_load(tmp_path: Path, spark: SparkSession) -> No
     reasons = left_out(report)
     assert reasons["bomb.parquet"] == "expands_too_much"
     assert reasons["magic.parquet"] == "unreadable"
-    assert set(reasons.values()) <= {"expands_too_much", "unreadable", "mistyped", "header", "unknown_columns"}
+    assert reasons["wide.parquet"] == "record_too_long"
+    expected = {"expands_too_much", "record_too_long", "unreadable", "mistyped", "header", "unknown_columns"}
+    assert set(reasons.values()) <= expected
     assert [entry["k"] for entry in project.live()].count("good") >= 2
+
+
+def test_parquet_swapped_while_it_is_read(tmp_path: Path, spark: SparkSession) -> None:
+    """Rows of Parquet are read once to be counted and once to be written: what is another file by then is not loaded."""
+    project = Project(tmp_path / "project", spark, {"a": stream(format="parquet")})
+    landing, outside = project.directory / "landing/a", tmp_path / "outside.parquet"
+
+    def write(path: Path, *keys: str) -> None:
+        times = [pa.array([at(hour)] * len(keys), pa.timestamp("us", "UTC")) for hour in (0.9, 4)]
+        pq.write_table(pa.table({"k": list(keys), "b": times[0], "e": times[1]}), path)
+
+    for name in ("good", "linked", "replaced"):
+        write(landing / f"{name}.parquet", name)
+    write(outside, "secret")
+    facts = (landing / "linked.parquet").stat()
+    os.utime(outside, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+
+    def swap(moment: Moment) -> None:
+        if moment.point == Point.STEP_READY and not (landing / "linked.parquet").is_symlink():
+            (landing / "linked.parquet").unlink()
+            (landing / "linked.parquet").symlink_to(outside)
+            write(landing / "replaced.parquet", "other", "another")
+
+    report = project.update(1, observer=swap)
+    assert left_out(report) == {"linked.parquet": "vanished", "replaced.parquet": "changed"}
+    assert (project.keys(), project.counts().rows, project.counts().inserted) == ("good", 1, 1)
+    assert left_out(project.update(2)) == {}
+    assert project.keys() == "another good other"
+    assert check(project.root).findings == ()
 
 
 @pytest.mark.parametrize("form", ["csv", "json"])

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, example, given, settings
+from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
 from cli.keys import keys_of_lines, named_key, positional_key
@@ -20,13 +20,13 @@ from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
 from warehouse.serving.keys import KeyColumn
 
+from . import fuzzing
+
 if TYPE_CHECKING:
     from tests.serving.house import House
 
 ROOT = Path(__file__).parent.parent.parent
-fuzzed = settings(
-    max_examples=120, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+fuzzed = fuzzing.fuzzed(120, suppress_health_check=[HealthCheck.function_scoped_fixture])
 INJECTED = (
     "' OR 1=1 --",
     "'; DROP VIEW names; --",

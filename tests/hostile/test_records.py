@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.updates.projects import Project
@@ -14,6 +14,8 @@ from warehouse.serving import Reader
 from warehouse.updates.journal import decode_record, epoch_path, newest_epoch, plan_path, read_epoch
 from warehouse.updates.records import Epoch
 from warehouse.updates.steps import Plan
+
+from .fuzzing import fuzzed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +29,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, bytes]:
     return plan_path(project.root, 0).read_bytes(), epoch_path(project.root, 0).read_bytes()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@fuzzed(300)
 @given(place=st.floats(0, 1), replaced=st.binary(max_size=3), length=st.integers(0, 40), which=st.booleans())
 @example(place=0.0, replaced=b"", length=10**6, which=True)
 @example(place=1.0, replaced=b"", length=0, which=False)
@@ -47,7 +49,7 @@ def test_any_change_of_a_record(
         assert "x: " in str(error)  # noqa: PT017 - either outcome is right
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@fuzzed(100)
 @given(st.binary(max_size=200))
 @example(b"[" * 100_000)
 @example(b'{"format":1,"checksum":"","body":' + b"[" * 100_000)

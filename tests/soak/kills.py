@@ -167,10 +167,10 @@ class Soak(Witness):
 
     def run(self, kills: int, seconds: float) -> dict[str, object]:
         """Kill until there are so many kills in all or the time is up, and return a summary."""
-        deadline = time.monotonic() + seconds
         self.check()  # an earlier run may have ended in the middle of an update
         typical = 4.0
         worker = self._worker()
+        deadline = time.monotonic() + seconds  # a JVM that is slow to start does not leave a run without a kill
         finished = 0
         try:
             while (number := len(self.recorded())) < kills and time.monotonic() < deadline:

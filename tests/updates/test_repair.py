@@ -57,14 +57,15 @@ def test_left_overs_old_plans_and_lost_schema_files_are_mended_without_spark(cop
     state = copy.epoch.table("named")
     assert state is not None
     (copy.root / state.schema_file).write_bytes(b"PAR1")
-    plan = record_path(copy.root, 1, "plan")
-    plan.write_bytes(plan.read_bytes()[:-9])
+    for number in (1, 2):
+        plan = record_path(copy.root, number, "plan")
+        plan.write_bytes(plan.read_bytes()[:-9])
     (copy.root / "epochs/.half.tmp").touch()
     strange = copy.root / "tables/a/strange.parquet"
     strange.touch()
     os.utime(strange, (0, 0))
-    assert len(check(copy.root).findings) == 4
+    assert len(check(copy.root).findings) == 5
     done = copy.updater().repair()
-    assert len(done) == 4, done
+    assert len(done) == 5, done
     assert check(copy.root).findings == ()
     assert copy.updater().repair() == ()

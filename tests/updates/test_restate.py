@@ -8,7 +8,7 @@ import pytest
 
 from warehouse.checking.check import check
 from warehouse.errors import ChangedDeclarationError, RestateError, RollbackError, UnknownNameError
-from warehouse.time import HOUR, to_micros
+from warehouse.time import DAY, HOUR, to_micros
 from warehouse.updates.points import Point
 
 from .histories import counts
@@ -132,3 +132,44 @@ def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -
     assert (lives(copy), counts(copy)) == ({("w", 6.0), ("w2", 6.0)}, {"w": 1, "w2": 1})
     with pytest.raises(RollbackError, match="other columns"):
         copy.updater().rollback(1)
+
+
+def test_files_that_were_put_away_are_put_back(copy: Project) -> None:
+    """Whether an update has noticed that they are gone or not; the plan moves them, so that a crash loads none twice."""
+    landing, place = copy.directory / "landing/a", copy.directory / "landing/loaded/a"
+    copy.change(after_load="move")
+    assert copy.updater().vacuum().landing == 1
+    assert [path.name for path in place.iterdir()] == ["1.csv"]
+    copy.change(expires="timestampadd(MINUTE, 30, e)", max_lifetime="5h")
+    with pytest.raises(StoppedError):
+        copy.updater(stop_at(Point.PLANNED)).restate("a")
+    assert not (landing / "1.csv").exists()
+    copy.update(4)  # which notices that the file is gone
+    with pytest.raises(StoppedError):
+        copy.updater(stop_at(Point.STEP_STARTED)).restate("a", since="first")
+    assert (landing / "1.csv").exists()
+    assert len(copy.update(4).finished) == 1
+    assert lives(copy) == {("x", 4.7), ("x", 5.5), ("bad", 5.5), ("w", 6.5)}
+    assert ({file.path for file in copy.epoch.files[0].loaded}, copy.updater().landing()[0].waiting) == ({"1.csv", "2.csv"}, 0)
+    assert check(copy.root).findings == ()
+    copy.update(5)
+    assert lives(copy) == {("x", 5.5), ("bad", 5.5), ("w", 6.5), ("w2", 6.5)}
+    copy.clock += 30 * DAY
+    assert copy.updater().vacuum().landing == 2
+    assert sorted(path.name for path in place.iterdir()) == ["1.csv", "2.csv"]
+    assert list(landing.iterdir()) == []
+
+
+def test_rejected_records_of_files_that_were_put_away(copy: Project) -> None:
+    """They are tried again; a file of which nobody knows any more which one it was is named."""
+    copy.change(after_load="move")
+    copy.updater().vacuum()
+    copy.spark = None
+    found = copy.updater()
+    with found._going_back() as going:
+        reread = going._reread(*going._restatable("a"), None, rejected=True, allow_lost=False)
+    assert ([file.path for file in reread.files], reread.lost, reread.back) == (["1.csv", "2.csv"], (), {"1.csv": "1.csv"})
+    (copy.directory / "landing/loaded/a/1.csv").unlink()
+    with found._going_back() as going:
+        reread = going._reread(*going._restatable("a"), None, rejected=True, allow_lost=False)
+    assert ([file.path for file in reread.files], reread.lost) == (["2.csv"], ("1.csv",))

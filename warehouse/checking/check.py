@@ -68,7 +68,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
             findings += logs_findings(root, records, table)
             files = named_files(table)
             every += files
-            problems, whole = files_findings(root, files)
+            problems, whole = files_findings(root, files, order=not rows)
             findings += problems
             if rows:
                 findings += reading.findings(whole)

@@ -1,7 +1,8 @@
 """Whether every file that a readable epoch names is there and whole, and which files nobody names.
 
-Invariant: a named file has the size that its commit recorded and a footer with the recorded number of rows. Files that no
-readable epoch names are left over from work that was interrupted; nobody reads them.
+Invariant: a named file has the size that its commit recorded and a footer with the recorded number of rows, whose row
+groups follow each other in the order of the search key. Files that no readable epoch names are left over from work that was
+interrupted; nobody reads them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warehouse.checking.findings import Finding, fault, note
+from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.storage.tables import rows_schema
 from warehouse.updates.journal import numbers, record_path
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.checking.logs import NamedTable
     from warehouse.updates.records import Epoch, TableState
 
-__all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "schema_findings"]
+__all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "out_of_order", "schema_findings"]
 
 TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
 _BACK = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
@@ -69,8 +71,10 @@ def named_files(table: NamedTable) -> list[NamedFile]:
     return list(found.values())
 
 
-def files_findings(root: Path, files: Sequence[NamedFile]) -> tuple[list[Finding], list[NamedFile]]:
-    """Return what is wrong with files, and those that can be read."""
+def files_findings(
+    root: Path, files: Sequence[NamedFile], *, order: bool = False
+) -> tuple[list[Finding], list[NamedFile]]:
+    """Return what is wrong with files, and those that can be read; ``order`` compares the bounds of their row groups too."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     findings: list[Finding] = []
@@ -83,9 +87,11 @@ def files_findings(root: Path, files: Sequence[NamedFile]) -> tuple[list[Finding
             if size != file.add["size"]:
                 message = f"it has {size} bytes, {file.add['size']} were written"
             else:
-                rows = pq.read_metadata(path).num_rows
-                if file.rows is not None and rows != file.rows:
-                    message = f"its footer says {rows} rows, its commit {file.rows}"
+                footer = pq.read_metadata(path)
+                if file.rows is not None and footer.num_rows != file.rows:
+                    message = f"its footer says {footer.num_rows} rows, its commit {file.rows}"
+                elif order:
+                    findings += _in_order(file, footer)
         except FileNotFoundError:
             message, code = "the file is not there", "file_missing"
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
@@ -95,6 +101,19 @@ def files_findings(root: Path, files: Sequence[NamedFile]) -> tuple[list[Finding
         else:
             whole.append(file)
     return findings, whole
+
+
+def _in_order(file: NamedFile, footer: Any) -> Iterator[Finding]:  # noqa: ANN401 - pyarrow has no types
+    columns = order_columns(file.state) if file.table.role == "rows" else ()
+    group = first_group_out_of_order(footer, columns[0]) if columns else None
+    if group is not None:
+        yield out_of_order(file, f"row group {group} begins with a smaller {columns[0]} than the one before it has")
+
+
+def out_of_order(file: NamedFile, where: str) -> Finding:
+    """Return the fault of a file whose rows are not sorted."""
+    message = f"its rows are not in the order of the search key and _exp: {where}"
+    return fault("order", file.subject, message, _BACK, table=file.table.name)
 
 
 def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:

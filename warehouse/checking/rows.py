@@ -2,20 +2,25 @@
 
 Invariants of a row of a table: ``_exp_slot`` is the slot of ``_exp``; ``_load_slot`` is not before the slot of ``_ts`` and not
 after the epoch's; ``_exp > _ts``; its file is in the partition ``(sub_index, exp_block)`` that the layout gives for its two
-slots, or in a keyed table for its search key. The rows are grouped by file and slots by DuckDB, which reads every column of
-every row; each group is placed by the pure functions of :mod:`warehouse.layout`, not by the SQL that wrote it.
+slots, or in a keyed table for its search key. In a file rows follow each other by search key, then ``_exp``. The rows are
+grouped by file and slots by DuckDB, which reads every column of every row; each group is placed by the pure functions of
+:mod:`warehouse.layout`, not by the SQL that wrote it.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import duckdb
+import pyarrow as pa
 
 from warehouse.catalog.types import parse_type
+from warehouse.checking.files import out_of_order
 from warehouse.checking.findings import Finding, fault
 from warehouse.checking.hashing import bucket
+from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
 from warehouse.serving.engine import Resources, connect
@@ -85,6 +90,7 @@ class RowsCheck:
             yield from self._read(source, by_path)
             return
         yield from self._summed(source, by_path)
+        yield from self._sorted(files)
         keyed = _keyed(files[0].state)
         yield from self._hashed(source, by_path) if keyed else self._placed(source, by_path)
 
@@ -144,6 +150,15 @@ class RowsCheck:
             if last_load > file.epoch.slot:
                 yield _fault(file, "slots", f"rows were loaded in slot {last_load}, after that of the epoch, {file.epoch.slot}")
             yield from _bounded(file, bounds.get(path), (first_exp, last_exp), more, ordered)
+
+    def _sorted(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
+        """Compare each row with the one above it, by the columns of the order alone; they are read without the engine."""
+        for file in files:
+            columns = order_columns(file.state)
+            with suppress(pa.ArrowException, OSError):  # what cannot be read, the engine has told
+                row = first_row_out_of_order(self.root / file.subject, columns) if columns else None
+                if row is not None:
+                    yield out_of_order(file, f"row {row}, counted from 0, belongs before the one above it")
 
     def _bounds(self, file: NamedFile) -> dict[str, DataFile]:
         """The statistics of a table's files as readers see them."""

@@ -11,6 +11,7 @@ import csv
 import gzip
 import json
 import zlib
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -19,7 +20,10 @@ import duckdb
 
 from warehouse.erasure.shown import shows
 from warehouse.errors import UsageError
-from warehouse.ingest.landing import csv_header, list_landing
+from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.files import unnumbered
+from warehouse.ingest.landing import csv_header, list_landing, matches
+from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
 from warehouse.serving.statement import literal, quoted
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Stream
     from warehouse.erasure.keys import ErasedKeys
+    from warehouse.ingest.files import LandingFile
 
 __all__ = ["files_with_keys"]
 
@@ -37,7 +42,9 @@ _FIELD_LIMIT = 1 << 30
 
 
 def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedKeys) -> Iterator[Path]:
-    """Yield the files of a stream's directories that hold one of the keys; a file that cannot be read is taken to.
+    """Yield the files of a stream's directories that hold one of the keys.
+
+    A file that cannot be read, or that is beyond the stream's bounds, is taken to.
 
     Parameters
     ----------
@@ -53,13 +60,23 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
     for directory in directories:
         if not directory.is_dir():
             continue
-        for file in list_landing(directory, stream.files):
+        for file in list_landing(directory, "*"):
+            if not (matches(file.path, stream.files) or matches(unnumbered(file.path), stream.files)):
+                continue
             path = directory / file.path
             try:
-                if file.size and _holds(stream, path, keys):
+                if file.size and (_is_beyond(replace(stream, landing=directory), file) or _holds(stream, path, keys)):
                     yield path
             except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
                 yield path
+
+
+def _is_beyond(stream: Stream, file: LandingFile) -> bool:
+    """Whether a file breaks a bound of its stream, so that no update reads it, and nothing here may."""
+    if stream.format != "parquet":
+        return bool(beyond_bounds(stream, [file]))
+    path = stream.landing / file.path
+    return beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion) is not None
 
 
 def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["beyond_bounds", "expands_too_much"]
+__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much"]
 
 _CHUNK = 1 << 20
 _DEFLATE_MOST = 1032
-_HARMLESS = 64 << 20
+HARMLESS = 64 << 20
 """Bytes that any file may expand to."""
 _HARMLESS_ROWS = 1_000_000
 _GZIP = 31
@@ -37,7 +37,7 @@ _KNOWN = 50_000
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Return a problem for each CSV or JSON file that breaks a bound of its stream; Parquet tells by its footer."""
+    """Return a problem for each CSV or JSON file that breaks a bound of its stream; of Parquet :mod:`.parquet_bounds` tells."""
     if stream.format == "parquet":
         return []
     suspects = [file for file in files if file.size and not _surely_within(file, stream.max_record)]
@@ -54,7 +54,7 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:
     """Return why a file of ``size`` bytes that holds so many bytes and rows is not read, or nothing."""
-    for count, what, harmless in ((content, "bytes", _HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
+    for count, what, harmless in ((content, "bytes", HARMLESS), (rows, "rows", _HARMLESS_ROWS)):
         if count > harmless and count > most * size:
             return (
                 f"its {size} bytes hold {count} {what} or more, over max_expansion ({most}) times its size; "
@@ -64,7 +64,7 @@ def expands_too_much(size: int, content: int, rows: int, most: int) -> str | Non
 
 
 def _surely_within(file: LandingFile, longest: int) -> bool:
-    return file.size * (_DEFLATE_MOST if file.path.endswith(".gz") else 1) <= min(longest, _HARMLESS)
+    return file.size * (_DEFLATE_MOST if file.path.endswith(".gz") else 1) <= min(longest, HARMLESS)
 
 
 @lru_cache(maxsize=_KNOWN)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
-__all__ = ["LandingFile", "LeftOut"]
+__all__ = ["LandingFile", "LeftOut", "numbered", "unnumbered"]
+
+_NUMBERED = re.compile(r"([^.]*)~[1-9]\d*(?=\.|$)")
 
 
 @dataclass(frozen=True)
@@ -23,3 +26,25 @@ class LeftOut:
     file: LandingFile
     reason: str
     message: str
+
+
+def numbered(path: str, number: int) -> str:
+    """Return the name that a file gets among put away files when others have its own; 0 is its own.
+
+    >>> numbered("sub/a.csv.gz", 1)
+    'sub/a~1.csv.gz'
+    """
+    directory, slash, name = path.rpartition("/")
+    stem, dot, ending = name.partition(".")
+    return f"{directory}{slash}{stem}~{number}{dot}{ending}" if number else path
+
+
+def unnumbered(path: str) -> str:
+    """Return the name that a put away file had, if it was given a number.
+
+    >>> unnumbered("sub/a~1.csv.gz")
+    'sub/a.csv.gz'
+    """
+    directory, slash, name = path.rpartition("/")
+    found = _NUMBERED.match(name)
+    return f"{directory}{slash}{found[1]}{name[found.end():]}" if found and found[1] else path

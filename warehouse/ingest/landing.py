@@ -34,6 +34,7 @@ __all__ = [
     "file_problem",
     "headers",
     "list_landing",
+    "matches",
     "name_problem",
     "open_regular",
     "unchanged",
@@ -89,6 +90,11 @@ def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
     yield from _walk(landing, "", pattern, os.path.realpath(landing))
 
 
+def matches(path: str, pattern: str) -> bool:
+    """Whether a relative path is one that a stream's ``files`` names."""
+    return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
+
+
 def name_problem(path: str) -> tuple[str, str] | None:
     """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
     if path.endswith(_OTHER_CODECS):
@@ -115,7 +121,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from _walk(directory / entry.name, relative + "/", pattern, inside)
-            elif entry.is_file() and fnmatchcase(relative if "/" in pattern else name, pattern):
+            elif entry.is_file() and matches(relative, pattern):
                 facts = entry.stat()
                 yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)
         except OSError as error:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.errors import FileProblem, UnreadableFilesError
-from warehouse.ingest.bounds import expands_too_much
 from warehouse.ingest.columns import header_problem
 from warehouse.ingest.local import local_frame
+from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -265,15 +265,14 @@ def _by_footer(
     groups: dict[str, tuple[tuple[str, ...], list[LandingFile]]] = {}
     problems = []
     for file in files:
+        path = stream.landing / file.path
         try:
-            footer = pyarrow.parquet.read_metadata(stream.landing / file.path)
-            schema = footer.schema.to_arrow_schema()
+            schema = pyarrow.parquet.read_schema(path)
+            bomb = beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
             problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
             continue
-        content = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
-        bomb = expands_too_much(file.size, content, footer.num_rows, stream.max_expansion)
-        problem = ("expands_too_much", bomb) if bomb else header_problem(stream, tuple(schema.names))
+        problem = bomb or header_problem(stream, tuple(schema.names))
         if problem:
             problems.append(FileProblem(file.path, *problem))
             continue

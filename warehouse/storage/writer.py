@@ -57,6 +57,7 @@ def write_runs(
     base: int,
     leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
+    staged: Callable[[], None] | None = None,
 ) -> None:
     """Commit rows as runs; without rows Spark is not asked for anything.
 
@@ -76,10 +77,14 @@ def write_runs(
         Whether the files of a (sub-index, expiry block) leave the table in the same commit. None: the commit only adds.
     facts
         What the commit says of itself.
+    staged
+        Called when the rows are written, before they are committed; what it raises leaves the table as it was.
 
     """
     if sizes:
         stage(_placed(rows, key, sizes), table, ("sub_index", "exp_block"), FILE_ROWS)
+        if staged is not None:
+            staged()
     else:
         unstage(table)  # what an attempt that did not end has left is not of this commit
     commit(
@@ -142,9 +147,15 @@ def write_rows(
     facts: CommitFacts,
     slotted: bool = False,
     leaving: Callable[[int], bool] | None = None,
+    staged: Callable[[], None] | None = None,
 ) -> None:
-    """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot."""
+    """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot.
+
+    ``staged`` is called as in :func:`write_runs`.
+    """
     stage(rows, table, ("_slot",) if slotted else (), FILE_ROWS)
+    if staged is not None:
+        staged()
     commit(
         table,
         newest_version(table, base),

@@ -3,18 +3,16 @@
 A file goes only when every readable epoch has its rows: the epoch that loaded it is the oldest readable one, or older. So a
 return to any epoch that can still be read finds the files that came after it. It is known as loaded until an update has
 seen that it is gone, and it is moved or deleted by one system call: whenever a crash comes, it is in one place or the
-other, and is never loaded twice. Across file systems it is copied, made durable under its name and then deleted.
+other, and is never loaded twice. A restatement puts it back (:mod:`.put_back`).
 """
 
 from __future__ import annotations
 
-import errno
 import filecmp
-import os
-import shutil
 from typing import TYPE_CHECKING
 
-from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.ingest.files import numbered
+from warehouse.storage.beneath import facts_beneath, move_beneath, remove_beneath
 from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.updates.known import known_files, known_of
 
@@ -26,6 +24,9 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile
 
 __all__ = ["put_away"]
+
+_CLOCK_SECONDS = 2.0
+"""To which other file systems may cut a modification time."""
 
 
 def put_away(catalog: Catalog, *, dry_run: bool = False) -> int:
@@ -39,11 +40,10 @@ def put_away(catalog: Catalog, *, dry_run: bool = False) -> int:
     count = 0
     for stream, files in _loaded_for_good(catalog, wanted):
         for file in files:
-            path = stream.landing / file.path
-            if _is_as_loaded(path, file):
+            if _is_as_loaded(stream, file):
                 count += 1
                 if not dry_run:
-                    _put_away(stream, path, file.path)
+                    _put_away(stream, file.path)
     return count
 
 
@@ -61,45 +61,29 @@ def _loaded_for_good(catalog: Catalog, streams: list[Stream]) -> Iterator[tuple[
         yield stream, [file for path, file in own.loaded.items() if path not in kept]
 
 
-def _is_as_loaded(path: Path, file: LandingFile) -> bool:
+def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:
     """Whether the file is there, no link, and the one that was loaded: another one waits for `reload`."""
-    try:
-        facts = path.lstat()
-    except OSError:
-        return False
-    return not path.is_symlink() and (facts.st_size, facts.st_mtime_ns) == (file.size, file.mtime_ns)
+    facts = facts_beneath(stream.landing, file.path)
+    return facts is not None and (facts.st_size, facts.st_mtime_ns) == (file.size, file.mtime_ns)
 
 
-def _put_away(stream: Stream, path: Path, relative: str) -> None:
+def _put_away(stream: Stream, relative: str) -> None:
     if stream.move_to is None:
-        path.unlink()
+        remove_beneath(stream.landing, relative)
         return
-    target = _free_name(stream.move_to / relative, path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        path.rename(target)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        _copied(path, target)
-        path.unlink()
-    sync_directory(target.parent)
-    sync_directory(path.parent)
+    target = stream.move_to / _free_name(stream.move_to, relative, stream.landing / relative)
+    move_beneath(stream.landing, relative, target.parent, target.name)
 
 
-def _free_name(wanted: Path, source: Path) -> Path:
+def _free_name(into: Path, relative: str, source: Path) -> str:
     """The name, or with a number when another file has it: ``a.csv.gz``, ``a~1.csv.gz``."""
-    stem, dot, ending = wanted.name.partition(".")
-    target, number = wanted, 0
-    while target.exists() and not filecmp.cmp(source, target, shallow=False):
+    number = 0
+    while (into / (target := numbered(relative, number))).exists() and not _is_copy(source, into / target):
         number += 1
-        target = wanted.with_name(f"{stem}~{number}{dot}{ending}")
     return target
 
 
-def _copied(path: Path, target: Path) -> None:
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
-    shutil.copy2(path, temporary)
-    sync_file(temporary)
-    temporary.replace(target)
-    sync_directory(target.parent)
+def _is_copy(source: Path, target: Path) -> bool:
+    """Whether a file is what a move that was stopped has left: of the same time too, which a file that came twice has not."""
+    apart = abs(source.stat().st_mtime - target.stat().st_mtime)
+    return apart <= _CLOCK_SECONDS and filecmp.cmp(source, target, shallow=False)

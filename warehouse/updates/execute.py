@@ -19,6 +19,7 @@ from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, after_restoring, progress
+from warehouse.updates.put_back import put_back_planned
 from warehouse.updates.records import Epoch, StepSeconds
 from warehouse.updates.supply import Supply
 from warehouse.updates.work import Work
@@ -68,6 +69,7 @@ def execute(
     """
     last = plan.base or last
     done = progress(root, plan)
+    put_back_planned(plan, root)
     supply = Supply(plan, root, spark, done, last)
     work = Work(plan, root, last, done, supply)
     seconds: list[StepSeconds] = []

@@ -13,6 +13,7 @@ from warehouse.updates.declared_nodes import with_columns
 from warehouse.updates.inputs import present
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.node_plans import unbuilt
+from warehouse.updates.put_back import Aside
 from warehouse.updates.restate import Reread, RestateReport, above, loaded_since, rejected_before
 from warehouse.updates.restate_plan import Changed, restate_base, restate_plan
 from warehouse.updates.rollback import RollbackReport, base_of, forgotten_files, loadable, rollback_plan, target_epoch
@@ -75,7 +76,7 @@ class GoingBack:
         changed, warnings = self._changed(stream, since)
         found = self._reread(stream, state, since, rejected=rejected, allow_lost=allow_lost)
         if rejected and not found.files:
-            return RestateReport((), None, (), found.lost, self.finished, warnings)
+            return RestateReport((), None, (), found.lost, finished=self.finished, warnings=warnings)
         nodes = above(table, self.nodes, unbuilt(self.nodes, last))
         base = restate_base(last, table, found, nodes, changed)
         above_it = {given.node.table for given in nodes}
@@ -85,7 +86,9 @@ class GoingBack:
         while any(entry.more for entry in epochs[-1].files):
             epochs.append(self.go_on(epochs[-1]))
         read = tuple(file.path for file in found.files)
-        return RestateReport(tuple(epochs), found.since, read, found.lost, self.finished, warnings)
+        return RestateReport(
+            tuple(epochs), found.since, read, found.lost, tuple(found.back), finished=self.finished, warnings=warnings
+        )
 
     def _restatable(self, table: str) -> tuple[Stream, TableState]:
         stream, state = self.catalog.source(table), self.last.table(table)
@@ -114,9 +117,10 @@ class GoingBack:
         root = self.catalog.root
         known = known_of(known_files(root, self.last), stream.name)
         there = list(list_landing(stream.landing, stream.files))
+        aside = Aside(stream, frozenset(list_landing(stream.landing, "*")))
         if rejected:
-            return rejected_before(root, state.rejected, known, there)
-        found = loaded_since(root, self.last, stream.name, known, there, since)
+            return rejected_before(root, stream.name, state.rejected, known, there, aside)
+        found = loaded_since(root, self.last, stream.name, known, there, since, aside)
         if found.lost and not allow_lost:
             names = ", ".join(found.lost[:3])
             raise RestateError(

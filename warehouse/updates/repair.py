@@ -39,7 +39,7 @@ def mend_records(root: Path) -> Iterator[str]:
     newest = committed[-1] if committed else -1
     for number in numbers(root, "plan"):
         path = record_path(root, number, "plan")
-        if number < newest and not _readable(path):
+        if (number < newest or (number == newest and _is_done(root, number))) and not _readable(path):
             path.unlink()
             yield f"removed the damaged plan of epoch {number}, which is written"
     if newest >= 0 and not _is_whole(root, newest) and _can_be_made_again(root, newest):
@@ -56,6 +56,11 @@ def _readable(plan: Path) -> bool:
     except RecordDamagedError:
         return False
     return True
+
+
+def _is_done(root: Path, number: int) -> bool:
+    """Whether an epoch is written and asks for nothing more: the plan of an erasure is needed until that is carried out."""
+    return _is_whole(root, number) and read_epoch(root, number).erased is None
 
 
 def _is_whole(root: Path, number: int) -> bool:

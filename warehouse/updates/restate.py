@@ -10,7 +10,7 @@ Here is what is to be read; :mod:`warehouse.updates.restate_plan` makes the plan
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import RestateError
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile
     from warehouse.ingest.landing import Known
     from warehouse.updates.node_plans import NodeInput
+    from warehouse.updates.put_back import Aside
     from warehouse.updates.records import Epoch, SideTable
     from warehouse.views.algebra import Operator
 
@@ -37,26 +38,29 @@ class Reread:
     """Files to read once more, and those that are not there as they were.
 
     ``since`` is the epoch whose contents stay (none: of nothing). ``retried`` are the paths of files of which only rejected
-    records are wanted; none when the table is put back.
+    records are wanted; none when the table is put back. ``back`` are files that were put away and go back to the landing
+    directory: where they lie (relative to ``move_to``) by path.
     """
 
     files: tuple[LandingFile, ...]
     lost: tuple[str, ...]
     since: Epoch | None = None
     retried: tuple[str, ...] | None = None
+    back: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class RestateReport:
     """What a restatement did: the epochs it made, the epoch whose rows stayed, and the files that it read once more.
 
-    ``lost`` files gave rows once and are not there as they were.
+    ``lost`` files gave rows once and are not there as they were; those ``put_back`` had been put away.
     """
 
     epochs: tuple[Epoch, ...]
     since: Epoch | None
     files: tuple[str, ...]
     lost: tuple[str, ...] = ()
+    put_back: tuple[str, ...] = ()
     finished: tuple[Epoch, ...] = ()
     warnings: tuple[str, ...] = ()
 
@@ -68,6 +72,7 @@ def loaded_since(
     known: Known,
     there: Sequence[LandingFile],
     since: int | Literal["first"] | None,
+    aside: Aside,
 ) -> Reread:
     """Return the files that were loaded after a window time, and those that could not be read.
 
@@ -85,7 +90,9 @@ def loaded_since(
         What is in its landing directory.
     since
         The window time in microseconds; none: that of the oldest epoch that can still be read; ``first``: every file that is
-        known, whatever epoch loaded it, so that nothing of the table stays.
+        known or was put away, whatever epoch loaded it, so that nothing of the table stays.
+    aside
+        The files that were put away.
 
     Raises
     ------
@@ -94,9 +101,9 @@ def loaded_since(
 
     """
     if since == "first":
-        every, missing = _present(known.loaded, there)
-        left, _ = _present({path: entry.file for path, entry in known.left_out.items()}, there)
-        return Reread((*every, *left), missing)
+        every, missing = _present(known.loaded, there, aside)
+        left, _ = _present(_left_out(known), there)
+        return Reread((*every, *aside.others(), *left), missing, back=aside.back)
     lineage, begins = _lineage(root, newest, table)
     base = None if begins else lineage[-1]
     if since is not None:
@@ -108,24 +115,56 @@ def loaded_since(
     for epoch in reversed(lineage):
         if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
             wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
-    found, lost = _present(wanted, there)
-    unread, _ = _present({path: entry.file for path, entry in known.left_out.items() if path not in wanted}, there)
-    return Reread((*found, *unread), lost, since=base)
+    found, lost = _present(wanted, there, aside)
+    unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in wanted}, there)
+    return Reread((*found, *unread), lost, since=base, back=aside.back)
 
 
-def rejected_before(root: Path, rejected: SideTable | None, known: Known, there: Sequence[LandingFile]) -> Reread:
-    """Return the files of which records were rejected, and those that could not be read."""
-    wanted = {path: known.loaded[path] for path in _rejected_files(root, rejected) if path in known.loaded}
-    found, lost = _present(wanted, there)
-    unread, _ = _present({path: entry.file for path, entry in known.left_out.items()}, there)
-    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found))
+def rejected_before(
+    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], aside: Aside
+) -> Reread:
+    """Return the files of which records were rejected, and those that could not be read.
+
+    Which file a path meant is known as long as it is there, or was put away and an epoch that loaded it can be read.
+    """
+    paths = _rejected_files(root, rejected)
+    files = {**_loaded_once(root, table), **known.loaded}
+    found, lost = _present({path: files[path] for path in paths if path in files}, there, aside, renamed=False)
+    unread, _ = _present(_left_out(known), there)
+    lost = tuple(sorted((*lost, *(path for path in paths if path not in files))))
+    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=aside.back)
 
 
-def _present(wanted: Mapping[str, LandingFile], there: Sequence[LandingFile]) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
-    """The wanted files that are there as they were, and the paths of those that are not."""
+def _left_out(known: Known) -> dict[str, LandingFile]:
+    return {path: entry.file for path, entry in known.left_out.items()}
+
+
+def _present(
+    wanted: Mapping[str, LandingFile], there: Sequence[LandingFile], aside: Aside | None = None, *, renamed: bool = True
+) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
+    """The wanted files that are there as they were, or were put away, and the paths of those that are neither."""
     present = {file.path: file for file in there}
-    found = tuple(file for path, file in wanted.items() if present.get(path) == file)
-    return found, tuple(sorted(path for path, file in wanted.items() if present.get(path) != file))
+    found, lost = [], []
+    for path, file in wanted.items():
+        here = file if present.get(path) == file else None
+        if here is None and aside is not None:
+            here = aside.wanted(path, file, renamed=renamed)
+        if here is None:
+            lost.append(path)
+        else:
+            found.append(here)
+    return tuple(found), tuple(sorted(lost))
+
+
+def _loaded_once(root: Path, table: str) -> dict[str, LandingFile]:
+    """The files that readable epochs loaded, by path, where a path meant one file only."""
+    seen: dict[str, set[LandingFile]] = {}
+    for number in numbers(root, "epoch"):
+        for entry in read_epoch(root, number).files:
+            if entry.stream == table:
+                for file in entry.loaded:
+                    seen.setdefault(file.path, set()).add(file)
+    return {path: next(iter(files)) for path, files in seen.items() if len(files) == 1}
 
 
 def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:

@@ -9,8 +9,8 @@ import msgspec
 
 from warehouse.catalog.drift import effective_layout
 from warehouse.errors import RestateError
-from warehouse.updates.inputs import grouped
 from warehouse.updates.plan import FILES_PER_PLAN, StreamInput, make_plan
+from warehouse.updates.put_back import grouped_with, planned_back
 from warehouse.updates.records import Loaded
 from warehouse.updates.restoring import Restoring
 from warehouse.updates.steps import ReplaceTable, RestoreTable, Step, StoreRejected
@@ -97,7 +97,7 @@ def restate_plan(
     else:
         continues = (epoch.slot - layout.periods, True)
     chosen, rest = found.files[:FILES_PER_PLAN], found.files[FILES_PER_PLAN:]
-    groups, problems = grouped(stream, stream.landing, list(chosen))
+    groups, problems = grouped_with(stream, chosen, found.back)
     unread = {entry.file.path for entry in problems}
     if found.retried is not None:
         found = replace(found, retried=tuple(path for path in found.retried if path not in unread))
@@ -106,11 +106,12 @@ def restate_plan(
             raise RestateError(stream.name, f"none of its files can be read as it is declared ({reasons})")
     given = StreamInput(stream, layout, groups, tuple(problems), more=len(rest), continues=continues)
     plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes)
+    back = planned_back(stream, found.back)
     steps: list[Step] = [*base.steps, *(_kept(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
-        streams=tuple(msgspec.structs.replace(each, retried=found.retried or ()) for each in plan.streams),
+        streams=tuple(msgspec.structs.replace(each, retried=found.retried or (), put_back=back) for each in plan.streams),
         base=epoch,
         cause="restate",
         starts_from=found.since.number if found.since else None,

@@ -25,6 +25,7 @@ __all__ = [
     "MoveWindow",
     "NodePlan",
     "Plan",
+    "PutBack",
     "ReplaceTable",
     "RestoreTable",
     "RewriteBuckets",
@@ -211,13 +212,20 @@ class InputFiles(msgspec.Struct, frozen=True):
     files: tuple[LandingFile, ...]
 
 
+class PutBack(msgspec.Struct, frozen=True):
+    """A landing file that was put away: where it lies, relative to the landing directory, and its path in there."""
+
+    source: str
+    path: str
+
+
 class StreamPlan(msgspec.Struct, frozen=True):
     """What an update does for one stream.
 
     ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
     plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
-    rejected are loaded.
+    rejected are loaded. Files that were put away are ``put_back`` before anything is read.
     """
 
     name: str
@@ -230,6 +238,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     gone: tuple[str, ...] = ()
     more: int = 0
     retried: tuple[str, ...] = ()
+    put_back: tuple[PutBack, ...] = ()
 
 
 class NodePlan(msgspec.Struct, frozen=True):

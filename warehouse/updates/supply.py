@@ -15,6 +15,7 @@ from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch import Batch, prepare, unreadable
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.ingest.landing import unchanged
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
@@ -295,10 +296,29 @@ class Supply:
             return self._forget_unstored(name)
         supply = self.of(name)
         problems = unreadable(supply.session, supply.stream, supply.groups())
+        self.read_without(name, problems)
+        return bool(problems)
+
+    def read_without(self, name: str, problems: Sequence[FileProblem]) -> None:
+        """Drop a stream's batch: it is read again when it is needed, without these files."""
+        supply = self.of(name)
         self._release(supply)
         self.counted.pop(name, None)
         supply.leave_out(problems)
-        return bool(problems)
+
+    def require_unchanged(self, name: str) -> None:
+        """Look at the files of a stream's batch again, which were read more than once.
+
+        Raises
+        ------
+        UnreadableFilesError
+            With each that is not the one that was planned any more: what was written of it is not what was counted.
+
+        """
+        supply = self.of(name)
+        problems = unchanged(supply.stream.landing, [file for _, files in supply.groups() for file in files])
+        if problems:
+            raise UnreadableFilesError(name, problems)
 
     def _forget_unstored(self, name: str) -> bool:
         """After a view's step failed: do without rows that only landing files hold, and return whether that is new."""

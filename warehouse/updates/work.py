@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
 from warehouse.erasure.rows import erase_rows
-from warehouse.errors import MissingPartError
+from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
@@ -82,7 +82,8 @@ class Work:
     def run(self, number: int, step: Step, observer: Observer) -> bool:
         """Execute one step and return whether it committed; a step that changes no row does not.
 
-        A file may turn out to be damaged only when all of its columns are read: then it is left out from here on.
+        A file may turn out to be damaged only when all of its columns are read, or be replaced before that: then it is left
+        out from here on.
         """
         if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable | EraseRows | CutLog):
             if self.plan.erasure is None or not isinstance(step, ReplaceTable):
@@ -91,6 +92,8 @@ class Work:
         while True:
             try:
                 return self._run(number, step, observer)
+            except UnreadableFilesError as error:
+                self.supply.read_without(step.stream, error.files)
             except SPARK_FAILURES as error:
                 erases = isinstance(step, EraseRows)
                 if not erases and self.supply.leave_out_unreadable(step.stream):
@@ -229,6 +232,7 @@ class Work:
                     number, step.stream, step.table_id, batch,
                     gained=list(content.fresh.items()), planned=len(content.sizes),
                 ),
+                staged=self._as_counted(step.stream, batch),
             )  # fmt: skip
         finally:
             content.release()
@@ -287,6 +291,12 @@ class Work:
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.supply.left_out(name)]
         return self._facts(number, {"counts": batch.counts.reported(), "left_out": left_out, **more}, batch_of=table_id)
 
+    def _as_counted(self, name: str, batch: Batch) -> Callable[[], None] | None:
+        """What looks once more at files that were read again to be written: none when their rows were kept, or are a view's."""
+        if batch.persisted or self.plan.node(name) is not None:
+            return None
+        return lambda: self.supply.require_unchanged(name)
+
     def _columns(self, inputs: StreamSupply | NodeSupply) -> list[str]:
         return [*(quoted(column.name) for column in inputs.columns), *(name for name, _ in SYSTEM_COLUMNS)]
 
@@ -341,6 +351,7 @@ class Work:
                 number, step.stream, step.table_id, batch,
                 sealed=sum(len(blocks) for blocks in merged.values()), rewritten=rewritten,
             ),
+            staged=self._as_counted(step.stream, batch),
         )  # fmt: skip
         return True
 
@@ -370,6 +381,7 @@ class Work:
                 number, step.stream, step.table_id, batch,
                 planned=len(step.cells), rewritten=step.rows,
             ),
+            staged=self._as_counted(step.stream, batch),
         )  # fmt: skip
         return True
 
@@ -411,6 +423,7 @@ class Work:
             slotted=True,
             leaving=(lambda slot: slot <= max(step.taken)) if step.taken else None,
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.deferred),
+            staged=self._as_counted(step.stream, batch),
         )
         return True
 
@@ -443,6 +456,7 @@ class Work:
             self.root / step.path,
             base=step.base_version,
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
+            staged=self._as_counted(step.stream, batch),
         )
         return True
 

@@ -1,0 +1,54 @@
+"""A retry policy for operators of other providers that run ``stream-wh``: what no retry mends fails at once.
+
+Spark's operator and the pod's raise one exception for every end of the command; only its text tells the exit code. Airflow
+asks a policy before it tries a task again (AIP-105, Airflow 3.3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from airflow.sdk import RetryDecision, RetryPolicy
+
+from airflow_stream_wh.process import Ended
+from airflow_stream_wh.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+__all__ = ["StreamWarehouseRetryPolicy", "exit_code_told"]
+
+_CODES = (
+    re.compile(r"\. Error code is: (-?[1-9]\d*)\."),  # SparkSubmitHook, of spark-submit where the driver runs in it
+    re.compile(r"""['"]exit_code['"]: ?([1-9]\d*)"""),  # the state of a pod's container as KubernetesPodOperator shows it
+)
+
+
+class StreamWarehouseRetryPolicy(RetryPolicy):
+    """Fails a task whose command ended with what no retry mends: exit code 1, 2 or 4.
+
+    Exit codes 3 and 130 and a command that was killed are retried as the task says (``retries``, ``retry_delay``), and so
+    is a failure that tells no exit code, such as that of a driver that a cluster runs.
+    """
+
+    def evaluate(
+        self, exception: BaseException, try_number: int, max_tries: int, context: Context | None = None
+    ) -> RetryDecision:
+        """Decide by the exit code that an exception tells."""
+        del try_number, max_tries, context
+        code = exit_code_told(str(exception))
+        if code is None:
+            return RetryDecision.default()
+        judgement = judge(Ended(code, "", ()))
+        return RetryDecision.default() if judgement.verdict is Verdict.RETRY else RetryDecision.fail(judgement.reason)
+
+
+def exit_code_told(text: str) -> int | None:
+    """Return the exit code that the text of an exception tells; none where it tells none but success.
+
+    >>> exit_code_told("Cannot execute: spark-submit jobs/update.py. Error code is: 2.")
+    2
+    """
+    found = next((match for pattern in _CODES if (match := pattern.search(text))), None)
+    return None if found is None else int(found[1])

@@ -1,0 +1,102 @@
+"""Whether the rows of a data file lie in the order in which runs are written: by search key, then ``_exp``, nulls first.
+
+Readers do not rely on it to be right, only to be fast: the bounds of row groups, and with them what a probe has to decode, are
+as narrow as the order makes them. Two forms: by the bounds of row groups, which the footer has, and by every row.
+
+A key's column may be of a type that has no order here (a DISTINCT's spare rows are keyed by columns of any type): then rows are
+compared by the columns before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from warehouse.updates.records import TableState
+
+__all__ = ["first_group_out_of_order", "first_row_out_of_order", "order_columns"]
+
+_UNORDERED = ("array", "struct", "binary", "float", "double")
+
+
+def order_columns(state: TableState) -> tuple[str, ...]:
+    """Return the columns by which a table's rows can be compared, in order."""
+    types = {column.name: column.type for column in state.declaration.columns}
+    names: list[str] = []
+    for name in state.declaration.search_key:
+        if types[name].startswith(_UNORDERED):
+            return tuple(names)
+        names.append(name)
+    return (*names, "_exp")
+
+
+def first_group_out_of_order(footer: Any, column: str) -> int | None:  # noqa: ANN401 - pyarrow has no types
+    """Return the first row group, from 0, whose values of the first column begin below those of the one before.
+
+    A group without bounds is passed over.
+    """
+    place = next((number for number in range(footer.num_columns) if footer.schema.column(number).path == column), None)
+    if place is None:
+        return None
+    largest: Any = None
+    for number in range(footer.num_row_groups):
+        facts = footer.row_group(number).column(place).statistics
+        if facts is None:
+            continue
+        if largest is not None and facts.has_null_count and facts.null_count:
+            return number
+        if facts.has_min_max:
+            if largest is not None and facts.min < largest:
+                return number
+            largest = facts.max
+    return None
+
+
+def first_row_out_of_order(path: Path, columns: Sequence[str]) -> int | None:
+    """Return the position, from 0, of the first row that belongs before the one above it."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
+
+    position, last = 0, None
+    with pq.ParquetFile(path) as file:
+        for number in range(file.num_row_groups):
+            rows = file.read_row_group(number, columns=list(columns)).select(list(columns)).combine_chunks()
+            if not rows.num_rows:
+                continue
+            if last is not None and _first_below(_joined(last, rows.slice(0, 1))) is not None:
+                return position
+            below = _first_below(rows)
+            if below is not None:
+                return position + below
+            last = rows.slice(rows.num_rows - 1)
+            position += rows.num_rows
+    return None
+
+
+def _joined(one: Any, other: Any) -> Any:  # noqa: ANN401 - tables of pyarrow
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    return pa.concat_tables([one, other]).combine_chunks()
+
+
+def _first_below(rows: Any) -> int | None:  # noqa: ANN401 - a table of pyarrow
+    """Return the first row that is less than the one above it, column by column."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    if rows.num_rows <= 1:
+        return None
+    below = pa.array([False] * (rows.num_rows - 1))
+    equal = pc.invert(below)
+    for values in rows.columns:
+        column = values.cast("int8") if pa.types.is_boolean(values.type) else values
+        above, here = column.slice(0, rows.num_rows - 1), column.slice(1)
+        nulls = (pc.is_null(above), pc.is_null(here))
+        less = pc.or_(pc.fill_null(pc.less(here, above), False), pc.and_(nulls[1], pc.invert(nulls[0])))  # noqa: FBT003 - a value
+        same = pc.or_(pc.fill_null(pc.equal(here, above), False), pc.and_(*nulls))  # noqa: FBT003 - a value
+        below = pc.or_(below, pc.and_(equal, less))
+        equal = pc.and_(equal, same)
+    found = pc.index(below, True).as_py()
+    return None if found < 0 else found + 1

@@ -1,0 +1,121 @@
+"""What a Parquet file may hold: the bounds of :mod:`.bounds`, told by its footer and, where that is not enough, its columns.
+
+A footer says how many bytes the pages of a column hold, not what its values make: a dictionary has a long value once, however
+many rows point to it, and values that begin alike may share their beginnings (encoding ``DELTA_BYTE_ARRAY``). A column that
+could make more than its bound by that, or hold a value longer than ``max_record``, is looked through, its dictionaries not
+expanded. What a footer says of sizes and counts is believed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from warehouse.ingest.bounds import HARMLESS, expands_too_much
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["beyond_parquet_bounds"]
+
+_KNOWN = 50_000
+_ROWS_AT_ONCE = 65_536
+_BYTES_AT_ONCE = 256 << 20
+_BUFFER = 1 << 20
+
+
+@lru_cache(maxsize=_KNOWN)
+def beyond_parquet_bounds(
+    path: Path, size: int, mtime_ns: int, longest: int, most: int  # noqa: ARG001 - the file's identity
+) -> tuple[str, str] | None:
+    """Return why a Parquet file is not read, (reason, message), or nothing.
+
+    Parameters
+    ----------
+    path, size, mtime_ns
+        The file; one that is the same is looked at once.
+    longest
+        Bytes of the longest value, ``max_record``.
+    most
+        Bytes or rows for each byte of the file, ``max_expansion``.
+
+    Raises
+    ------
+    Exception
+        Whatever a damaged footer makes its reader raise.
+
+    """
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet landings need it
+
+    footer = pq.read_metadata(path)
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    columns = range(footer.num_columns)
+    # In a list a row has many values, of which a footer counts each.
+    rows = max([footer.num_rows, *(sum(group.column(column).num_values for group in groups) for column in columns)])
+    bomb = expands_too_much(size, sum(group.total_byte_size for group in groups), rows, most)
+    if bomb:
+        return "expands_too_much", bomb
+    suspects = [
+        (number, group.column(column))
+        for number, group in enumerate(groups)
+        for column in columns
+        if _may_be_long(group.column(column), longest, max(HARMLESS, most * size))
+    ]
+    return _looked_through(path, suspects, longest, size, most) if suspects else None
+
+
+def _may_be_long(chunk: Any, longest: int, bound: int) -> bool:  # noqa: ANN401 - pyarrow has no types
+    if chunk.physical_type != "BYTE_ARRAY":
+        return False
+    return bool(chunk.total_uncompressed_size > longest or chunk.num_values * chunk.total_uncompressed_size > bound)
+
+
+def _looked_through(
+    path: Path, suspects: list[tuple[int, Any]], longest: int, size: int, most: int
+) -> tuple[str, str] | None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    total = 0
+    # Values that share their beginnings are not read as a dictionary, so few of them at once.
+    shared = {chunk.path_in_schema for _, chunk in suspects if "DELTA_BYTE_ARRAY" in chunk.encodings}
+    names = sorted({chunk.path_in_schema for _, chunk in suspects} - shared)
+    with pq.ParquetFile(path, read_dictionary=names, buffer_size=_BUFFER) as file:
+        try:
+            for group, chunk in suspects:
+                few = max(1, _BYTES_AT_ONCE // max(1, chunk.total_uncompressed_size))
+                rows = min(few, _ROWS_AT_ONCE) if chunk.path_in_schema in shared else _ROWS_AT_ONCE
+                for batch in file.iter_batches(rows, row_groups=[group], columns=[chunk.path_in_schema]):
+                    for content, length in _lengths(batch.column(0)):
+                        total += content
+                        if length > longest:
+                            return "record_too_long", _too_long(chunk.path_in_schema, length, longest)
+                    if problem := expands_too_much(size, total, 0, most):
+                        return "expands_too_much", problem
+        except Exception:  # noqa: BLE001 - whoever reads the file says what is wrong with it
+            return None
+    return None
+
+
+def _lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarrow has no types
+    """Yield how many bytes the texts of an array make and how long the longest is, nested ones too."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    kind = values.type
+    if pa.types.is_nested(kind):
+        inner = values.flatten()
+        for part in inner if isinstance(inner, list) else [inner]:
+            yield from _lengths(part)
+        return
+    if pa.types.is_dictionary(kind):
+        lengths = pc.take(pc.binary_length(values.dictionary), values.indices)
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind) or pa.types.is_large_string(kind) or pa.types.is_large_binary(kind):
+        lengths = pc.binary_length(values)
+    else:
+        return
+    yield pc.sum(lengths.cast("int64")).as_py() or 0, pc.max(lengths).as_py() or 0
+
+
+def _too_long(column: str, length: int, longest: int) -> str:
+    return f'a value of column "{column}" has {length} bytes, more than max_record ({longest}); cut it, or raise max_record'

@@ -1,0 +1,111 @@
+"""Files below a directory, reached name by name: no link on the way is followed, whoever makes it and whenever.
+
+Who can write to a landing directory can put a link where a directory was. A path is looked up anew by every system call, a
+directory that is held open is not (openat(2), ``O_NOFOLLOW``). What is moved here stays on the disk under one of its
+two names whenever power is lost; across file systems it is copied, made durable under its new name and then deleted.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import stat
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["facts_beneath", "move_beneath", "remove_beneath"]
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
+
+
+def facts_beneath(top: Path, relative: str) -> os.stat_result | None:
+    """Return the facts of a regular file below a directory; none when there is no such file, or a link on the way."""
+    try:
+        with _parent(top, relative) as (directory, name):
+            facts = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None
+    return facts if stat.S_ISREG(facts.st_mode) else None
+
+
+def remove_beneath(top: Path, relative: str) -> None:
+    """Delete a file below a directory.
+
+    Raises
+    ------
+    OSError
+        When it is not there, or a link is on the way.
+
+    """
+    with _parent(top, relative) as (directory, name):
+        os.unlink(name, dir_fd=directory)
+        os.fsync(directory)
+
+
+def move_beneath(top: Path, relative: str, into: Path, target: str) -> None:
+    """Move a file from below one directory to below another, whose directories are made; a file of that name is replaced.
+
+    Raises
+    ------
+    OSError
+        When it is not there, or a link is on either way.
+
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    with _parent(top, relative) as (directory, name), _parent(into, target, make=True) as (other, new):
+        try:
+            os.rename(name, new, src_dir_fd=directory, dst_dir_fd=other)
+        except OSError as error:
+            if error.errno != errno.EXDEV:
+                raise
+            _copy(directory, name, other, new)
+            os.unlink(name, dir_fd=directory)
+        os.fsync(other)
+        os.fsync(directory)
+
+
+@contextmanager
+def _parent(top: Path, relative: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+    """Hold the directory of a file open, and give it with the file's name."""
+    *names, last = PurePosixPath(relative).parts
+    handle = os.open(top, _DIRECTORY)
+    try:
+        for name in names:
+            if make and not _is_there(name, handle):
+                os.mkdir(name, dir_fd=handle)
+            inner = os.open(name, _DIRECTORY | os.O_NOFOLLOW, dir_fd=handle)
+            os.close(handle)
+            handle = inner
+        yield handle, last
+    finally:
+        os.close(handle)
+
+
+def _is_there(name: str, directory: int) -> bool:
+    try:
+        os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _copy(directory: int, name: str, other: int, new: str) -> None:
+    temporary = f".{new[:200]}.moving.tmp"  # one that was left is written over when the move is tried again
+    with (
+        open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=directory), "rb") as source,  # noqa: PTH123 - a handle
+        open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o666, dir_fd=other), "wb") as copy,  # noqa: PTH123 - same
+    ):
+        facts = os.fstat(source.fileno())
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        os.fchmod(copy.fileno(), stat.S_IMODE(facts.st_mode))
+        os.utime(copy.fileno(), ns=(facts.st_atime_ns, facts.st_mtime_ns))
+        os.fsync(copy.fileno())
+    os.replace(temporary, new, src_dir_fd=other, dst_dir_fd=other)
+    os.fsync(other)
