@@ -33,6 +33,7 @@ LAYOUT = Layout("norebuild", 2, 2, "staggered", "blocks", periods=6, expiry_bloc
 Row = tuple[str | None, int, int, int]
 """Key, value, ts, exp."""
 Cell = tuple[int, int]
+CAUSES: tuple[Cause, ...] = ("update", "update", "update", "rollback")
 COLUMNS = {"k": pa.string(), "v": pa.list_(pa.int64())}
 SYSTEM = {"_ts": pa.timestamp("us", "UTC"), "_exp": pa.timestamp("us", "UTC"), "_load_slot": pa.int64(), "_exp_slot": pa.int64()}
 
@@ -65,13 +66,14 @@ class _Making:
     draw: st.DrawFn
     keyed: bool
     made: int = 0
+    turned: bool = False
     files: list[File] = field(default_factory=list)
 
     def cell(self, row: Row) -> Cell:
-        """Return where a row lies: a function of the row, as everywhere."""
-        if self.keyed:
-            return (ord((row[0] or "x")[0]) % 2 + 1, 0)
-        return (row[1] % 2 + 1, 0 if row[3] == NEVER else slot(row[3], ANCHOR, HOUR) // 3)
+        """Return where a row lies: a function of the row, as in every layout; another one after some that were no update."""
+        number = ord((row[0] or "x")[0]) if self.keyed else row[1]
+        block = 0 if self.keyed or row[3] == NEVER else slot(row[3], ANCHOR, HOUR) // 3
+        return ((number + self.turned) % 2 + 1, block)
 
     def add(self, rows: list[Row]) -> None:
         """Put rows into files, one for each cell."""
@@ -103,7 +105,7 @@ class _Making:
     def seal(self) -> None:
         """Merge the files of some cells."""
         cells = sorted({file.cell for file in self.files})
-        merged = self.draw(st.sets(st.sampled_from(cells), max_size=2)) if cells else set()
+        merged: set[Cell] = self.draw(st.sets(st.sampled_from(cells), max_size=2)) if cells else set()
         taken = [file for file in self.files if file.cell in merged]
         self.files = [file for file in self.files if file.cell not in merged]
         self.add([row for file in taken for row in file.rows])
@@ -116,11 +118,13 @@ class _Making:
     def disturb(self) -> None:
         """What no update does: rows go, double, and lie elsewhere, whole files with them."""
         rows = [row for file in self.files for row in file.rows]
-        kept = self.draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
+        kept: list[Row] = self.draw(st.lists(st.sampled_from(rows), max_size=8)) if rows else []
         chosen = self.draw(st.lists(st.booleans(), min_size=len(self.files), max_size=len(self.files)))
         self.files = [file for file, stays in zip(self.files, chosen, strict=True) if stays]
         self.add(kept)
-        self.files = [replace(file, cell=(3 - file.cell[0], file.cell[1])) if file.rows in kept else file for file in self.files]
+        if self.draw(st.booleans()):
+            self.turned = not self.turned
+            self.files = [replace(file, cell=(3 - file.cell[0], file.cell[1])) for file in self.files]
 
 
 @st.composite
@@ -131,7 +135,7 @@ def histories(draw: st.DrawFn, *, keyed: bool) -> tuple[Drawn, ...]:
     epochs: list[Drawn] = []
     for _ in range(draw(st.integers(2, 4))):
         at += draw(st.sampled_from([0, 1, 1, 2, 5]))
-        cause: Cause = draw(st.sampled_from(["update", "update", "update", "rollback"]))
+        cause = draw(st.sampled_from(CAUSES))
         if cause == "rollback":
             making.disturb()
         if keyed:
@@ -162,7 +166,7 @@ def write(root: Path, epochs: tuple[Drawn, ...], *, keyed: bool) -> None:
 
 
 def _head() -> list[dict[str, Any]]:
-    kinds = {"k": "string", "v": {"type": "array", "elementType": "long", "containsNull": True}}
+    kinds: dict[str, Any] = {"k": "string", "v": {"type": "array", "elementType": "long", "containsNull": True}}
     kinds |= {"_ts": "timestamp", "_exp": "timestamp", "_load_slot": "long", "_exp_slot": "long"}
     kinds |= {"sub_index": "integer", "exp_block": "long"}
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]

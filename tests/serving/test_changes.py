@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
@@ -24,8 +25,6 @@ from warehouse.updates.journal import epoch_path
 from .drawn import ANCHOR, Drawn, Row, bag, histories, write
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from .house import House
 
 LEAVING = ("expire", "delete", "update_preimage")
@@ -40,16 +39,9 @@ def told(reader: Reader, since: int, to: int) -> pa.Table:
 
 def of_types(changes: pa.Table, types: tuple[str, ...], epoch: int | None = None) -> Counter[Row]:
     """Return the changes of some types, of one epoch or all, as a bag of rows."""
-    wanted = pc.is_in(changes["_change_type"], value_set=pa_array(types))
+    wanted = pc.is_in(changes["_change_type"], value_set=pa.array(types))
     rows = changes.filter(wanted)
     return bag(rows if epoch is None else rows.filter(pc.equal(rows["_change_epoch"], epoch)))
-
-
-def pa_array(values: tuple[str, ...]) -> pa.Array:
-    """Return texts as Arrow has them."""
-    import pyarrow as pa  # noqa: PLC0415 - the annotation above must not shadow it
-
-    return pa.array(values)
 
 
 def replayed(state: Counter[Row], changes: pa.Table) -> Counter[Row]:
@@ -194,6 +186,13 @@ def test_the_newest_epoch_has_no_changes_after_it(reader: Reader) -> None:
     """A consumer that has read everything reads nothing, and reads on from there."""
     assert reader.changes("names", since=2).all() == []
     assert reader.changes("nothing", since=0).all() == []
+
+
+def test_a_reader_that_stayed_behind_goes_on_to_the_epoch_that_is_asked_for(own: House) -> None:
+    """A cursor may be newer than what a long-lived reader has pinned."""
+    with Reader(own.root, own.epochs[0]) as reader:
+        assert reader.changes("names", since=0, to=2).epoch == 2
+        assert reader.epoch.number == 2
 
 
 @pytest.mark.parametrize(("since", "to"), [(-1, None), (3, None), (1, 0), (0, 9), (True, None), ("1", None)])

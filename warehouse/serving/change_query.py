@@ -80,10 +80,10 @@ def change_query(
     order = f"list_position([{', '.join(map(literal, _ORDER))}], _change_type)"
     text = (
         f"SELECT {projection}, _change_type, _change_epoch, {time} AS _change_time "
-        f"FROM ({' UNION ALL '.join(parts)}) AS changed ORDER BY _change_epoch, {order}"
+        f"FROM ({' UNION ALL '.join(parts)}) AS _changed ORDER BY _change_epoch, {order}"
     )
     if key:
-        text += "".join(f", changed.{quoted(name)} NULLS FIRST" for name in key)
+        text += "".join(f", _changed.{quoted(name)} NULLS FIRST" for name in key)
     return text if limit is None else f"{text} LIMIT {int(limit)}"
 
 

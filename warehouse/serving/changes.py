@@ -29,7 +29,10 @@ __all__ = ["changes_of"]
 
 def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None, request: Request) -> Answer:
     """Return the changes of a table after epoch ``since`` up to epoch ``to``; see :meth:`warehouse.serving.Reader.changes`."""
-    _require_numbers(since, to, pin.epoch.number)
+    asked = _numbers(since, to)
+    if max(asked) > pin.epoch.number and reader.refresh():
+        pin = reader.pin
+    _require_range(*asked, pin.epoch.number)
     last = pin if to is None or to == pin.epoch.number else Pin(pin.root, _epochs(pin, table, to, to)[0], pin.snapshots)
     state = last.state(table)
     if state.kind == "state":
@@ -52,14 +55,19 @@ def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None,
     return reader.answer(last, reader.connection, Statement(text), (*shown, *CHANGE_COLUMNS))
 
 
-def _require_numbers(since: int, to: int | None, newest: int) -> None:
-    for name, number in (("since", since), ("to", to)):
-        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+def _numbers(since: int, to: int | None) -> tuple[int, int]:
+    """Return both ends; one that is left out is the other."""
+    for name, number in (("since", since), ("to", since if to is None else to)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise UsageError(f"{name} is {number!r}; allowed: the number of an epoch (`stream-wh history` lists them)")
-        if number is not None and number > newest:
-            raise UsageError(f"{name} is {number}, and the newest epoch is {newest}; `stream-wh history` lists the epochs")
-    if to is not None and to < since:
+    return since, since if to is None else to
+
+
+def _require_range(since: int, to: int, newest: int) -> None:
+    if to < since:
         raise UsageError(f"to ({to}) is before since ({since}); changes are told from the earlier epoch to the later")
+    if to > newest:
+        raise UsageError(f"there is no epoch {to}; the newest is {newest}, and `stream-wh history` lists the epochs")
 
 
 def _epochs(pin: Pin, table: str, first: int, last: int) -> tuple[Epoch, ...]:
