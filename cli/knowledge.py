@@ -123,7 +123,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
         return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=old, exit_code=code)
     landing, warnings = _landing(warehouse)
     found = tuple(each for each in found if each.kind != "state")
-    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
+    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
     frozen = [each.table for each in found if not each.declared or each.table not in known]
     is_stale = {name: name in stale for name in catalog.stale_after}
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
@@ -289,6 +289,8 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
             "retroactive": str(found.relation.retroactive).lower(),
             "current_versions": str(found.relation.current_versions),
         }
+    if found.kind == "archive":
+        del own["arrival"], own["expires"], own["max_lifetime"]  # no file is loaded into it, and its rows never expire
     yield from (DescriptionRow("table", name, value) for name, value in own.items())
     yield from (DescriptionRow("column", column.name, column.type) for column in found.columns)
     yield from (DescriptionRow("layout", name, text(value)) for name, value in found.layout.items())

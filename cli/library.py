@@ -81,6 +81,13 @@ def queried(
     return _answered(_bounded(directory, as_of, memory, timeout).sql(query, now=now), now)
 
 
+def changed(directory: Path, table: str, options: Mapping[str, Any]) -> Rows:
+    """Return the changes of a table, and the epoch to go on from."""
+    answer = opened(directory).reader().changes(table, **options)
+    notes = () if options["limit"] is not None else (f"go on with --since {answer.epoch}",)
+    return Rows(answer, Moment(answer.epoch, answer.window_time), notes=notes)
+
+
 def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: int | None) -> Reader:
     from cli.bounds import bounded, for_a_process
 

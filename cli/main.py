@@ -31,6 +31,7 @@ COMMANDS = {
     "probe": "cli.commands.probe",
     "scan": "cli.commands.scan",
     "sql": "cli.commands.sql",
+    "changes": "cli.commands.changes",
     "explain": "cli.commands.explain",
     "advise": "cli.commands.advise",
     "history": "cli.commands.inspect",

@@ -176,9 +176,15 @@ def _epoch_record(epoch: Epoch) -> dict[str, object]:
 def _epoch_lines(epoch: Epoch) -> Iterator[str]:
     seconds = sum(step.seconds for step in epoch.seconds)
     yield f"epoch {epoch.number}: window time {format_instant(epoch.window_time)}, {seconds:.1f} s"
-    views = {state.name for state in visible(epoch) if state.kind == "view"}
+    kinds = {state.name: state.kind for state in visible(epoch)}
     for counts in counts_of(epoch):
-        yield f"  {counts.stream}: {_results(counts) if counts.stream in views else _counts(counts)}"
+        match kinds.get(counts.stream):
+            case "view":
+                yield f"  {counts.stream}: {_results(counts)}"
+            case "archive":
+                yield f"  {counts.stream}: {_count(counts.inserted, 'expired row')} kept"
+            case _:
+                yield f"  {counts.stream}: {_counts(counts)}"
 
 
 def _results(counts: Counts) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ChangedDeclarationError",
     "ConfigurationError",
+    "CursorLostError",
     "EmptyFirstRunError",
     "EpochVacuumedError",
     "FileProblem",
@@ -171,6 +172,19 @@ class NoEpochError(WarehouseError):
     """Nothing has been committed yet, or not within what was asked."""
 
     code = "no_epoch"
+
+
+class CursorLostError(WarehouseError):
+    """The changes of a table since an epoch cannot be told any more."""
+
+    code = "cursor_lost"
+
+    def __init__(self, table: str, epoch: int, newest: int, reason: str) -> None:
+        self.table, self.epoch, self.newest, self.reason = table, epoch, newest, reason
+        super().__init__(
+            f'changes of "{table}" since epoch {epoch} cannot be told any more: {reason}. Take the whole table once '
+            f"(`stream-wh scan {table}`, now of epoch {newest}) and go on from the epoch it is of (--since {newest})"
+        )
 
 
 class ForeignChangeError(WarehouseError):

@@ -430,6 +430,10 @@ class Warehouse:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
         return self._newest(as_of).sql(query, **_with_now(options))
 
+    def changes(self, table: str, *, since: int, to: int | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
+        """Return what entered a table and what left it between two epochs; see :meth:`warehouse.serving.Reader.changes`."""
+        return self._newest(None).changes(table, since=since, to=to, **options)
+
     def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
         """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
         return self._newest(as_of).restored(view, limit=limit)

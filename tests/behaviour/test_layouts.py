@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from tests.replayed import replayed
 from warehouse.layout import OVERFLOW_BLOCK, exp_block, expired_below, sub_index
 from warehouse.testing import bag
 from warehouse.time import HOUR, MINUTE
@@ -96,6 +97,16 @@ def test_expired_rows_leave(run: Run, stream: str) -> None:
             assert run.project.counts(epoch, stream).expired == len(state.expired)
         else:
             assert all(file.exp_block >= expired_below(table.layout, epoch.slot) for file in files)
+
+
+def test_changes_over_one_epoch_give_another(run: Run, stream: str) -> None:
+    """Between any two epochs; what came and what expired is what the model says, and rewriting rows tells nothing."""
+    told = replayed(run.project.warehouse.root, [stream])
+    states = run.model.states
+    assert told == {
+        (stream, "insert"): sum(state.counts.inserted for state in states[1:]),
+        (stream, "expire"): sum(len(state.expired) for state in states[1:]),
+    }
 
 
 def test_closed_rows_are_sealed(run: Run, stream: str) -> None:

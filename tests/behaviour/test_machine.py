@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
 import pytest
 from hypothesis import HealthCheck, Phase, event, settings
 from hypothesis import strategies as st
@@ -21,7 +22,7 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant
 from warehouse.updates.points import Moment, Point
 
 from .placement import check_placement
-from .project import Project, stored_files
+from .project import Project, stored_files, tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -232,6 +233,24 @@ class Windows(RuleBasedStateMachine):
             (stored.row.key, stored.exp, stored.ts) for stored in expected
         ]
         assert self.project.scan("s", **options) == bag(model.scan(as_of=as_of, now=now))
+
+    @precondition(lambda self: len(self.model.states) > 1)
+    @rule(data=st.data())
+    def read_on(self, data: st.DataObject) -> None:
+        """A consumer that stopped at some epoch reads on to the newest."""
+        states = self.model.states
+        since = data.draw(st.integers(0, len(states) - 2), label="since")
+        with self.project.warehouse.reader() as reader:
+            assert reader.epoch.number == len(states) - 1
+            changes = reader.changes("s", since=since, system_columns=True).arrow()
+        kinds = changes["_change_type"]
+        told = {kind: Counter(tuples(changes.filter(pc.equal(kinds, kind)))) for kind in ("insert", "expire")}
+        assert sum(map(Counter.total, told.values())) == changes.num_rows
+        expired = Counter[object]()
+        for state in states[since + 1 :]:
+            expired += bag(state.expired)
+        assert told["expire"] == expired
+        assert bag(states[since].live) + told["insert"] - told["expire"] == bag(states[-1].live)
 
     @invariant()
     def answers_as_the_model(self) -> None:

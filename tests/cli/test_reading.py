@@ -218,6 +218,26 @@ def test_errors_have_the_documented_exit_codes(project: Project, tmp_path: Path)
     assert project.invoke("-C", str(tmp_path), "scan", "names").code == 1
 
 
+def test_changes_tell_what_came_and_where_to_go_on(project: Project) -> None:
+    """A consumer reads from its cursor, an epoch number, and is told the next one."""
+    ended = project.run("changes", "names", "--since", "1", "-o", "jsonl")
+    rows = [msgspec.json.decode(line) for line in ended.out.splitlines()]
+    assert {row["_change_epoch"] for row in rows} == {2}
+    assert {row["_change_time"] for row in rows} == {"2013-01-01T04:00:00Z"}
+    model = project.house["names"].rows
+    before, now = project.house.epochs[1].window_time, project.house.epochs[2].window_time
+    wanted = {
+        "insert": sorted(row.values[1] for row in model if row.load == 4 and row.exp > now),
+        "expire": sorted(row.values[1] for row in model if row.load < 4 and before < row.exp <= now),
+    }
+    assert {kind: sorted(row["value"] for row in rows if row["_change_type"] == kind) for kind in wanted} == wanted
+    assert "go on with --since 2" in ended.err
+    assert project.rows("changes", "names", "--since", "2") == []
+    assert "go on" not in project.run("changes", "names", "--since", "0", "--limit", "1").err
+    assert project.fail("changes", "names", "--since", "7") == (2, "usage")
+    assert project.fail("changes", "nmaes", "--since", "0") == (2, "unknown_name")
+
+
 def test_a_changed_declaration_is_refused(built: tuple[Path, House], invoke: Callable[..., Ended]) -> None:
     """Reading with another anchor than the tables' would give wrong rows: exit code 2."""
     directory, _ = built

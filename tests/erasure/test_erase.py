@@ -22,7 +22,7 @@ import pytest
 from tests.publishing.reading import attached
 from tests.updates.projects import Project, StoppedError, at, csv, row, stream, text
 from tests.views.warehouses import view
-from warehouse.errors import NoEpochError, UnknownNameError, UsageError
+from warehouse.errors import CursorLostError, NoEpochError, UnknownNameError, UsageError
 from warehouse.project import Warehouse
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
@@ -260,6 +260,8 @@ def test_readers_that_were_open_go_on_with_the_newest_epoch(project: Project) ->
         assert len(early.scan("a").all()) > 0
         project.updater().erase("a", ["Gone7"])
         assert reader.probe("a", ["Gone7"]).all() == []
+        with pytest.raises(CursorLostError, match="or an erasure retired them"):
+            reader.changes("a", since=0)
         with pytest.raises(NoEpochError):
             warehouse.reader(as_of=at(1))
 

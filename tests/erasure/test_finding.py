@@ -35,7 +35,7 @@ def _keys(house: House, name: str, *given: object) -> ErasedKeys:
 
 
 def _proof(house: House, name: str, keys: ErasedKeys) -> Proof:
-    return prove(house.root, name, keys, named_files(house.root, [house.epochs[-1]]))
+    return prove(house.root, [name], keys, named_files(house.root, [house.epochs[-1]]))
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -79,7 +79,7 @@ def test_no_kind_of_file_is_overlooked(tmp_path: Path) -> None:
     for path, content in (planted | elsewhere).items():
         path.write_text(content)
     named = named_files(build(tmp_path / "plain").root, own.epochs[-1:])
-    proof = prove(own.root, "names", keys, named)
+    proof = prove(own.root, ["names"], keys, named)
     assert {trace.path for trace in proof.traces} >= {path.relative_to(own.root).as_posix() for path in planted}
     assert [trace.path for trace in proof.elsewhere] == [path.relative_to(own.root).as_posix() for path in elsewhere]
 

@@ -23,10 +23,11 @@ VIEWS = {"per_key": "SELECT k, count(*) AS n, max(v) AS top FROM rows GROUP BY k
 _ROWS = 60
 
 
-def soaked(directory: Path, spark: SparkSession | None = None, *, viewed: bool = True) -> Project:
-    """Return a project with a stream and a view, of which epochs stay readable for three hours."""
+def soaked(directory: Path, spark: SparkSession | None = None, *, viewed: bool = True, archived: bool = False) -> Project:
+    """Return a project with a stream and a view, of which epochs stay readable for three hours; perhaps with an archive."""
     views = {name: {"sql": sql, "search_key": "k"} for name, sql in VIEWS.items() if viewed}
-    return Project(directory, spark, dict(STREAMS), {"retain": "3h"}, views=views)
+    streams = {name: {**keys, "on_expiry": "archive" if archived else "drop"} for name, keys in STREAMS.items()}
+    return Project(directory, spark, streams, {"retain": "3h"}, views=views)
 
 
 def arrivals(slot: int, seed: int) -> list[Row]:

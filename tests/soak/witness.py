@@ -103,9 +103,20 @@ class Witness:
                 assert found == wanted, f"{name}: lost {wanted - found}, doubled {found - wanted}"
                 if side_tables:
                     self._same_side_tables(epoch, name, state)
+                if self.project.streams[name].get("on_expiry") == "archive":
+                    found = counted(warehouse.scan(f"{name}_archive", columns=["k", "v", "_ts", "expired_at"], **moment).all())
+                    wanted = self._expired(epoch.number)
+                    assert found == wanted, f"{name}_archive: lost {wanted - found}, doubled {found - wanted}"
             for name in self.project.views:
                 query = VIEWS[name]
                 assert Counter(warehouse.scan(name, **moment).all()) == Counter(warehouse.sql(query, **moment).all()), name
+
+    def _expired(self, number: int) -> Counter[tuple[Any, ...]]:
+        """Return the rows that expired up to an epoch."""
+        rows: Counter[tuple[Any, ...]] = Counter()
+        for state in self.model.states[: number + 1]:
+            rows += expected(state.expired)
+        return rows
 
     def _same_side_tables(self, epoch: Epoch, name: str, state: State) -> None:
         table = epoch.table(name)

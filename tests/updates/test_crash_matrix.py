@@ -59,8 +59,8 @@ MOMENTS = [
     (Point.RETIRED, 1),
 ]
 """The points, and which time of an update they are reached; it has a step for rows, deferred and rejected ones."""
-OF_VIEW = [(Point.STEP_READY, 1), *((point, 4) for point in EACH_STEP)]
-"""Where a view is declared, its step is the fourth."""
+OF_VIEW = [(Point.STEP_READY, 1), *((point, nth) for nth in (4, 5) for point in EACH_STEP)]
+"""Where an archive and a view are declared, their steps are the fourth and the fifth."""
 
 
 @dataclass
@@ -88,8 +88,8 @@ def witness(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Wi
 
 @pytest.fixture(scope="module")
 def viewed(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Witness:
-    """The same with a view."""
-    return begun(Witness(soaked(tmp_path_factory.mktemp("viewed") / "project", spark)))
+    """The same with an archive and a view."""
+    return begun(Witness(soaked(tmp_path_factory.mktemp("viewed") / "project", spark, archived=True)))
 
 
 def begun(witness: Witness) -> Witness:

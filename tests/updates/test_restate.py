@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.replayed import replayed
 from warehouse.checking.check import check
-from warehouse.errors import ChangedDeclarationError, RestateError, RollbackError, UnknownNameError
+from warehouse.errors import ChangedDeclarationError, CursorLostError, RestateError, RollbackError, UnknownNameError
+from warehouse.serving import Reader
 from warehouse.time import DAY, HOUR, to_micros
 from warehouse.updates.points import Point
 
@@ -44,6 +46,7 @@ def test_files_since_a_time_are_read_by_the_corrected_expression(copy: Project) 
     copy.update(5)
     assert lives(copy) == {("x", 5.5), ("bad", 5.5), ("w", 6.5), ("w2", 6.5)}
     assert counts(copy) == {"bad": 1, "w": 1, "w2": 1, "x": 1}
+    assert replayed(copy.root)["a", "delete"] == 3  # bad, w and one x, whose ends were corrected
 
 
 def test_without_a_time_everything_that_can_be_is_read_again(copy: Project) -> None:
@@ -132,6 +135,8 @@ def test_a_changed_type_is_followed_by_loading_every_file_again(copy: Project) -
     assert (lives(copy), counts(copy)) == ({("w", 6.0), ("w2", 6.0)}, {"w": 1, "w2": 1})
     with pytest.raises(RollbackError, match="other columns"):
         copy.updater().rollback(1)
+    with Reader.open(copy.root) as reader, pytest.raises(CursorLostError, match="columns of epoch 2 are not those of today"):
+        reader.changes("a", since=2)
 
 
 def test_files_that_were_put_away_are_put_back(copy: Project) -> None:

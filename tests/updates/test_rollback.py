@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.replayed import replayed
 from warehouse.checking.check import check
 from warehouse.errors import MissingPartError, RollbackError
 from warehouse.time import HOUR
@@ -49,6 +50,19 @@ def test_a_rollback_is_a_new_epoch_with_the_old_contents_at_the_same_window_time
     assert counts(copy) == {"good": 1, "w": 1, "x": 2}
     assert [row["k"] for row in copy.deferred()] == ["w2"]
     assert check(copy.root).findings == ()
+
+
+def test_what_was_gone_back_on_left_and_comes_again(copy: Project) -> None:
+    """Changes across a rollback tell what it took away as deleted, and what a later one brought back as come."""
+    told = replayed(copy.root)
+    assert {kind: count for (table, kind), count in told.items() if table == "counts"} == {
+        "insert": 2, "update_preimage": 2, "update_postimage": 2, "delete": 1,
+    }  # fmt: skip
+    copy.updater().rollback(0)
+    copy.updater().rollback(2)
+    told = replayed(copy.root)
+    assert (told["a", "delete"], told["b", "delete"]) == (2, 1)
+    assert told["a", "insert"] == 5
 
 
 def test_going_back_twice_and_vacuuming_keeps_what_epochs_name(copy: Project) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.replayed import replayed
 from tests.updates.projects import Project, at, stream, text
 
 from .warehouses import Rows, asked, land, served, stored, view
@@ -111,8 +112,8 @@ def _lines(chance: random.Random, hour: int, *, late: bool) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[str, list[Seen]]:
-    """All views at all window times."""
+def ran(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, dict[str, list[Seen]]]:
+    """The warehouse after the last update, and all views at all window times."""
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", max_lifetime="6h") for name in "abc"}
     views = {name: view(sql) for name, sql in DECLARED.items()}
     project = Project(tmp_path_factory.mktemp("equal") / "project", spark, streams, views=views)
@@ -131,7 +132,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> dict[
             scratch = asked(project, oracle.replace("{tau}", tau))
             seen[name].append(Seen(hour, scratch, served(project, name), stored(project, name)))
         assert project.epoch.window_time == at(hour)
-    return seen
+    return project, seen
+
+
+@pytest.fixture(scope="module")
+def runs(ran: tuple[Project, dict[str, list[Seen]]]) -> dict[str, list[Seen]]:
+    """All views at all window times."""
+    return ran[1]
 
 
 @pytest.mark.parametrize("name", DECLARED)
@@ -141,3 +148,13 @@ def test_a_view_is_its_query(runs: dict[str, list[Seen]], name: str) -> None:
     for seen in runs[name]:
         assert seen.served == seen.scratch, f"at {seen.hour}"
         assert seen.stored == seen.scratch, f"at {seen.hour}"
+
+
+def test_changes_of_a_view_over_one_window_time_give_another(ran: tuple[Project, dict[str, list[Seen]]]) -> None:
+    """Of every operator, between any two; keyed views tell updates, whose images are as many."""
+    told = replayed(ran[0].root)
+    assert {table for table, _ in told} == {*DECLARED, *"abc"}
+    updated = {table for table, kind in told if kind == "update_postimage"}
+    assert {"grouped", "of_both", "bounds"} <= updated
+    assert all(told[table, "update_preimage"] == told[table, "update_postimage"] for table in updated)
+    assert not updated & {*"abc", "joined", "values"}

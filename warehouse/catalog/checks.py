@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from warehouse.catalog.archives import archive_faults
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
 from warehouse.catalog.owned import option_fault, twofold_options, value_fault
@@ -233,6 +234,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _lifetimes,
     _options,
     _after_load,
+    archive_faults,
     _layout,
 )
 """Each yields (key within the stream, fault)."""

@@ -17,6 +17,7 @@ from warehouse.catalog.model import (
     AfterLoad,
     Format,
     NullExpiry,
+    OnExpiry,
     OverLifetime,
     ShortLived,
     UnknownColumns,
@@ -122,6 +123,7 @@ class StreamSection(BaseModel):
     after_load: AfterLoad = Field(default="keep", description=_words(AfterLoad))
     move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
     erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
+    on_expiry: OnExpiry = Field(default="drop", description=_words(OnExpiry))
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
@@ -178,6 +180,7 @@ _VERSIONS_NEED_NO = {
     "max_lifetime": _ENDS,
     "over_lifetime": _ENDS,
     "null_expiry": _ENDS,
+    "on_expiry": "nothing: versions that ended stay for as long as they may be looked up",
     "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }

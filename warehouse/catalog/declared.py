@@ -44,6 +44,7 @@ def declared_stream(name: str, section: StreamSection, landing: Path, move_to: P
         move_to=move_to,
         erase_within=section.erase_within,
         widest_block=widest,
+        on_expiry=section.on_expiry,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.catalog.spelling import as_written
 from warehouse.errors import Problem
@@ -26,6 +27,7 @@ __all__ = ["Drift", "RecordedEpoch", "RecordedTable", "compare", "effective_layo
 
 _REMEDY = "the tables on disk were built with it; restore it, or start a new root"
 _OWN_REMEDY = "the tables on disk were built with it; restore it, or load all again: `stream-wh restate {} --since first`"
+_ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
 
 
 class RecordedTable(Protocol):
@@ -85,6 +87,10 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
         section = "streams" if stream.changes is None else "relations"
         remedy = _OWN_REMEDY.format(stream.name)
         differences += [(f"{section}.{stream.name}.{key}", new, old, remedy) for key, new, old in _table(stream, table)]
+    for name, stream in catalog.archives.items():
+        if name in recorded:
+            section, remedy = f"streams.{stream.name}", _ARCHIVE_REMEDY.format(name)
+            differences += [(f"{section}.{key}", new, old, remedy) for key, new, old in _archive(stream, recorded[name])]
     file = catalog.file.name
     return Drift(
         problems=tuple(Problem(file, key, new, f"{old}: {remedy}") for key, new, old, remedy in differences),
@@ -97,8 +103,9 @@ def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
 
 
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
-    """Whether a recorded table belongs to something that is declared; operators' state to its view."""
-    return catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
+    """Whether a recorded table belongs to something that is declared: operators' state to its view, an archive to its stream."""
+    known = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
+    return known or table.owner in catalog.archives
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:
@@ -166,6 +173,15 @@ def _table(stream: Stream, table: RecordedTable) -> Iterator[tuple[str, str, str
         if new != old:
             yield f"columns.{name}", as_written(new) if new else "nothing", as_written(old) if old else "nothing"
     yield from _layout(stream.layout, table.layout)
+
+
+def _archive(stream: Stream, table: RecordedTable) -> Iterator[tuple[str, str, str]]:
+    """Yield the difference, if there is one, that keeps a stream's rows from being put into its archive."""
+    own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
+    declared = {column.name: column.type for column in stream.columns}
+    if (own, table.declaration.search_key) != (declared, stream.search_key):
+        found = ", ".join(f"{name} {kind}" for name, kind in own.items())
+        yield "on_expiry", as_written(stream.on_expiry), f"rows of {found} with key {', '.join(table.declaration.search_key)}"
 
 
 def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, str, str]]:

@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from warehouse.catalog.archives import taken_names
 from warehouse.catalog.checks import (
     RELATION_RULES,
     RULES,
@@ -76,6 +77,9 @@ def load_catalog(directory: Path) -> Catalog:
     for name, draft in drafts.items():
         for rule in RULES:
             report.add_each(f"streams.{name}", rule(draft))
+    archived = [name for name, draft in drafts.items() if draft.section.on_expiry == "archive"]
+    for name, fault in taken_names(archived, (*drafts, *relations, *views)):
+        report.add(f"streams.{name}.on_expiry", fault)
     for name, changes in relations.items():
         for check in RELATION_RULES:
             report.add_each(f"relations.{name}", check(changes))

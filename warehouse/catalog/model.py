@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from warehouse.catalog.archives import archive_name
 from warehouse.catalog.sizes import SqlBounds
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "Format",
     "LayoutSpec",
     "NullExpiry",
+    "OnExpiry",
     "OverLifetime",
     "Relation",
     "ShortLived",
@@ -36,6 +38,7 @@ OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore"]
 AfterLoad = Literal["keep", "move", "delete"]
+OnExpiry = Literal["drop", "archive"]
 ShortLived = Literal["drop", "report"]
 Label = Literal["WK", "WKS", "MON", "STR"]
 
@@ -88,6 +91,7 @@ class Stream:
     No line of a file is longer than ``max_record`` bytes, and no file holds more than ``max_expansion`` times its size.
     ``move_to`` is where loaded files go that are moved, absolute; ``erase_within`` (microseconds) bounds how long the bytes
     of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
+    ``on_expiry`` says what becomes of rows that expire.
     """
 
     name: str
@@ -115,6 +119,7 @@ class Stream:
     move_to: Path | None = None
     erase_within: int | None = None
     widest_block: int | None = None
+    on_expiry: OnExpiry = "drop"
 
     @property
     def label(self) -> Label:
@@ -254,6 +259,11 @@ class Catalog:
     def view(self, name: str) -> View | None:
         """Return the declared view of that name."""
         return next((view for view in self.views if view.name == name), None)
+
+    @property
+    def archives(self) -> dict[str, Stream]:
+        """The streams whose expired rows are kept, by the name of the table that keeps them."""
+        return {archive_name(stream.name): stream for stream in self.streams if stream.on_expiry == "archive"}
 
     @property
     def erase_within(self) -> dict[str, int]:

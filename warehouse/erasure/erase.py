@@ -18,7 +18,7 @@ from warehouse.erasure.landing import files_with_keys
 from warehouse.erasure.plan import Sought, erasure_plan, nodes_to_build
 from warehouse.erasure.proof import Proof, Trace, prove
 from warehouse.erasure.receipt import Receipt, TableReceipt, write_receipt
-from warehouse.erasure.scope import tables_above
+from warehouse.erasure.scope import archives_of, tables_above
 from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.logcut import cut_log
@@ -108,6 +108,10 @@ def outlook(
             f'"{state.name}" is a view\'s table: its rows come back whenever it is built; erase the rows it is made from, '
             f"in {', '.join(_sources(last, state)) or 'the tables it reads'}"
         )
+    if state.archive_of is not None and last.table(state.archive_of) is not None:
+        raise UsageError(
+            f'"{state.name}" is the archive of "{state.archive_of}"; erase the rows of "{state.archive_of}": they leave both'
+        )
     columns = key_columns(state.declaration.columns, state.declaration.search_key)
     erased = erased_keys(columns, keys)
     if not erased.keys:
@@ -123,10 +127,13 @@ def outlook(
         salt=secrets.token_hex(16),
     )
     dead_by = last.window_time if state.kind == "stream" else None
-    sought = Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)
-    plan = erasure_plan(last, erasure, [sought], above, nodes_to_build(nodes, above), clock=now)
-    some = any(found.rows for found in sought.found)
-    before = Proof() if some and not everywhere else prove(catalog.root, state.name, erased, _named(catalog.root, last))
+    archives = archives_of(last, state.name)
+    sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
+    sought += [Sought(archive, tuple(rows_of_keys(catalog.root, archive, erased)), None) for archive in archives]
+    plan = erasure_plan(last, erasure, sought, above, nodes_to_build(nodes, above), clock=now)
+    some = any(found.rows for each in sought for found in each.found)
+    own = frozenset((state.name, *(archive.name for archive in archives)))
+    before = Proof() if some and not everywhere else prove(catalog.root, own, erased, _named(catalog.root, last))
     return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
 
 
@@ -159,6 +166,8 @@ def _dead_by(catalog: Catalog, last: Epoch, state: TableState) -> int | None:
 
 def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tuple[Path, ...]:
     """Return the files of a table's landing directories that hold one of the keys, declared or as recorded."""
+    if state.archive_of is not None:
+        return ()
     stream = catalog.source(state.name) or stream_of(state.declaration, state.name, catalog.root)
     directories = (stream.landing, *([stream.move_to] if stream.move_to else []))
     return tuple(files_with_keys(stream, directories, keys))
@@ -248,7 +257,9 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
     root = catalog.root
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)
-        return prove(root, plan.erasure.table or "", keys, named, passed_over=plan_path(root, newest.number))
+        table = plan.erasure.table or ""
+        own = frozenset((table, *(archive.name for archive in archives_of(newest, table))))
+        return prove(root, own, keys, named, passed_over=plan_path(root, newest.number))
     left = Proof()
     for step in plan.steps:
         state = newest.table(step.stream)

@@ -26,7 +26,7 @@ from warehouse.serving.statement import literal, where_key
 from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from pathlib import Path
 
     from warehouse.erasure.keys import ErasedKeys
@@ -65,15 +65,17 @@ class Proof:
         )
 
 
-def prove(root: Path, table: str, keys: ErasedKeys, named: Mapping[str, set[str]], *, passed_over: Path | None = None) -> Proof:
+def prove(
+    root: Path, tables: Collection[str], keys: ErasedKeys, named: Mapping[str, set[str]], *, passed_over: Path | None = None
+) -> Proof:
     """Read every file under the root and return where keys of a table are found.
 
     Parameters
     ----------
     root
         The warehouse's directory, absolute.
-    table
-        The table whose rows are erased.
+    tables
+        The names of the table whose rows are erased, and of its archive.
     keys
         The keys.
     named
@@ -99,13 +101,13 @@ def prove(root: Path, table: str, keys: ErasedKeys, named: Mapping[str, set[str]
         if path.suffix == ".parquet" and not is_log and place[0] in _TABLE_KINDS:
             data.setdefault("/".join(place[:2]), []).append(path)
         elif is_log or path.suffix == ".json":
-            result += _of_record(root, path, table, keys, test)
+            result += _of_record(root, path, tables, keys, test)
         elif test(path.read_bytes().decode(errors="replace")):
             result += Proof(traces=(Trace(path.relative_to(root).as_posix(), "bytes"),))
     connection = connect(Resources())
     try:
         for directory, files in data.items():
-            result += _of_rows(root, directory, files, table, keys, test, connection, named.get(directory, set()))
+            result += _of_rows(root, directory, files, tables, keys, test, connection, named.get(directory, set()))
     finally:
         connection.close()
     return result
@@ -133,7 +135,7 @@ def _of_rows(
     root: Path,
     directory: str,
     files: list[Path],
-    table: str,
+    tables: Collection[str],
     keys: ErasedKeys,
     test: Callable[[str], bool],
     connection: duckdb.DuckDBPyConnection,
@@ -144,14 +146,14 @@ def _of_rows(
     def look(some: list[Path]) -> dict[str, str]:
         if kind == "rejected":
             return _texts(connection, some, test)
-        return _rows(connection, some, keys, own=kind != "restored" and name == table)
+        return _rows(connection, some, keys, own=kind != "restored" and name in tables)
 
     result = Proof()
     for begin in range(0, len(files), _FILES_AT_ONCE):
         for path, found in sorted(_looked(files[begin : begin + _FILES_AT_ONCE], look).items()):
             relative = path.removeprefix(f"{root}/")
             trace = Trace(relative, found)
-            mine = name == table or relative.removeprefix(f"{directory}/") not in named
+            mine = name in tables or relative.removeprefix(f"{directory}/") not in named
             result += Proof(traces=(trace,)) if mine else Proof(elsewhere=(trace,))
     return result
 
@@ -206,13 +208,13 @@ def _texts(connection: duckdb.DuckDBPyConnection, files: list[Path], test: Calla
 # --- logs and records ---
 
 
-def _of_record(root: Path, path: Path, table: str, keys: ErasedKeys, test: Callable[[str], bool]) -> Proof:
+def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, test: Callable[[str], bool]) -> Proof:
     relative = path.relative_to(root)
     of_table = relative.parts[1] if relative.parts[0] in _TABLE_KINDS else None
     result = Proof()
     for found in dict.fromkeys(_found(_documents(path), keys, test)):
         trace = Trace(relative.as_posix(), found)
-        if of_table in (None, table) and found != "a file's name":
+        if (of_table is None or of_table in tables) and found != "a file's name":
             result += Proof(traces=(trace,))
         else:
             result += Proof(elsewhere=(trace,))

@@ -9,7 +9,12 @@ from warehouse.serving.visible import read_by
 if TYPE_CHECKING:
     from warehouse.updates.records import Epoch, TableState
 
-__all__ = ["tables_above"]
+__all__ = ["archives_of", "tables_above"]
+
+
+def archives_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the tables that keep the expired rows of a stream: its archive, or none."""
+    return tuple(state for state in epoch.tables if state.archive_of == table)
 
 
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:

@@ -14,6 +14,7 @@ import duckdb
 
 from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
 from warehouse.serving.answer import Answer, Explain, Plan
+from warehouse.serving.changes import changes_of
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import Resources, connect, read_error
@@ -310,6 +311,42 @@ class Reader:
             return self.answer(pin, self.connection, Statement(text), columns)
 
         return self.retrying(build)
+
+    def changes(
+        self,
+        table: str,
+        *,
+        since: int,
+        to: int | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        system_columns: bool = False,
+    ) -> Answer:
+        """Return what entered a table and what left it after epoch ``since``, up to epoch ``to`` (none: the pinned one).
+
+        Each row has ``_change_type`` (``insert``, ``expire``, ``delete``: it left before its end; for relations and views
+        whose rows are replaced by their key also ``update_preimage`` and ``update_postimage``), ``_change_epoch`` and
+        ``_change_time``, that epoch's window time. They come in the order in which they are to be applied.
+
+        Parameters
+        ----------
+        since, to
+            Numbers of epochs that can still be read.
+        columns, limit, system_columns
+            As for :meth:`probe`; of the system's columns a change has ``_ts`` and ``_exp``.
+
+        Raises
+        ------
+        CursorLostError
+            When an epoch on the way cannot be read any more, or the table had other columns then.
+        UsageError
+            When a number is no epoch's.
+        UnknownNameError
+            For an unknown table or column.
+
+        """
+        request = Request.of(columns, limit, None, system_columns=system_columns)
+        return self.retrying(lambda pin: changes_of(self, pin, table, since, to, request))
 
     def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
         """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once."""

@@ -45,8 +45,10 @@ class Request:
             raise UsageError(f"limit is {limit!r}; allowed: a number of rows, 0 or more, below 2^63")
         return cls(None if columns is None else tuple(columns), limit, now, system_columns)
 
-    def shown(self, own: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-        """Return the names and types to show of a table with these columns; names are found ignoring case.
+    def shown(
+        self, own: tuple[tuple[str, str], ...], system: tuple[tuple[str, str], ...] = SYSTEM_COLUMNS
+    ) -> tuple[tuple[str, str], ...]:
+        """Return the names and types to show of a table with these columns and the system's; names are found ignoring case.
 
         Raises
         ------
@@ -54,7 +56,7 @@ class Request:
             When a name is no column.
 
         """
-        everything = (*own, *SYSTEM_COLUMNS)
+        everything = (*own, *system)
         if self.columns is None:
             return everything if self.system_columns else own
         by_lower = {name.lower(): (name, kind) for name, kind in everything}

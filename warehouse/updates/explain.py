@@ -80,12 +80,16 @@ def describe(step: Step) -> str:
 def explain(plan: Plan) -> tuple[StepExplanation, ...]:
     """Return what each step of a plan would do."""
     files = {stream.name: [file for group in stream.inputs for file in group.files] for stream in plan.streams}
-    return tuple(_explained(number, step, files.get(step.stream)) for number, step in enumerate(plan.steps))
+    come = {name: f"{len(own)} files" for name, own in files.items()}
+    come |= {each.name: f"rows that expired from {each.archive_of}" for each in plan.streams if each.archive_of}
+    return tuple(
+        _explained(number, step, files.get(step.stream, ()), come.get(step.stream, "the results that come"))
+        for number, step in enumerate(plan.steps)
+    )
 
 
-def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) -> StepExplanation:  # noqa: C901 - a branch for each kind of step
-    """Return a step in numbers; ``loaded`` are the files of its stream, none for a view."""
-    files = loaded or ()
+def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str) -> StepExplanation:  # noqa: C901 - a branch for each kind of step
+    """Return a step in numbers; ``files`` are those of its stream, ``what`` is what its table gets."""
     size = sum(file.size for file in files)
     match step:
         case CreateTable(role="rows"):
@@ -95,14 +99,12 @@ def _explained(number: int, step: Step, loaded: Sequence[LandingFile] | None) ->
         case MoveWindow():
             merged = sum(len(seal.blocks) for seal in step.seals)
             gone = len(step.expired) + len(step.dead)
-            what = "the results that come" if loaded is None else f"{len(files)} files"
             detail = (
                 f"append {what} as runs; remove {gone} expired partitions; "
                 f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
             )
             return StepExplanation(number, step.path, "append", detail, len(files), size, gone, merged)
         case RewriteCells():
-            what = "the results that come" if loaded is None else f"{len(files)} files"
             detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {what}"
             return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))
         case MoveDeferred():

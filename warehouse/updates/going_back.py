@@ -103,7 +103,8 @@ class GoingBack:
         drift = compare(self.catalog, self.last)
         section = "streams" if stream.changes is None else "relations"
         own = [problem for problem in drift.problems if problem.key.startswith(f"{section}.{stream.name}.")]
-        if len(own) < len(drift.problems) or (own and since != "first"):
+        archived = any(problem.key.endswith(".on_expiry") for problem in own)
+        if len(own) < len(drift.problems) or archived or (own and since != "first"):
             raise ChangedDeclarationError(drift.problems)
         warnings = (*self.catalog.warnings, *drift.warnings)
         if not own:

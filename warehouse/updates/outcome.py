@@ -100,7 +100,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         committed_at=now,
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
-        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams)),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams if planned.archive_of is None)),
         counts=(
             *(_counts(outcome, planned) for planned in plan.streams),
             *(_counts(outcome, planned) for planned in plan.nodes),
@@ -131,7 +131,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
     return TableState(
         name=planned.name,
-        kind="stream" if planned.declaration.op is None else "relation",
+        kind="archive" if planned.archive_of else "stream" if planned.declaration.op is None else "relation",
         path=path,
         table_id=table_id,
         version=version,
@@ -142,6 +142,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         deferred=_side(outcome, MoveDeferred, planned.name, before.deferred if before else None),
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
         newest=_newest(before, table),
+        archive_of=planned.archive_of,
     )
 
 

@@ -13,6 +13,7 @@ from warehouse.catalog.declaration import declaration
 from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
+from warehouse.updates.archive_plan import archive_plan, expire_within
 from warehouse.updates.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.updates.steps import (
     CreateTable,
@@ -95,6 +96,9 @@ def make_plan(
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and catalog.retain > last.log_retain:
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+        if given.stream.on_expiry == "archive" and moves:
+            streams.append(archive_plan(planned, last, slot))
+            steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
     planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
@@ -187,6 +191,18 @@ def _steps(
     if arrives or taken:
         yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
         yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
+
+
+def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
+    """Yield what becomes of an archive: it gets the rows of its stream that end in the slots of the update."""
+    name = planned.name
+    state = last.table(name) if last else None
+    if state is None:
+        yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    source = last.table(planned.archive_of or "") if last else None
+    yield from _main_step(planned, state, slot, ids, batch=expire_within(source, planned.k0, slot))
+    if state is not None and last is not None and longer > last.log_retain:
+        yield SetProperties(name, state.path, state.version)
 
 
 def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:

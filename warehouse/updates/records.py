@@ -96,7 +96,8 @@ class ViewRecord:
 class TableState:
     """A table at one epoch.
 
-    A ``state`` table holds what an operator of a view keeps; nobody declared it.
+    A ``state`` table holds what an operator of a view keeps; nobody declared it. An ``archive`` holds the expired rows of the
+    stream ``archive_of``.
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
@@ -104,7 +105,7 @@ class TableState:
     """
 
     name: str
-    kind: Literal["stream", "view", "relation", "state"]
+    kind: Literal["stream", "view", "relation", "state", "archive"]
     path: str
     table_id: str
     version: int
@@ -118,6 +119,7 @@ class TableState:
     view: ViewRecord | None = None
     restored: SideTable | None = None
     newest: int | None = None
+    archive_of: str | None = None
 
     @property
     def owner(self) -> str:

@@ -225,7 +225,8 @@ class StreamPlan(msgspec.Struct, frozen=True):
     ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
     plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
-    rejected are loaded. Files that were put away are ``put_back`` before anything is read.
+    rejected are loaded. Files that were put away are ``put_back`` before anything is read. ``archive_of`` names the stream
+    whose expired rows the table gets, when it is an archive.
     """
 
     name: str
@@ -239,6 +240,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     more: int = 0
     retried: tuple[str, ...] = ()
     put_back: tuple[PutBack, ...] = ()
+    archive_of: str | None = None
 
 
 class NodePlan(msgspec.Struct, frozen=True):

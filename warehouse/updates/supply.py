@@ -23,6 +23,7 @@ from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot
+from warehouse.updates.archived import archived
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MoveDeferred, MoveRelation, StoreRejected
@@ -205,6 +206,10 @@ class Supply:
             self.counted.setdefault(name, batch.counts)
             return batch
         supply = self.of(name)
+        source = supply.planned.archive_of
+        if source is not None and supply.batch is None:
+            before = self.last.table(source) if self.last else None
+            supply.batch = archived(supply.session, self.plan, supply.planned, before, self.files)
         while supply.batch is None:
             try:
                 supply.batch = prepare(

@@ -225,7 +225,8 @@ class Updater:
             state = last.table(table) if last else None
             if last is None or state is None:
                 raise UnknownNameError("table", table, names)
-            if self.catalog.view(state.owner) is not None or self.catalog.source(table) is not None:
+            declared = self.catalog.source(table) is not None or table in self.catalog.archives
+            if self.catalog.view(state.owner) is not None or declared:
                 raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
             dropped = [each for each in last.tables if each.owner == state.owner]
             paths = [path for each in dropped for path in each.paths]

@@ -1,0 +1,145 @@
+"""What lies between the epochs of a table, told by its files: a pure function of the lists of files and their bounds.
+
+Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live rows of epoch n. Its change is
+
+    expired(n)  = { r in L(n-1) : r._exp <= tau(n) }
+    moved(n)    = L(n) - { r in L(n-1) : r._exp > tau(n) }          as bags: what is above 0 came, what is below went
+
+A file that both epochs have is in both terms of `moved(n)`, so it need not be read for it, and each file is read once for
+all its rows that expire while it is there. An update leaves a row in the partition where it is (the partition is a
+function of the row), so that partitions which only gained files, or only lost some, are told without comparing rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["ChangePlan", "Expiring", "Held", "Moved", "changes_between"]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A table at one epoch: its files, the window time (microseconds) and the slot that ends with it.
+
+    ``settled`` tells that rows which were there in the epoch before, and are still, lie in the partitions where they were.
+    """
+
+    epoch: int
+    window_time: int
+    slot: int
+    files: tuple[DataFile, ...] = ()
+    settled: bool = True
+
+
+@dataclass(frozen=True)
+class Expiring:
+    """Files whose rows with ``after < _exp <= until`` expired while they were live; microseconds."""
+
+    after: int
+    until: int
+    files: tuple[DataFile, ...]
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Files that an epoch has and the one before has not, or the other way round, with rows that outlive its window time.
+
+    All such rows of ``came`` came, all of ``went`` went; those of ``both_came`` and ``both_went`` have to be compared.
+    """
+
+    epoch: int
+    window_time: int
+    came: tuple[DataFile, ...] = ()
+    went: tuple[DataFile, ...] = ()
+    both_came: tuple[DataFile, ...] = ()
+    both_went: tuple[DataFile, ...] = ()
+
+
+@dataclass(frozen=True)
+class ChangePlan:
+    """The files to read, and what for."""
+
+    expiring: tuple[Expiring, ...]
+    moved: tuple[Moved, ...]
+
+    @property
+    def files(self) -> frozenset[str]:
+        """The paths of all files that are read."""
+        groups = [each.files for each in self.expiring]
+        groups += [files for each in self.moved for files in (each.came, each.went, each.both_came, each.both_went)]
+        return frozenset(file.path for group in groups for file in group)
+
+
+def changes_between(held: Sequence[Held]) -> ChangePlan:
+    """Return what has to be read to tell the changes from the first of consecutive epochs to the last."""
+    return ChangePlan(tuple(_expiring(held)), tuple(_moved(before, after) for before, after in pairwise(held)))
+
+
+def _expiring(held: Sequence[Held]) -> Iterator[Expiring]:
+    """Yield, for each span of epochs, the files that were there for just that span and in which rows expired."""
+    spans: dict[tuple[int, int], list[DataFile]] = {}
+    for file, first, last in _spans(held):
+        until = held[min(last + 1, len(held) - 1)]  # the epoch that took the file away has told what had expired in it
+        if _ends_within(file, held[first].slot, until.slot):
+            spans.setdefault((held[first].window_time, until.window_time), []).append(file)
+    for (after, until_time), files in spans.items():
+        yield Expiring(after, until_time, tuple(files))
+
+
+def _spans(held: Sequence[Held]) -> Iterator[tuple[DataFile, int, int]]:
+    """Yield each file with the first and the last position of a span without gap in which it is there."""
+    began: dict[str, tuple[DataFile, int]] = {}
+    for position, each in enumerate(held):
+        here = {file.path: file for file in each.files}
+        for path in [path for path in began if path not in here]:
+            file, first = began.pop(path)
+            yield file, first, position - 1
+        for path, file in here.items():
+            began.setdefault(path, (file, position))
+    for file, first in began.values():
+        yield file, first, len(held) - 1
+
+
+def _moved(before: Held, after: Held) -> Moved:
+    old, new = ({file.path for file in each.files} for each in (before, after))
+    came = [file for file in after.files if file.path not in old and _outlives(file, after.slot)]
+    went = [file for file in before.files if file.path not in new and _outlives(file, after.slot)]
+    place: Callable[[DataFile], object] = _partition if after.settled else _anywhere
+    shared = {place(file) for file in came} & {place(file) for file in went}
+    return Moved(
+        after.epoch,
+        after.window_time,
+        came=_those(came, lambda file: place(file) not in shared),
+        went=_those(went, lambda file: place(file) not in shared),
+        both_came=_those(came, lambda file: place(file) in shared),
+        both_went=_those(went, lambda file: place(file) in shared),
+    )
+
+
+def _those(files: Iterable[DataFile], wanted: Callable[[DataFile], bool]) -> tuple[DataFile, ...]:
+    return tuple(file for file in files if wanted(file))
+
+
+def _partition(file: DataFile) -> object:
+    return file.sub_index, file.exp_block
+
+
+def _anywhere(_: DataFile) -> object:
+    return None
+
+
+def _outlives(file: DataFile, slot: int) -> bool:
+    last = file.max_exp_slot
+    return last is None or last > slot
+
+
+def _ends_within(file: DataFile, after: int, until: int) -> bool:
+    first = file.min_exp_slot
+    return after < until and _outlives(file, after) and (first is None or first <= until)

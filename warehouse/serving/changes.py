@@ -1,0 +1,107 @@
+"""What entered a table and what left it between two epochs, from the files of the readable epochs alone.
+
+Invariant: for every i < j, the live rows of epoch i, without the rows told as ``expire``, ``delete`` and
+``update_preimage``, with those told as ``insert`` and ``update_postimage``, are the live rows of epoch j, as bags.
+A consumer's cursor is the number of the epoch up to which it has read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.errors import CursorLostError, UsageError
+from warehouse.serving.change_plan import Held, changes_between
+from warehouse.serving.change_query import CHANGE_COLUMNS, LIFE_COLUMNS, change_query
+from warehouse.serving.pin import Pin, require
+from warehouse.serving.statement import Statement
+from warehouse.updates.journal import epoch_numbers, read_epoch
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.serving.answer import Answer
+    from warehouse.serving.reader import Reader
+    from warehouse.serving.request import Request
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["changes_of"]
+
+
+def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None, request: Request) -> Answer:
+    """Return the changes of a table after epoch ``since`` up to epoch ``to``; see :meth:`warehouse.serving.Reader.changes`."""
+    asked = _numbers(since, to)
+    if max(asked) > pin.epoch.number and reader.refresh():
+        pin = reader.pin
+    _require_range(*asked, pin.epoch.number)
+    last = pin if to is None or to == pin.epoch.number else Pin(pin.root, _epochs(pin, table, to, to)[0], pin.snapshots)
+    state = last.state(table)
+    if state.kind == "state":
+        raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
+    own = last.table_columns(reader.connection, state)
+    epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
+    held = _held(pin, epochs, state)
+    plan = changes_between(held)
+    require((last.schema_file(state), *plan.files))
+    shown = request.shown(own, LIFE_COLUMNS)
+    text = change_query(
+        plan,
+        [(each.epoch, each.window_time) for each in held[1:]],
+        [name for name, _ in own],
+        schema_file=last.schema_file(state),
+        key=state.declaration.search_key if _keyed(state) else None,
+        shown=[name for name, _ in shown],
+        limit=request.limit,
+    )
+    return reader.answer(last, reader.connection, Statement(text), (*shown, *CHANGE_COLUMNS))
+
+
+def _numbers(since: int, to: int | None) -> tuple[int, int]:
+    """Return both ends; one that is left out is the other."""
+    for name, number in (("since", since), ("to", since if to is None else to)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise UsageError(f"{name} is {number!r}; allowed: the number of an epoch (`stream-wh history` lists them)")
+    return since, since if to is None else to
+
+
+def _require_range(since: int, to: int, newest: int) -> None:
+    if to < since:
+        raise UsageError(f"to ({to}) is before since ({since}); changes are told from the earlier epoch to the later")
+    if to > newest:
+        raise UsageError(f"there is no epoch {to}; the newest is {newest}, and `stream-wh history` lists the epochs")
+
+
+def _epochs(pin: Pin, table: str, first: int, last: int) -> tuple[Epoch, ...]:
+    """Return the epochs of a range, ends included; none when it is empty."""
+    readable = epoch_numbers(pin.root)
+    if any(number not in readable for number in range(first, last + 1)):
+        reason = f"epochs before {readable[0]} fell out of `retain`, or an erasure retired them"
+        raise CursorLostError(table, first, readable[-1], reason)
+    return tuple(read_epoch(pin.root, number) for number in range(first, last + 1))
+
+
+def _held(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
+    """Return the table at each epoch; before it was there it has no file."""
+    columns = {column.name: column.type for column in state.declaration.columns}
+    held: list[Held] = []
+    before: TableState | None = None
+    for epoch in epochs:
+        now = epoch.table(state.name)
+        if now is not None and any(columns.get(column.name) != column.type for column in now.declaration.columns):
+            reason = f"the columns of epoch {epoch.number} are not those of today"
+            raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
+        files = () if now is None else Pin(pin.root, epoch, pin.snapshots).snapshot(now).files
+        held.append(Held(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, before, now)))
+        before = now
+    return held
+
+
+def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
+    """Whether rows lie where they lay in the epoch before: an update that built nothing anew moves none of them."""
+    if before is None or now is None:
+        return True  # all rows came, or all went
+    rebuilt = before.view != now.view or before.schema_file != now.schema_file
+    return epoch.cause == "update" and epoch.erased is None and before.layout == now.layout and not rebuilt
+
+
+def _keyed(state: TableState) -> bool:
+    return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")
