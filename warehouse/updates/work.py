@@ -11,6 +11,7 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.erasure.rows import erase_rows
 from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
+from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
@@ -242,6 +243,7 @@ class Work:
         node = self.supply.node(step.stream)
         result = node.replacement()
         if result.rows is None:
+            self.supply.counted[step.stream] = BatchCounts(dead=node.lost_rows())  # no commit says so
             return False
         sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
         for part in self._partitions(step.stream):
