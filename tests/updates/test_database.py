@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 UPDATES = 100
-WITH_VIEW = 96
+WITH_VIEW = 97
 """From which update on there is a view: four, as many as an expiry block has slots."""
 RETAIN = 5
 LANDING = 4
