@@ -31,9 +31,9 @@ class DeltaSpark(DeltaFiles):
     """Append, then ``DELETE WHERE until <= T`` (copy-on-write), in a session with Spark's own defaults.
 
     As Delta's documentation advises against small files: ``autoOptimize.optimizeWrite`` and ``autoCompact``; VACUUM after
-    each update without retention, so that bytes compare; it lists by 4 tasks instead of 10 000. Rows are sorted by the key within files, so that a probe skips row
-    groups. DuckDB reads the snapshot's files as delta-rs tells them, which is faster than any Spark job. The harness forces
-    new files to disk, which Delta does not.
+    each update without retention, so that bytes compare (it lists by 4 tasks instead of 10 000). Rows are sorted by the key
+    within files, so that a probe skips row groups. DuckDB reads the snapshot's files as delta-rs tells them, which is faster
+    than any Spark job. The harness forces new files to disk, which Delta does not.
     """
 
     _properties: ClassVar[dict[str, str]] = {"delta.enableDeletionVectors": "false"}
