@@ -42,11 +42,11 @@ def migrate(project: Project, table: str | None = "a", observer: Observer | None
 
 
 def rows_of(project: Project, number: int | None = None) -> dict[str, list[tuple[Any, ...]]]:
-    """Return what every table answers at an epoch: all live rows by their users' columns and ends, those of sources by begin."""
+    """Return what every table answers at an epoch: all live rows, with the times of those that no view has chosen."""
     hidden = {"_load_slot", "_exp_slot", "sub_index", "exp_block"}
     answers = {}
     for table in TABLES:
-        own = hidden if table in ("a", "b", "r") else {*hidden, "_ts"}
+        own = hidden if table in ("a", "b", "r") else {*hidden, "_ts", "_exp"}
         rows = [tuple(value for name, value in sorted(each.items()) if name not in own) for each in project.live(table, number)]
         answers[table] = sorted(rows, key=repr)
     return answers
