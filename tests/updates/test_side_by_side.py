@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.soak.arrivals import soaked
-from tests.soak.witness import Witness
+from tests.soak.witness import Witness, expected
 from warehouse import Warehouse
 from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
@@ -171,6 +171,11 @@ def test_the_remainder_moves_once_it_is_small(begun: Callable[[str], Witness], t
     assert (Point.STEP_COMMITTED, 0) in seen
     assert state(project).former == ()
     assert project.counts("rows").rewritten > 0
+    before, after = (expected(each.live) for each in witness.model.states[-2:])
+    with Warehouse.open(project.directory) as warehouse:
+        told = warehouse.changes("rows", since=project.epoch.number - 1).arrow().column("_change_type").to_pylist()
+    assert (told.count("insert"), told.count("expire")) == ((after - before).total(), (before - after).total())
+    assert "delete" not in told, "a row that only moved has not changed"
     assert check(project.root).findings == ()
     moved(witness)
     assert check(project.root).findings == ()
