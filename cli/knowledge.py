@@ -34,7 +34,8 @@ class StatusRow:
     """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
 
     ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
-    expired and is still on disk is dead, at the latest by a slot.
+    expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
+    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is expected.
     """
 
     table: str
@@ -56,6 +57,9 @@ class StatusRow:
     newest_data: Instant | None
     stale: bool | None
     oldest_dead_row: Instant | None
+    old_layout_rows: int | None
+    old_layout_share: float | None
+    old_layout_predicted: float | None
 
 
 @dataclass(frozen=True)
@@ -254,6 +258,9 @@ def _status_row(
         newest_data=None if found.newest is None else Instant(found.newest),
         stale=stale,
         oldest_dead_row=None if dead is None else Instant(dead),
+        old_layout_rows=sum(each.rows for each in found.former) if found.former else None,
+        old_layout_share=round(found.former[-1].share, 4) if found.former else None,
+        old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
     )
 
 

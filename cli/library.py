@@ -216,9 +216,13 @@ def _observer(step: Step) -> Observer:
 
 def planned(directory: Path, options: Mapping[str, Any]) -> Report:
     """Return what an update would do."""
-    from cli.reports import of_plan
+    from cli.reports import of_plan, of_verdicts
 
-    return of_plan(*opened_to_work(directory).plan(**options))
+    warehouse = opened_to_work(directory, compared=False)  # what does not fit is told key by key
+    changed = warehouse.verdicts()
+    if any(verdict.stops for verdict in changed):
+        return of_verdicts(changed)
+    return of_plan(*warehouse.plan(**options), changed)
 
 
 def reloaded(directory: Path, file: str, step: Step | None) -> Report:
@@ -258,6 +262,18 @@ def restated(
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
     done = warehouse.restate(table, since=since, rejected=rejected, allow_lost=allow_lost, observer=observer)
     return of_restatement(table, done)
+
+
+def migrated(
+    directory: Path, table: str | None, options: Mapping[str, Any], step: Step | None, *, dry_run: bool = False
+) -> Report:
+    """Give tables another layout, other columns or another grid of times."""
+    from cli.reports import of_migration
+    from warehouse.updates.points import nobody
+
+    observer = _observer(step) if step else nobody
+    warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
+    return of_migration(warehouse.migrate(table, **options, dry_run=dry_run, observer=observer), dry_run=dry_run)
 
 
 def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:

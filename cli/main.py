@@ -41,6 +41,7 @@ COMMANDS = {
     "drop": "cli.commands.maintain",
     "restate": "cli.commands.maintain",
     "rollback": "cli.commands.maintain",
+    "migrate": "cli.commands.migrate",
     "vacuum": "cli.commands.maintain",
     "check": "cli.commands.check",
     "metrics": "cli.commands.metrics",

@@ -25,6 +25,7 @@ __all__ = [
     "InstantOrFirst",
     "columns_option",
     "command",
+    "complete_sources",
     "complete_tables",
     "complete_views",
     "limit_option",
@@ -222,6 +223,11 @@ class InstantOrFirst(Instant):
 def complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Return the declared tables whose names begin so."""
     return _complete(ctx, incomplete, "streams", "relations", "views")
+
+
+def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
+    """Return the declared streams and relations whose names begin so."""
+    return _complete(ctx, incomplete, "streams", "relations")
 
 
 def complete_views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001

@@ -13,8 +13,11 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from warehouse.catalog.verdicts import Verdict
+    from warehouse.layout import Layout
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
+    from warehouse.updates.migrate import MigrationReport
     from warehouse.updates.records import Counts, Epoch
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
@@ -22,8 +25,9 @@ if TYPE_CHECKING:
     from warehouse.updates.update import UpdateReport
     from warehouse.updates.vacuum import VacuumReport
 
-__all__ = ["of_epoch", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum"]
+__all__ = ["of_epoch", "of_migration", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum", "of_verdicts"]
 
+USAGE = 2
 _SHOWN_FILES = 10
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
@@ -123,6 +127,38 @@ def of_restatement(table: str, done: RestateReport) -> Report:
     return Report(record, tuple(lines), exit_code=1 if problems else 0, warnings=told)
 
 
+def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
+    """Return what a migration did, or would do."""
+    lines = []
+    for table in done.tables:
+        what = "stay where they are until they expire" if done.side_by_side else f"{'to be ' if dry_run else ''}written anew"
+        lines.append(f"{table.name}: {_layout(table.before)} -> {_layout(table.after)}; {_count(table.rows, 'row')} {what}")
+    if done.views:
+        lines.append(f"views built anew: {', '.join(done.views)}")
+    if not done.tables:
+        lines.append("nothing to migrate: the tables are as they are declared")
+    elif done.epoch is not None:
+        lines.insert(0, f"epoch {done.epoch.number}: window time {format_instant(done.epoch.window_time)}, as before")
+    record = {
+        "epoch": _epoch_record(done.epoch) if done.epoch else None,
+        "side_by_side": done.side_by_side,
+        "dry_run": dry_run,
+        "tables": [
+            {"table": table.name, "before": table.before.to_json(), "after": table.after.to_json(), "rows": table.rows}
+            for table in done.tables
+        ],
+        "views": list(done.views),
+        "completed": [_epoch_record(each) for each in done.finished],
+    }
+    return Report(record, tuple(lines), data=dry_run, warnings=done.epoch.warnings if done.epoch else ())
+
+
+def _layout(layout: Layout) -> str:
+    width = f", blocks of {layout.expiry_block}" if layout.technique == "norebuild" else ""
+    axes = f"{layout.insertion} x {layout.expiration}"
+    return f"{layout.technique} {layout.rows}x{layout.columns}, {axes}{width}, p = {layout.periods}"
+
+
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
     """Return what a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
@@ -131,12 +167,19 @@ def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
     return Report({"dry_run": dry_run, **msgspec.to_builtins(freed)}, (text + away,))
 
 
-def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequence[LandingFacts]) -> Report:
-    """Return what an update would do."""
-    problems = list(_landing_problems(landing))
+def of_plan(
+    plan: Plan | None,
+    steps: Sequence[StepExplanation],
+    landing: Sequence[LandingFacts],
+    changed: Sequence[Verdict] = (),
+) -> Report:
+    """Return what an update would do, and what the keys of the file mean that changed."""
+    problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(changed)
     told = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
+    shown = tuple(_verdict_lines(changed))
     if plan is None:
-        return Report({"epoch": None, "steps": [], "problems": problems}, ("nothing to do", *told), data=True)
+        record = {"epoch": None, "steps": [], "problems": problems, "changed_keys": keys}
+        return Report(record, ("nothing to do", *shown, *told), data=True)
     lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
     for step in steps:
         size = f" ({_bytes(step.bytes)})" if step.bytes else ""
@@ -152,11 +195,27 @@ def of_plan(plan: Plan | None, steps: Sequence[StepExplanation], landing: Sequen
             "previous_slot": plan.previous_slot,
             "steps": msgspec.to_builtins(steps),
             "problems": problems,
+            "changed_keys": keys,
         },
-        (*lines, *told),
+        (*lines, *shown, *told),
         data=True,
         warnings=plan.warnings,
     )
+
+
+def of_verdicts(changed: Sequence[Verdict]) -> Report:
+    """Return what the keys of the file mean that changed, some of which no update can follow."""
+    record = {"epoch": None, "steps": [], "problems": [], "changed_keys": msgspec.to_builtins(changed)}
+    lines = ("no update: warehouse.toml does not fit the tables on disk", *_verdict_lines(changed))
+    return Report(record, lines, data=True, exit_code=USAGE)
+
+
+def _verdict_lines(changed: Sequence[Verdict]) -> Iterator[str]:
+    if changed:
+        yield "changed in warehouse.toml:"
+    for verdict in changed:
+        values = f"{verdict.before or 'nothing'} -> {verdict.now or 'nothing'}"
+        yield f"  {verdict.verdict}: {verdict.key}: {values}: {verdict.why}"
 
 
 def _epoch_record(epoch: Epoch) -> dict[str, object]:

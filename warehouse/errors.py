@@ -22,6 +22,7 @@ __all__ = [
     "ForeignChangeError",
     "LandingError",
     "LockHeldError",
+    "MigrationError",
     "MissingPartError",
     "NoEpochError",
     "PlatformError",
@@ -134,6 +135,17 @@ class RestateError(UsageError):
     def __init__(self, table: str, reason: str) -> None:
         self.table, self.reason = table, reason
         super().__init__(f'cannot restate "{table}": {reason}')
+
+
+class MigrationError(UsageError):
+    """A table, or all of them (none), cannot be migrated as it was asked for."""
+
+    code = "migrate"
+
+    def __init__(self, table: str | None, reason: str) -> None:
+        self.table, self.reason = table, reason
+        subject = "the warehouse" if table is None else f'"{table}"'
+        super().__init__(f"cannot migrate {subject}: {reason}")
 
 
 class QueryTimeoutError(WarehouseError):

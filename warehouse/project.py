@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from warehouse.catalog.sizes import SqlBounds
-from warehouse.errors import ChangedDeclarationError, NoEpochError
+from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError
 from warehouse.time import parse_instant
 from warehouse.updates.journal import newest_epoch
 from warehouse.updates.points import Observer, nobody
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from warehouse.advice import Advice
     from warehouse.catalog.model import Catalog
+    from warehouse.catalog.verdicts import Verdict
     from warehouse.checking.findings import CheckReport
     from warehouse.erasure.erase import Outlook
     from warehouse.erasure.receipt import Receipt
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from warehouse.serving.keys import KeyColumn
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
+    from warehouse.updates.migrate import MigrationReport
     from warehouse.updates.records import Epoch
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
@@ -110,8 +112,19 @@ class Warehouse:
 
         last = newest_epoch(self.root)
         problems = compare(self.catalog, last).problems if last else ()
-        if problems:
+        if problems and last is not None and not self._migrating(last):
             raise ChangedDeclarationError(problems)
+
+    def _migrating(self, last: Epoch) -> bool:
+        """Whether a migration to this very file is at work: meanwhile readers have the epoch before it."""
+        from warehouse.updates.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
+        from warehouse.updates.steps import Plan  # noqa: PLC0415 - same
+
+        try:
+            plan = read_record(plan_path(self.root, last.number + 1), Plan)
+        except (OSError, RecordDamagedError):
+            return False
+        return plan.catalog_digest == self.catalog.digest
 
     @property
     def catalog(self) -> Catalog:
@@ -182,6 +195,13 @@ class Warehouse:
         plan, landing = self._updater(nobody, None).plan(options)
         return plan, explain(plan) if plan else (), landing
 
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""
+        from warehouse.catalog.verdicts import verdicts  # noqa: PLC0415 - reading does without
+
+        last = newest_epoch(self.root)
+        return () if last is None else verdicts(self.catalog, last, last.declared)
+
     def reload(self, path: str) -> Epoch:
         """Mark a changed landing file for the next update that moves the window."""
         return self._updater(nobody, None).reload(path)
@@ -208,6 +228,44 @@ class Warehouse:
         updater = self._updater(observer, spark)
         begin = since if since == "first" else _instant(since)
         return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
+
+    def migrate(
+        self,
+        table: str | None = None,
+        *,
+        side_by_side: bool = False,
+        move_below: float | None = None,
+        renamed: Sequence[tuple[str, str]] = (),
+        dry_run: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+        **layout: Any,  # noqa: ANN401 - passed on
+    ) -> MigrationReport:
+        """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
+
+        Parameters
+        ----------
+        table
+            A declared stream; none: whatever does not fit ``warehouse.toml``.
+        side_by_side
+            Let new rows go to the new layout and old ones expire where they are, instead of writing them anew.
+        move_below
+            Side by side: the share of what there was below which the rest moves.
+        renamed
+            Pairs of former and new names of columns.
+        layout
+            Keys of ``[streams.NAME.layout]`` that the file leaves out: ``technique``, ``grid``, ...
+        dry_run
+            Look, and write nothing.
+        observer, spark
+            As for :meth:`update`.
+
+        """
+        from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
+        from warehouse.updates.migrate import MigrationRequest  # noqa: PLC0415 - same
+
+        request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
+        return self._updater(observer, spark).migrate(table, request, dry_run=dry_run)
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs."""

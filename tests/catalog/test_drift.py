@@ -76,7 +76,6 @@ def test_nothing_changed(tmp_path: Path) -> None:
         ({f"{STREAM}.search_key": ["tailnum", "ttl"]}, f"{STREAM}.search_key", '["tailnum", "ttl"]', '["tailnum"]'),
         ({f"{STREAM}.columns.ttl": "bigint"}, f"{STREAM}.columns.ttl", '"bigint"', '"int"'),
         ({f"{STREAM}.columns.ttl": None}, f"{STREAM}.columns.ttl", "nothing", '"int"'),
-        ({f"{STREAM}.columns.more": "int"}, f"{STREAM}.columns.more", '"int"', "nothing"),
         ({f"{LAYOUT}.grid": [6, 4]}, f"{LAYOUT}.grid", "[6, 4]", "[5, 4]"),
         ({f"{LAYOUT}.expiry_block": 8, f"{LAYOUT}.grid": [5, 4]}, f"{LAYOUT}.expiry_block", "8", "6"),
         ({f"{LAYOUT}.insertion": "permuted"}, f"{LAYOUT}.insertion", '"permuted"', '"staggered"'),
@@ -146,6 +145,29 @@ def test_what_changes_for_new_rows(tmp_path: Path, key: str, value: str | None, 
     found = drift(tmp_path, {f"{STREAM}.{key}": value})
     assert found.problems == ()
     assert found.notices == (f"streams.flights.{key} changed from {old} to {new}, for rows loaded from now on",)
+
+
+def test_an_added_column_is_for_new_rows(tmp_path: Path) -> None:
+    """Rows that are there have null in it."""
+    found = drift(tmp_path, {f"{STREAM}.columns.more": "int"})
+    assert found.notices == ("streams.flights.columns.more is added; rows loaded before have null",)
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("changes", "command"),
+    [
+        ({"warehouse.update_interval": "30m"}, "`stream-wh migrate --rebuild`"),
+        ({f"{LAYOUT}.grid": [6, 4]}, "`stream-wh migrate flights` (--rebuild or --side-by-side)"),
+        ({f"{STREAM}.columns.ttl": "bigint"}, "`stream-wh migrate flights --rebuild`"),
+        ({f"{STREAM}.columns.ttl": "string"}, "`stream-wh restate flights --since first`"),
+        ({f"{STREAM}.columns.ttl": None}, "`stream-wh migrate flights --rename ttl=NEW`"),
+    ],
+)
+def test_the_error_prints_the_command_to_run(tmp_path: Path, changes: dict[str, Any], command: str) -> None:
+    """What tables cannot follow by themselves a command makes them follow."""
+    (problem,) = drift(tmp_path, changes).problems
+    assert command in problem.allowed
 
 
 def test_a_table_no_longer_declared(tmp_path: Path) -> None:

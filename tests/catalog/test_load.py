@@ -221,7 +221,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     ),
     ({f"{STREAM}.over_lifetime": "clip"}, f"{STREAM}.over_lifetime", '"clip"', "accept", "clamp"),
     ({f"{STREAM}.null_expiry": "nevr"}, f"{STREAM}.null_expiry", '"nevr"', '"reject" | "never"', "never"),
-    ({f"{STREAM}.unknown_columns": "accept"}, f"{STREAM}.unknown_columns", '"accept"', '"reject" | "ignore"', None),
+    ({f"{STREAM}.unknown_columns": "accept"}, f"{STREAM}.unknown_columns", '"accept"', '"reject" | "ignore" | "add"', None),
     ({f"{STREAM}.max_ahead": "soon"}, f"{STREAM}.max_ahead", '"soon"', "a duration", None),
     ({f"{STREAM}.landing_settle": 5}, f"{STREAM}.landing_settle", "5", "a duration", None),
     ({f"{STREAM}.columns": {}}, f"{STREAM}.columns", "nothing", "at least one column", None),

@@ -147,7 +147,7 @@ class RelationSection(BaseModel):
     op: str = Field(default="'upsert'", description="a Spark SQL expression that gives 'upsert' or 'delete'")
     retroactive: bool = Field(default=False, description="true | false")
     max_ahead: Duration | None = Field(default=None, description='a duration such as "1d"')
-    unknown_columns: UnknownColumns = Field(default="reject", description=_words(UnknownColumns))
+    unknown_columns: Literal["reject", "ignore"] = Field(default="reject", description='"reject" | "ignore"')
     landing_settle: Duration = Field(default=0, description='a duration such as "10s"')
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     max_record: Size = Field(default=MAX_RECORD, description='a size such as "16MB", at most "1GB"', le=10**9)

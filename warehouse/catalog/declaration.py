@@ -6,7 +6,7 @@ What is recorded holds no absolute path, so that a copied root works: ``landing`
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -15,7 +15,7 @@ from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
 
-__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of", "table_declaration"]
+__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of", "table_declaration", "with_added"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ColumnRecord:
 class Declaration:
     """What a stream's declaration said when the epoch was planned; ``landing`` is relative to the root.
 
-    A relation is recorded as the stream of its changes, with ``op``.
+    A relation is recorded as the stream of its changes, with ``op``. ``added`` names columns that files brought.
     """
 
     landing: str
@@ -52,6 +52,7 @@ class Declaration:
     retroactive: bool = False
     max_record: int = MAX_RECORD
     max_expansion: int = MAX_EXPANSION
+    added: tuple[str, ...] = ()
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
@@ -85,7 +86,21 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         retroactive=stream.changes.retroactive if stream.changes else False,
         max_record=stream.max_record,
         max_expansion=stream.max_expansion,
+        added=stream.added,
     )
+
+
+def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
+    """Return a declared stream with the columns that files brought to its table, after its own."""
+    if recorded is None or not recorded.added:
+        return stream
+    declared = {column.name.lower() for column in stream.columns}
+    kept = tuple(
+        Column(column.name, column.type)
+        for column in recorded.columns
+        if column.name in recorded.added and column.name.lower() not in declared
+    )
+    return replace(stream, columns=(*stream.columns, *kept), added=tuple(column.name for column in kept))
 
 
 def table_declaration(
@@ -137,4 +152,5 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         changes=None if recorded.op is None else Changes(recorded.op, recorded.retroactive),
         max_record=recorded.max_record,
         max_expansion=recorded.max_expansion,
+        added=recorded.added,
     )

@@ -7,11 +7,12 @@ these depend on may not change; what only judges incoming rows may, for rows loa
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.catalog.spelling import as_written
+from warehouse.catalog.widening import widens
 from warehouse.errors import Problem
 from warehouse.layout import LayoutError, keyed_layout, resolve
 from warehouse.time import format_duration, format_instant
@@ -23,11 +24,22 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, LayoutSpec, Stream
     from warehouse.layout import Layout
 
-__all__ = ["Drift", "RecordedEpoch", "RecordedTable", "compare", "effective_layout"]
+__all__ = [
+    "Difference",
+    "Drift",
+    "RecordedEpoch",
+    "RecordedTable",
+    "added_columns",
+    "compare",
+    "differences",
+    "effective_layout",
+]
 
-_REMEDY = "the tables on disk were built with it; restore it, or start a new root"
-_OWN_REMEDY = "the tables on disk were built with it; restore it, or load all again: `stream-wh restate {} --since first`"
+_BUILT = "the tables on disk were built with it; restore it"
 _ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
+
+Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive"]
+"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive."""
 
 
 class RecordedTable(Protocol):
@@ -75,31 +87,93 @@ class Drift:
     warnings: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Difference:
+    """A difference that a table cannot follow by itself: of which ``table`` (none: of all), in which key of its section.
+
+    ``new`` and ``old`` are as they are written; ``fits`` tells of a column whether the new type holds all values of the old,
+    ``archive`` is the name of an archive that its stream's rows do not fit.
+    """
+
+    kind: Kind
+    table: str | None
+    section: str
+    key: str
+    new: str
+    old: str
+    fits: bool = False
+    archive: str | None = None
+
+    @property
+    def place(self) -> str:
+        """The key as the file has it."""
+        return f"{self.section}.{self.key}" if self.table is None else f"{self.section}.{self.table}.{self.key}"
+
+    @property
+    def command(self) -> str | None:
+        """The command that makes the tables follow; none when there is none but loading everything again."""
+        if self.kind == "time":
+            return "stream-wh migrate --rebuild"
+        if self.section == "relations" or self.archive is not None:
+            return None
+        if self.kind == "layout":
+            return f"stream-wh migrate {self.table}"
+        return f"stream-wh migrate {self.table} --rebuild" if self.kind == "search_key" or self.fits else None
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        if self.archive is not None:
+            return _ARCHIVE_REMEDY.format(self.archive)
+        if self.command is not None:
+            ways = " (--rebuild or --side-by-side)" if self.kind == "layout" else ""
+            return f"{_BUILT}, or let the tables follow: `{self.command}`{ways}"
+        anew = f"`stream-wh restate {self.table} --since first`"
+        if self.kind == "removed":
+            name = self.key.removeprefix("columns.")
+            renamed = f"`stream-wh migrate {self.table} --rename {name}=NEW` if it is called otherwise now, "
+            renamed = "" if self.section == "relations" else renamed
+            return f"{_BUILT}; or {renamed}`null` is what files without it give. To do without it load all again: {anew}"
+        return f"{_BUILT}, or load all again: {anew}"
+
+
 def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
     """Return how a catalog differs from what the last epoch recorded.
 
-    The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each names both values.
+    The problems are for :class:`warehouse.errors.ChangedDeclarationError`; each names both values and what to do.
     """
     recorded = {table.name: table for table in epoch.tables}
     both = [(source, recorded[source.name]) for source in catalog.sources if source.name in recorded]
-    differences = [(*found, _REMEDY) for found in _grid_of_times(catalog, epoch)]
-    for stream, table in both:
-        section = "streams" if stream.changes is None else "relations"
-        remedy = _OWN_REMEDY.format(stream.name)
-        differences += [(f"{section}.{stream.name}.{key}", new, old, remedy) for key, new, old in _table(stream, table)]
-    for name, stream in catalog.archives.items():
-        if name in recorded:
-            section, remedy = f"streams.{stream.name}", _ARCHIVE_REMEDY.format(name)
-            differences += [(f"{section}.{key}", new, old, remedy) for key, new, old in _archive(stream, recorded[name])]
     file = catalog.file.name
     return Drift(
-        problems=tuple(Problem(file, key, new, f"{old}: {remedy}") for key, new, old, remedy in differences),
+        problems=tuple(
+            Problem(file, found.place, found.new, f"{found.old}: {found.remedy}") for found in differences(catalog, epoch)
+        ),
         notices=tuple(notice for stream, table in both for notice in _notices(stream, table.declaration)),
         warnings=tuple(
             f'table "{owner}" is no longer declared: kept, frozen; `stream-wh drop {owner}` forgets it'
             for owner in dict.fromkeys(table.owner for table in recorded.values() if not _declared(catalog, table))
         ),
     )
+
+
+def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...]:
+    """Return what tables cannot follow by themselves; an added column is none, nor is what only judges incoming rows."""
+    recorded = {table.name: table for table in epoch.tables}
+    found = list(_grid_of_times(catalog, epoch))
+    for source in catalog.sources:
+        if source.name in recorded:
+            found += _table(source, recorded[source.name])
+    for name, stream in catalog.archives.items():
+        if name in recorded:
+            found += _archive(stream, recorded[name])
+    return tuple(found)
+
+
+def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
+    """Return the declared columns that a table does not have yet: the next update adds them."""
+    known = {column.name for column in recorded.columns}
+    return tuple(column.name for column in stream.columns if column.name not in known)
 
 
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
@@ -149,42 +223,52 @@ def _arguments(spec: LayoutSpec) -> dict[str, object]:
     }
 
 
-def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[tuple[str, str, str]]:
+def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Difference]:
     for key, new, old in (
         ("anchor", format_instant(catalog.anchor), format_instant(epoch.anchor)),
         ("update_interval", format_duration(catalog.update_interval), format_duration(epoch.update_interval)),
     ):
         if new != old:
-            yield f"warehouse.{key}", as_written(new), as_written(old)
+            yield Difference("time", None, "warehouse", key, as_written(new), as_written(old))
 
 
-def _table(stream: Stream, table: RecordedTable) -> Iterator[tuple[str, str, str]]:
-    """Yield (key, declared, recorded) for each difference that the table cannot follow."""
+def _table(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
+    """Yield each difference that the table cannot follow."""
+    section = "streams" if stream.changes is None else "relations"
+
+    def found(kind: Kind, key: str, new: object, old: object) -> Difference:
+        return Difference(kind, stream.name, section, key, as_written(new), as_written(old))
+
     if table.declaration.op is None and stream.changes is not None:
-        yield "op", "a relation", "no relation"
+        yield replace(found("relation", "op", "", ""), new="a relation", old="no relation")
     if stream.changes is not None and stream.changes.retroactive != table.declaration.retroactive:
-        yield "retroactive", as_written(stream.changes.retroactive), as_written(table.declaration.retroactive)
+        yield found("relation", "retroactive", stream.changes.retroactive, table.declaration.retroactive)
     if stream.search_key != table.declaration.search_key:
-        yield "search_key", as_written(stream.search_key), as_written(table.declaration.search_key)
+        yield found("search_key", "search_key", stream.search_key, table.declaration.search_key)
     declared = {column.name: column.type for column in stream.columns}
-    recorded = {column.name: column.type for column in table.declaration.columns}
-    for name in [*recorded, *(name for name in declared if name not in recorded)]:
-        new, old = declared.get(name), recorded.get(name)
-        if new != old:
-            yield f"columns.{name}", as_written(new) if new else "nothing", as_written(old) if old else "nothing"
-    yield from _layout(stream.layout, table.layout)
+    lower = {name.lower() for name in declared}
+    brought = [name for name in table.declaration.added if name.lower() not in lower]
+    for column in table.declaration.columns:
+        new, old, key = declared.get(column.name), column.type, f"columns.{column.name}"
+        if new is None and column.name not in brought:
+            yield replace(found("removed", key, "", old), new="nothing")
+        elif new is not None and new != old:
+            yield replace(found("retyped", key, new, old), fits=widens(old, new))
+    for key, new_value, old_value in _layout(stream.layout, table.layout):
+        yield found("layout", f"layout.{key}", new_value, old_value)
 
 
-def _archive(stream: Stream, table: RecordedTable) -> Iterator[tuple[str, str, str]]:
+def _archive(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
     """Yield the difference, if there is one, that keeps a stream's rows from being put into its archive."""
     own = {column.name: column.type for column in table.declaration.columns if column.name != EXPIRED_AT}
     declared = {column.name: column.type for column in stream.columns}
     if (own, table.declaration.search_key) != (declared, stream.search_key):
         found = ", ".join(f"{name} {kind}" for name, kind in own.items())
-        yield "on_expiry", as_written(stream.on_expiry), f"rows of {found} with key {', '.join(table.declaration.search_key)}"
+        old = f"rows of {found} with key {', '.join(table.declaration.search_key)}"
+        yield Difference("archive", stream.name, "streams", "on_expiry", as_written(stream.on_expiry), old, archive=table.name)
 
 
-def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, str, str]]:
+def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:
     recorded: dict[str, object] = {
         "technique": layout.technique,
         "grid": (layout.rows, layout.columns),
@@ -196,15 +280,18 @@ def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, str, str]]:
     for key, old in recorded.items():
         new = getattr(spec, key)
         if new is not None and new != old:
-            yield f"layout.{key}", as_written(new), as_written(old)
+            yield key, new, old
     if spec.seal is not None and spec.seal != layout.seal:
         try:
             replace(layout, seal=spec.seal)
         except LayoutError:
-            yield "layout.seal", as_written(spec.seal), as_written(layout.seal)
+            yield "seal", spec.seal, layout.seal
 
 
 def _notices(stream: Stream, recorded: Declaration) -> Iterator[str]:
+    section = "streams" if stream.changes is None else "relations"
+    for name in added_columns(stream, recorded):
+        yield f"{section}.{stream.name}.columns.{name} is added; rows loaded before have null"
     for key in ("arrival", "expires", "null_expiry"):
         new, old = getattr(stream, key), getattr(recorded, key)
         if new != old:

@@ -28,6 +28,7 @@ from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_re
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import name_fault, settings
+from warehouse.catalog.verdicts import declared_keys
 from warehouse.errors import ConfigurationError, Problem
 
 if TYPE_CHECKING:
@@ -123,6 +124,7 @@ def load_catalog(directory: Path) -> Catalog:
         warnings=_warnings(drafts),
         sql=SqlBounds(sql.memory, sql.spill, sql.timeout),
         read_log=warehouse.read_log == "on",
+        keys=declared_keys(raw),
     )
 
 

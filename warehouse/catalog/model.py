@@ -36,7 +36,7 @@ __all__ = [
 Format = Literal["csv", "json", "parquet"]
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
-UnknownColumns = Literal["reject", "ignore"]
+UnknownColumns = Literal["reject", "ignore", "add"]
 AfterLoad = Literal["keep", "move", "delete"]
 OnExpiry = Literal["drop", "archive"]
 ShortLived = Literal["drop", "report"]
@@ -92,6 +92,7 @@ class Stream:
     ``move_to`` is where loaded files go that are moved, absolute; ``erase_within`` (microseconds) bounds how long the bytes
     of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
     ``on_expiry`` says what becomes of rows that expire.
+    ``added`` names those of the columns that nobody declared, which files brought.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Stream:
     erase_within: int | None = None
     widest_block: int | None = None
     on_expiry: OnExpiry = "drop"
+    added: tuple[str, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -213,8 +215,8 @@ class View:
 class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
-    ``digest`` is the SHA-256 of the file's bytes; ``warnings`` are what ``validate`` tells without failing;
-    ``read_log`` whether readers note what they looked at, for advice.
+    ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
+    what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice.
     """
 
     file: Path
@@ -231,6 +233,7 @@ class Catalog:
     views: tuple[View, ...] = ()
     sql: SqlBounds = field(default_factory=SqlBounds)
     read_log: bool = True
+    keys: tuple[tuple[str, str], ...] = ()
 
     @property
     def sources(self) -> tuple[Stream, ...]:

@@ -187,7 +187,7 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
 
 
 def _typed(schema: Mapping[str, Any]) -> list[tuple[str, str]]:
-    return [(each["name"], json.dumps(each["type"], sort_keys=True)) for each in schema.get("fields", ())]
+    return sorted((each["name"], json.dumps(each["type"], sort_keys=True)) for each in schema.get("fields", ()))
 
 
 def _longer(found: str | None, wanted: str) -> bool:

@@ -142,7 +142,8 @@ def _timed(epochs: Sequence[Epoch]) -> Iterator[Finding]:
         if after.window_time < before.window_time:
             message = f"its window time is before that of epoch {before.number}"
             yield fault("window_time", subject, message, _RESTORE)
-        if (after.anchor, after.update_interval) != (before.anchor, before.update_interval):
+        moved = (after.anchor, after.update_interval) != (before.anchor, before.update_interval)
+        if moved and after.cause != "migrate":
             message = f"anchor or update interval are not those of epoch {before.number}"
             yield fault("time_grid", subject, message, _RESTORE)
 

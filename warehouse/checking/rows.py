@@ -180,7 +180,7 @@ class RowsCheck:
         for path, load, end, never, count in self._connection.execute(query).fetchall():
             if load is None or end is None:
                 continue
-            layout = files[path].state.layout
+            layout = files[path].state.layout_at(files[path].cell[0])
             place = (sub_index(layout, load, end, never=never), exp_block(layout, load, end, never=never))
             if place != files[path].cell:
                 wrong[path] += count

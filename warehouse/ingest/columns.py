@@ -20,7 +20,7 @@ def header_problem(stream: Stream, names: tuple[str, ...]) -> tuple[str, str] | 
     strange = [name for name in names if name.lower() not in declared]
     if strange and stream.unknown_columns == "reject":
         return "unknown_columns", (
-            f"it has undeclared columns {', '.join(strange)}; declare them or set unknown_columns = \"ignore\""
+            f"it has undeclared columns {', '.join(strange)}; declare them, or set unknown_columns = \"ignore\" or \"add\""
         )
     missing = [name for name in stream.search_key if name.lower() not in lower]
     if missing:

@@ -6,6 +6,7 @@ The cost model, the size oracle and the theorem are in `warehouse.layout.cost`, 
 from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, row, sub_index
 from warehouse.layout.expiry import expired_below, how_long_dead
 from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
+from warehouse.layout.migration import migrated, remaining_share, same_cells
 from warehouse.layout.planned import accessed, deleted_columns, inserted_rows, planned_cells
 from warehouse.layout.problems import LayoutError, LayoutProblem
 from warehouse.layout.resolution import BUCKETS, keyed_layout, resolve
@@ -34,9 +35,12 @@ __all__ = [
     "how_long_dead",
     "inserted_rows",
     "keyed_layout",
+    "migrated",
     "planned_cells",
+    "remaining_share",
     "resolve",
     "row",
+    "same_cells",
     "sealable",
     "seals",
     "slot_sql",

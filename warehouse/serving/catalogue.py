@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.layout import OVERFLOW_BLOCK, how_long_dead
+from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import Epoch, Partition, TableState
+    from warehouse.updates.records import Epoch, FormerLayout, Partition, TableState
 
 __all__ = [
     "ColumnDescription",
+    "FormerStatus",
     "RelationDescription",
     "TableDescription",
     "TableFiles",
@@ -116,6 +117,20 @@ class TableFiles:
 
 
 @dataclass(frozen=True)
+class FormerStatus:
+    """What is left of a layout from which a table migrates side by side.
+
+    ``rows`` live in it still, ``share`` of those that lived when it gave way, ``updates`` slots ago; ``predicted`` is the share
+    for steady arrivals and uniform lifetimes.
+    """
+
+    rows: int
+    share: float
+    predicted: float
+    updates: int
+
+
+@dataclass(frozen=True)
 class TableStatus:
     """Where a table stands; instants and durations in microseconds.
 
@@ -124,7 +139,8 @@ class TableStatus:
     ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
     ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
     says why the last update could not maintain a view, whose counts are then those of former rows. ``newest`` is the largest
-    ``_ts`` that it ever held, expired rows included (none: not known).
+    ``_ts`` that it ever held, expired rows included (none: not known). ``former`` are layouts that a migration side by side
+    has not emptied yet.
     """
 
     table: str
@@ -145,6 +161,7 @@ class TableStatus:
     partitions: tuple[Partition, ...]
     failed: str | None = None
     newest: int | None = None
+    former: tuple[FormerStatus, ...] = ()
 
 
 def tables(epoch: Epoch) -> tuple[str, ...]:
@@ -249,10 +266,11 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
 def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableStatus:
     epoch = pin.epoch
     held = pin.snapshot(state).files
-    interval, layout = epoch.update_interval, state.layout
-    dead_for = (how_long_dead(layout) + 1) * interval
+    interval, layouts = epoch.update_interval, (state.layout, *(each.layout for each in state.former))
+    dead_for = (max(map(how_long_dead, layouts)) + 1) * interval
     overflow = sum(part.rows for part in state.partitions if part.exp_block == OVERFLOW_BLOCK)
-    overflow_dead_for = max(dead_for, layout.rows * layout.rows_span * interval) if overflow else dead_for
+    cycle = max(layout.rows * layout.rows_span for layout in layouts) * interval
+    overflow_dead_for = max(dead_for, cycle) if overflow else dead_for
     return TableStatus(
         table=state.name,
         kind=state.kind,
@@ -272,6 +290,15 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         partitions=state.partitions,
         failed=state.view.failed if state.view else None,
         newest=state.newest,
+        former=tuple(_former_status(reader, pin, each, held) for each in state.former),
+    )
+
+
+def _former_status(reader: Reader, pin: Pin, former: FormerLayout, held: tuple[DataFile, ...]) -> FormerStatus:
+    rows = _live_rows(reader, pin, tuple(file for file in held if former.holds(file.sub_index)))
+    updates = pin.epoch.slot - former.since
+    return FormerStatus(
+        rows, rows / former.rows if former.rows else 0.0, remaining_share(updates, former.layout.periods), updates
     )
 
 

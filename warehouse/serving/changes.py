@@ -89,6 +89,9 @@ def _held(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
         if now is not None and any(columns.get(column.name) != column.type for column in now.declaration.columns):
             reason = f"the columns of epoch {epoch.number} are not those of today"
             raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
+        if (epoch.anchor, epoch.update_interval) != (pin.epoch.anchor, pin.epoch.update_interval):
+            reason = f"anchor or update_interval of epoch {epoch.number} are not those of today"
+            raise CursorLostError(state.name, epochs[0].number, pin.epoch.number, reason)
         files = () if now is None else Pin(pin.root, epoch, pin.snapshots).snapshot(now).files
         held.append(Held(epoch.number, epoch.window_time, epoch.slot, files, _settled(epoch, before, now)))
         before = now
@@ -100,7 +103,8 @@ def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) ->
     if before is None or now is None:
         return True  # all rows came, or all went
     rebuilt = before.view != now.view or before.schema_file != now.schema_file
-    return epoch.cause == "update" and epoch.erased is None and before.layout == now.layout and not rebuilt
+    moved = before.layout != now.layout or before.former != now.former
+    return epoch.cause == "update" and epoch.erased is None and not moved and not rebuilt
 
 
 def _keyed(state: TableState) -> bool:

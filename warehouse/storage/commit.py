@@ -77,6 +77,7 @@ def commit(
     statistics: Sequence[str],
     leaving: Callable[[Mapping[str, int]], bool] | None,
     facts: CommitFacts,
+    table_metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Commit what is staged as ``version + 1``.
 
@@ -92,6 +93,8 @@ def commit(
         Which partitions' files leave. None: the commit only adds.
     facts
         What the commit says of itself.
+    table_metadata
+        The action that gives the table other columns or another key with it; none: they stay.
 
     Raises
     ------
@@ -107,6 +110,7 @@ def commit(
     actions = [
         _info(version, added, removed, facts, now, appends=leaving is None),
         *_transaction(facts, now),
+        *([] if table_metadata is None else [table_metadata]),
         *added,
         *(remove_action(file, now) for file in removed),
     ]

@@ -28,9 +28,11 @@ __all__ = [
     "create_table",
     "drop_torn_checkpoints",
     "make_durable",
+    "metadata_action",
     "missing_files",
     "remove_action",
     "replace_table",
+    "set_columns",
     "set_properties",
     "stored_files",
     "undo_commits",
@@ -168,14 +170,7 @@ def create_table(
             "engineInfo": "stream-wh",
         }},
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": {
-            "id": table_id,
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": json.dumps(schema),
-            "partitionColumns": list(partition_columns),
-            "configuration": dict(properties),
-            "createdTime": milliseconds,
-        }},
+        metadata_action(table_id, schema, partition_columns, properties, created_at),
     )  # fmt: skip
     content = "".join(json.dumps(action) + "\n" for action in actions)
     write_exclusive(commit_path(table, 0), content.encode())
@@ -207,6 +202,37 @@ def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping
     )  # fmt: skip
     content = "".join(json.dumps(action) + "\n" for action in actions)
     write_exclusive(commit_path(table, current.version() + 1), content.encode())
+
+
+def metadata_action(
+    table_id: str, schema: Mapping[str, Any], partition_columns: Sequence[str], properties: Mapping[str, str], at: int
+) -> dict[str, Any]:
+    """Return the log's action that says what a table is: identity, columns (a Spark struct type as JSON), properties.
+
+    ``at`` is in microseconds.
+    """
+    return {"metaData": {
+        "id": table_id,
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": json.dumps(schema),
+        "partitionColumns": list(partition_columns),
+        "configuration": dict(properties),
+        "createdTime": at // 1000,
+    }}  # fmt: skip
+
+
+def set_columns(table: Path, version: int, action: Mapping[str, Any], metadata: Mapping[str, Any], at: int) -> None:
+    """Commit ``version + 1``, exclusively: other columns (a :func:`metadata_action`), the same rows; ``at`` in microseconds."""
+    info = {"commitInfo": {
+        "timestamp": at // 1000,
+        "operation": "CHANGE COLUMNS",
+        "operationParameters": {},
+        "isBlindAppend": True,
+        "userMetadata": json.dumps(metadata),
+        "engineInfo": "stream-wh",
+    }}  # fmt: skip
+    content = "".join(json.dumps(each) + "\n" for each in (info, action))
+    write_exclusive(commit_path(table, version + 1), content.encode())
 
 
 @dataclass(frozen=True)
@@ -272,14 +298,7 @@ def replace_table(
             "userMetadata": json.dumps(metadata),
             "engineInfo": "stream-wh",
         }},
-        {"metaData": {
-            "id": table_id,
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": json.dumps(schema),
-            "partitionColumns": list(partition_columns),
-            "configuration": dict(properties),
-            "createdTime": milliseconds,
-        }},
+        metadata_action(table_id, schema, partition_columns, properties, at),
         *(remove_action(file, milliseconds) for file in stored_files(table, version)),
     ]  # fmt: skip
     lines = "".join(json.dumps(action) + "\n" for action in content)

@@ -17,6 +17,7 @@ from warehouse.storage.tables import statistics_columns
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
+    from typing import Any
 
     from pyspark.sql import DataFrame
 
@@ -58,6 +59,7 @@ def write_runs(
     leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
     staged: Callable[[], None] | None = None,
+    table_metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Commit rows as runs; without rows Spark is not asked for anything.
 
@@ -79,6 +81,8 @@ def write_runs(
         What the commit says of itself.
     staged
         Called when the rows are written, before they are committed; what it raises leaves the table as it was.
+    table_metadata
+        The action that gives the table other columns or another key with it; none: they stay.
 
     """
     if sizes:
@@ -93,6 +97,7 @@ def write_runs(
         statistics=statistics_columns([name for name, _ in key]),
         leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
         facts=facts,
+        table_metadata=table_metadata,
     )
 
 

@@ -25,7 +25,8 @@ def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPla
     """Return the plan of a stream's archive for an update to a slot: as of a stream into which no file is loaded."""
     name = archive_name(stream.name)
     before = last.table(name) if last else None
-    columns = (*stream.declaration.columns, ColumnRecord(EXPIRED_AT, "timestamp"))
+    declared = (column for column in stream.declaration.columns if column.name not in stream.declaration.added)
+    columns = (*declared, ColumnRecord(EXPIRED_AT, "timestamp"))
     recorded = table_declaration(columns, stream.declaration.search_key, label="MON", max_lifetime=None)
     return StreamPlan(
         name=name,

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, assert_never
 
 from warehouse.updates.steps import (
+    AddColumns,
     CreateTable,
     CutLog,
     EraseRows,
+    MigrateTable,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warehouse.updates.records import LandingFile
-    from warehouse.updates.steps import Plan, Step
+    from warehouse.updates.steps import FormerCells, Plan, Step
 
 __all__ = ["StepExplanation", "describe", "explain"]
 
@@ -44,11 +46,15 @@ class StepExplanation:
     partitions_rewritten: int = 0
 
 
-def describe(step: Step) -> str:
+def describe(step: Step) -> str:  # noqa: C901 - a branch for each kind of step
     """Return a step in a few words, for progress."""
     match step:
         case CreateTable():
             return f"create {step.path}"
+        case AddColumns():
+            return f"add columns to {step.path}"
+        case MigrateTable():
+            return f"write {step.path} anew in its new layout"
         case MoveWindow():
             return f"append to {step.path}"
         case RewriteCells():
@@ -88,7 +94,7 @@ def explain(plan: Plan) -> tuple[StepExplanation, ...]:
     )
 
 
-def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str) -> StepExplanation:  # noqa: C901 - a branch for each kind of step
+def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str) -> StepExplanation:  # noqa: C901, PLR0912 - a branch for each kind of step
     """Return a step in numbers; ``files`` are those of its stream, ``what`` is what its table gets."""
     size = sum(file.size for file in files)
     match step:
@@ -96,17 +102,24 @@ def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str)
             return StepExplanation(number, step.path, "create", "an empty table with its properties")
         case CreateTable():
             return StepExplanation(number, step.path, "create", "only if such rows arrive")
+        case AddColumns():
+            return StepExplanation(number, step.path, "add columns", "rows that are there have null in them")
+        case MigrateTable():
+            detail = f"the live ones of {step.rows} rows, written anew in the new layout"
+            return StepExplanation(number, step.path, "migrate", detail)
         case MoveWindow():
             merged = sum(len(seal.blocks) for seal in step.seals)
-            gone = len(step.expired) + len(step.dead)
+            gone = len(step.expired) + len(step.dead) + len(step.former.gone)
             detail = (
                 f"append {what} as runs; remove {gone} expired partitions; "
-                f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices"
+                f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices{_former(step.former)}"
             )
-            return StepExplanation(number, step.path, "append", detail, len(files), size, gone, merged)
+            again = merged + len(step.former.aged) + len(step.former.moved)
+            return StepExplanation(number, step.path, "append", detail, len(files), size, gone, again)
         case RewriteCells():
-            detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {what}"
-            return StepExplanation(number, step.path, "rewrite", detail, len(files), size, 0, len(step.cells))
+            detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {what}{_former(step.former)}"
+            again = len(step.cells) + len(step.former.aged) + len(step.former.moved)
+            return StepExplanation(number, step.path, "rewrite", detail, len(files), size, len(step.former.gone), again)
         case MoveDeferred():
             taken = f"take the rows of {len(step.taken)} slots that have come; " if step.taken else ""
             return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
@@ -134,3 +147,13 @@ def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str)
             return StepExplanation(number, step.path, "cut log", "keep of its log what the newest epoch needs")
         case _:
             assert_never(step)
+
+
+def _former(cells: FormerCells) -> str:
+    """What becomes of the partitions of a former layout, in words; nothing when there is none."""
+    told = []
+    if cells.gone or cells.aged:
+        told.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")
+    if cells.moved:
+        told.append(f"move what is left of the former layout ({len(cells.moved)} partitions)")
+    return "".join(f"; {text}" for text in told)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.declaration import with_added
 from warehouse.catalog.drift import effective_layout
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.landing import Arrived, arrived, headers, list_landing, name_problem
+from warehouse.ingest.unknown import with_unknown
 from warehouse.updates.known import known_files, known_of
 from warehouse.updates.plan import FILES_PER_PLAN, StreamInput
 from warehouse.updates.steps import InputFiles
@@ -107,10 +109,11 @@ def _input(
     stream: Stream, last: Epoch | None, interval: int, found: Arrived, excluded: Mapping[str, LeftOut]
 ) -> StreamInput:
     state = last.table(stream.name) if last else None
+    stream = with_added(stream, state.declaration if state else None)
     left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
     new = [file for file in found.new if file.path not in excluded]
     chosen = new[:FILES_PER_PLAN]
-    groups, problems = grouped(stream, stream.landing, chosen)
+    stream, groups, problems = grouped(stream, stream.landing, chosen)
     return StreamInput(
         stream=stream,
         layout=effective_layout(stream, state.layout if state else None, interval),
@@ -124,8 +127,27 @@ def _input(
 
 def grouped(
     stream: Stream, landing: Path, files: list[LandingFile]
+) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
+    """Return files by their CSV header, and those whose name or header cannot be read, or matched with the declaration.
+
+    The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
+    """
+    groups, problems = _by_header(stream, landing, files)
+    if stream.unknown_columns != "add":
+        return stream, groups, problems
+    extended, refused = with_unknown(stream, landing, [(group.header, group.files) for group in groups])
+    reasons = {problem.path: problem for problem in refused}
+    problems += [
+        LeftOut(file, reasons[file.path].reason, reasons[file.path].message)
+        for group in groups for file in group.files if file.path in reasons
+    ]  # fmt: skip
+    kept = ((group.header, tuple(file for file in group.files if file.path not in reasons)) for group in groups)
+    return extended, tuple(InputFiles(header, members) for header, members in kept if members), problems
+
+
+def _by_header(
+    stream: Stream, landing: Path, files: list[LandingFile]
 ) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
-    """Return files by their CSV header, and those whose name or header cannot be read, or matched with the declaration."""
     unnamed = [LeftOut(file, *problem) for file in files if (problem := name_problem(file.path))]
     named = [file for file in files if name_problem(file.path) is None]
     if stream.format != "csv":

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import ColumnRecord, Epoch, TableState, ViewRecord
 
-__all__ = ["NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
+MIGRATED = "what it reads was migrated"
+"""As :data:`REBUILT`, in the base of a migration."""
+
+__all__ = ["MIGRATED", "NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
 
 @dataclass(frozen=True)
 class NodeInput:
@@ -73,8 +76,8 @@ def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
 
 
 def _why(view: ViewRecord, *, declared: bool) -> str:
-    if view.failed == REBUILT:
-        return REBUILT
+    if view.failed in (REBUILT, MIGRATED):
+        return view.failed
     if view.failed:
         return "its last update failed"
     return "its declaration, or that of a view it reads, changed" if declared else "it was not declared for a while"

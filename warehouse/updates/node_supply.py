@@ -185,12 +185,13 @@ class PlanTables:
         if node is not None:
             return (*node.columns, *node.state)
         planned = next((stream for stream in self.plan.streams if stream.name == table), None)
-        if planned is not None:
-            return planned.declaration.columns
         state = self.last.table(table) if self.last else None
-        if state is None:
+        declaration = planned.declaration if planned is not None else state.declaration if state is not None else None
+        if declaration is None:
             raise KeyError(table)
-        return (*state.declaration.columns, *(state.view.state if state.view else ()))
+        own = (column for column in declaration.columns if column.name not in declaration.added)  # views read what is declared
+        kept = state.view.state if planned is None and state is not None and state.view is not None else ()
+        return (*own, *kept)
 
     def _live(self, rows: DataFrame) -> DataFrame:
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")

@@ -13,10 +13,13 @@ from warehouse.catalog.declaration import table_declaration
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
 from warehouse.storage.tables import schema_file
+from warehouse.updates.former import still_there
 from warehouse.updates.progress import moved_partitions, moved_side
 from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState, ViewRecord
 from warehouse.updates.steps import (
+    AddColumns,
     CreateTable,
+    MigrateTable,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -35,6 +38,9 @@ if TYPE_CHECKING:
     from warehouse.updates.progress import TableProgress
     from warehouse.updates.records import Partition, SideTable
     from warehouse.updates.steps import Plan, StreamPlan
+
+_MAIN = (MoveWindow, RewriteCells, RewriteBuckets, MoveRelation, MigrateTable)
+"""The steps that write a table's rows: a plan has one of them for a table."""
 
 __all__ = ["Outcome", "epoch_of", "first_batch_commit", "forgotten_state", "left_out_of", "node_state"]
 
@@ -57,7 +63,7 @@ class Outcome:
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
         for number, step in enumerate(self.plan.steps):
-            if isinstance(step, MoveWindow | RewriteCells | RewriteBuckets | MoveRelation) and step.stream == name:
+            if isinstance(step, _MAIN) and step.stream == name:
                 return self.done[step.path].commits.get(number)
         return None
 
@@ -115,6 +121,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         cause=plan.cause,
         starts_from=plan.starts_from,
         planned_at=plan.clock,
+        declared=plan.declared,
     )
 
 
@@ -129,6 +136,8 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     if table is not None:
         version = table.version
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    if any(isinstance(step, AddColumns | MigrateTable) and step.path == path for step in outcome.plan.steps):
+        schema = schema_file(path, outcome.plan.epoch)
     return TableState(
         name=planned.name,
         kind="archive" if planned.archive_of else "stream" if planned.declaration.op is None else "relation",
@@ -143,6 +152,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
         newest=_newest(before, table),
         archive_of=planned.archive_of,
+        former=still_there(before.former, partitions) if before else (),
     )
 
 
@@ -224,15 +234,17 @@ def _side(
     outcome: Outcome, kind: type[MoveDeferred | StoreRejected | StoreRestored], name: str, before: SideTable | None
 ) -> SideTable | None:
     step = next((s for s in outcome.plan.steps if isinstance(s, kind) and s.stream == name), None)
-    return before if step is None else moved_side(before, outcome.done[step.path], step.table_id)
+    if step is not None:
+        return moved_side(before, outcome.done[step.path], step.table_id)
+    # Its columns or properties may have changed, and no row.
+    table = outcome.done.get(before.path) if before else None
+    return before if before is None or table is None else moved_side(before, table, before.table_id)
 
 
 def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
     """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
     for number, step in enumerate(plan.steps):
-        if step.stream == name and isinstance(
-            step, MoveWindow | RewriteCells | RewriteBuckets | MoveRelation | MoveDeferred | StoreRejected
-        ):
+        if step.stream == name and isinstance(step, (*_MAIN, MoveDeferred, StoreRejected)):
             commit = done[step.path].commits.get(number)
             if commit is not None:
                 return commit

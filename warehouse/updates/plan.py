@@ -9,13 +9,15 @@ import uuid
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declaration import declaration
+from warehouse.catalog.declaration import declaration, with_added
 from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.time import at_slot
 from warehouse.updates.archive_plan import archive_plan, expire_within
+from warehouse.updates.former import former_cells
 from warehouse.updates.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.updates.steps import (
+    AddColumns,
     CreateTable,
     EraseRows,
     InputFiles,
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout, Seal
     from warehouse.updates.records import Epoch, SideTable, TableState
 
-__all__ = ["FILES_PER_PLAN", "StreamInput", "history_of", "make_plan", "node_steps"]
+__all__ = ["FILES_PER_PLAN", "StreamInput", "columns_declared", "history_of", "make_plan", "node_steps", "waiting_steps"]
 
 FILES_PER_PLAN = 20_000
 """More waiting files are loaded in several epochs, so that a plan stays of bounded size."""
@@ -89,6 +91,10 @@ def make_plan(
     for given in inputs:
         state = last.table(given.stream.name) if last else None
         if state is not None and not moves and given.continues is None:
+            if columns_declared(given, last):
+                planned = _stream_plan(replace(given, groups=(), left_out=(), gone=(), more=0), state, last, slot, catalog)
+                streams.append(planned)
+                steps.extend(_column_steps(planned, state))
             continue
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
@@ -118,6 +124,7 @@ def make_plan(
         retain=max(catalog.retain, last.log_retain if last else 0),
         clock=clock,
         catalog_digest=catalog.digest,
+        declared=catalog.keys,
         streams=tuple(streams),
         steps=tuple(steps),
         nodes=tuple(planned_nodes),
@@ -141,9 +148,10 @@ def _stream_plan(
         k0, first = slot - given.layout.periods, True
     else:
         k0, first = last.slot, False
+    stream = with_added(given.stream, state.declaration if state else None)
     return StreamPlan(
-        name=given.stream.name,
-        declaration=declaration(given.stream, catalog.root),
+        name=stream.name,
+        declaration=declaration(stream, catalog.root),
         layout=given.layout,
         k0=k0,
         first=first,
@@ -180,6 +188,8 @@ def _steps(
     name = planned.name
     if state is None:
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    else:
+        yield from _column_steps(planned, state)
     waiting = state.deferred.waiting if state and state.deferred else ()
     taken = tuple(entry.slot for entry in waiting if entry.slot <= slot)
     arrives = any(group.files for group in planned.inputs)
@@ -189,8 +199,34 @@ def _steps(
         path, table_id = table_path(name, "rows"), state.table_id if state else ids.of(name, "rows")
         yield MoveRelation(name, path, table_id, state.version if state else 0, history)
     if arrives or taken:
-        yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
-        yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
+        yield from _sides(planned, state, ids, taken)
+
+
+def waiting_steps(planned: StreamPlan, state: TableState, taken: tuple[int, ...], *, epoch: int, clock: int) -> Iterator[Step]:
+    """Yield what looks at waiting rows once more: those of the slots ``taken``; others may turn out to be invalid."""
+    yield from _sides(planned, state, _Ids(epoch, clock), taken)
+
+
+def _sides(planned: StreamPlan, state: TableState | None, ids: _Ids, taken: tuple[int, ...]) -> Iterator[Step]:
+    yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
+    yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
+
+
+def columns_declared(given: StreamInput, last: Epoch | None) -> bool:
+    """Whether a stream's table is to get columns that were declared since; those that files bring come with the files."""
+    state = last.table(given.stream.name) if last else None
+    known = {column.name for column in state.declaration.columns} if state else set()
+    own = [column.name for column in given.stream.columns if column.name not in given.stream.added]
+    return state is not None and any(name not in known for name in own)
+
+
+def _column_steps(planned: StreamPlan, state: TableState) -> Iterator[AddColumns]:
+    known = {column.name for column in state.declaration.columns}
+    if all(column.name in known for column in planned.declaration.columns):
+        return
+    yield AddColumns(planned.name, "rows", state.path, state.table_id, state.version)
+    if (side := state.deferred) is not None:
+        yield AddColumns(planned.name, "deferred", side.path, side.table_id, side.version)
 
 
 def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
@@ -235,11 +271,12 @@ def _main_step(
     table_id = state.table_id if state else ids.of(name, "rows")
     version = state.version if state else 0
     partitions = state.partitions if state else ()
+    former = former_cells(state, planned.k0, slot)
     if layout.technique == "rebuild":
         cells = planned_cells(layout, planned.k0, slot)
         rows = sum(part.rows for part in partitions if part.sub_index in set(cells))
-        if rows or batch:
-            yield RewriteCells(name, path, table_id, version, cells, rows)
+        if rows or batch or former.leaving:
+            yield RewriteCells(name, path, table_id, version, cells, rows, former)
         return
     below = expired_below(layout, slot)
     own = [part for part in partitions if layout.first_cell <= part.sub_index <= layout.last_cell]
@@ -252,8 +289,8 @@ def _main_step(
     )
     runs = {cell: part.runs for part in own if (cell := (part.sub_index, part.exp_block)) not in dead}
     merged = _mergeable(seals(layout, planned.k0, slot, runs), batch=batch)
-    if batch or expired or dead or merged:
-        yield MoveWindow(name, path, table_id, version, below, expired, dead, merged)
+    if batch or expired or dead or merged or former.leaving:
+        yield MoveWindow(name, path, table_id, version, below, expired, dead, merged, former)
 
 
 def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:
@@ -282,11 +319,12 @@ def _leaving(step: Step, state: TableState) -> Iterator[tuple[int, int]]:
     """Yield the partitions that a step surely removes, or rewrites without their dead rows."""
     match step:
         case MoveWindow():
-            yield from (*step.expired, *step.dead)
+            yield from (*step.expired, *step.dead, *step.former.leaving)
             yield from ((seal.sub_index, block) for seal in step.seals for block, runs in seal.blocks if runs > 1)
         case RewriteCells():
             cells = set(step.cells)
             yield from ((part.sub_index, part.exp_block) for part in state.partitions if part.sub_index in cells)
+            yield from step.former.leaving
         case _:
             return
 

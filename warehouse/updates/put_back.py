@@ -84,19 +84,19 @@ class Aside:
 
 def grouped_with(
     stream: Stream, files: Sequence[LandingFile], back: Mapping[str, str]
-) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
+) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
     """Return files by their CSV header, as :func:`grouped` does, reading those that are put away where they are."""
     here = [file for file in files if file.path not in back]
-    groups, problems = grouped(stream, stream.landing, here)
+    stream, groups, problems = grouped(stream, stream.landing, here)
     if stream.move_to is None or not back:
-        return groups, problems
+        return stream, groups, problems
     paths = {back[file.path]: file for file in files if file.path in back}
-    away, unread = grouped(stream, stream.move_to, [replace(file, path=place) for place, file in paths.items()])
+    stream, away, unread = grouped(stream, stream.move_to, [replace(file, path=place) for place, file in paths.items()])
     by_header = {group.header: list(group.files) for group in groups}
     for group in away:
         by_header.setdefault(group.header, []).extend(paths[file.path] for file in group.files)
     problems += [type(problem)(paths[problem.file.path], problem.reason, problem.message) for problem in unread]
-    return tuple(InputFiles(header, tuple(members)) for header, members in by_header.items()), problems
+    return stream, tuple(InputFiles(header, tuple(members)) for header, members in by_header.items()), problems
 
 
 def planned_back(stream: Stream, back: Mapping[str, str]) -> tuple[PutBack, ...]:

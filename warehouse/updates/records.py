@@ -24,6 +24,7 @@ __all__ = [
     "Epoch",
     "Erased",
     "ErasedRows",
+    "FormerLayout",
     "LandingFile",
     "LeftOut",
     "Loaded",
@@ -36,7 +37,7 @@ __all__ = [
     "WaitingSlot",
 ]
 
-Cause = Literal["update", "reload", "drop", "rollback", "restate"]
+Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate"]
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,24 @@ class ViewRecord:
 
 
 @dataclass(frozen=True)
+class FormerLayout:
+    """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
+
+    ``since`` is the slot at which it gave way, ``rows`` how many lived in it then. Once it holds fewer than the share
+    ``move_below`` of these, what is left moves to the layout in force; none: it empties by itself.
+    """
+
+    layout: Layout
+    since: int
+    rows: int
+    move_below: float | None = None
+
+    def holds(self, sub_index: int) -> bool:
+        """Whether a sub-index is one of its cells."""
+        return self.layout.first_cell <= sub_index <= self.layout.last_cell
+
+
+@dataclass(frozen=True)
 class TableState:
     """A table at one epoch.
 
@@ -101,7 +120,8 @@ class TableState:
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
-    it (to the millisecond; none: not known), whether or not the row has expired since.
+    it (to the millisecond; none: not known), whether or not the row has expired since. ``former`` are the layouts of before
+    a migration side by side that still hold rows.
     """
 
     name: str
@@ -120,6 +140,11 @@ class TableState:
     restored: SideTable | None = None
     newest: int | None = None
     archive_of: str | None = None
+    former: tuple[FormerLayout, ...] = ()
+
+    def layout_at(self, sub_index: int) -> Layout:
+        """The layout that places the rows of a sub-index."""
+        return next((each.layout for each in self.former if each.holds(sub_index)), self.layout)
 
     @property
     def owner(self) -> str:
@@ -238,7 +263,8 @@ class Epoch:
     ``slot`` is the last processed slot k, ``previous_slot`` k0 of the update that made it; ``catalog_digest`` is the
     SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
     were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
-    went back to. ``planned_at`` is when its plan was made (0: not known).
+    went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
+    ``warehouse.toml`` that was in force (none: not known).
     """
 
     number: int
@@ -260,6 +286,7 @@ class Epoch:
     starts_from: int | None = None
     planned_at: int = 0
     erased: Erased | None = None
+    declared: tuple[tuple[str, str], ...] = ()
 
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import RestateError
+from warehouse.layout import same_cells
 from warehouse.storage.replay import replay
 from warehouse.time import format_instant
 from warehouse.updates.journal import numbers, read_epoch
@@ -110,7 +111,8 @@ def loaded_since(
         base = next((epoch for epoch in lineage if epoch.window_time <= since), None)
         if base is None and not begins:
             oldest = format_instant(lineage[-1].window_time)
-            raise RestateError(table, f"epochs before {oldest} are not readable any more; give --since {oldest} or leave it out")
+            reason = f"epochs before {oldest} are not readable any more, or of another layout"
+            raise RestateError(table, f"{reason}; give --since {oldest} or leave it out")
     wanted: dict[str, LandingFile] = {}
     for epoch in reversed(lineage):
         if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
@@ -198,7 +200,17 @@ def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
         epoch = read_epoch(root, before)
         if epoch.table(table) is None:
             return lineage, True
+        if _migrated(table, epoch, newest):
+            return lineage, False
         lineage.append(epoch)
+
+
+def _migrated(table: str, before: Epoch, newest: Epoch) -> bool:
+    """Whether a table was migrated since an epoch: its files of then lie where today's layout does not look for them."""
+    then, now = before.table(table), newest.table(table)
+    if then is None or now is None or (before.anchor, before.update_interval) != (newest.anchor, newest.update_interval):
+        return True
+    return then.layout.base != now.layout.base or not same_cells(then.layout, now.layout)
 
 
 def above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[NodeInput]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.catalog.declaration import with_added
 from warehouse.catalog.drift import effective_layout
 from warehouse.errors import RestateError
 from warehouse.updates.plan import FILES_PER_PLAN, StreamInput, make_plan
@@ -97,7 +98,8 @@ def restate_plan(
     else:
         continues = (epoch.slot - layout.periods, True)
     chosen, rest = found.files[:FILES_PER_PLAN], found.files[FILES_PER_PLAN:]
-    groups, problems = grouped_with(stream, chosen, found.back)
+    stream = with_added(stream, state.declaration if state else None)
+    stream, groups, problems = grouped_with(stream, chosen, found.back)
     unread = {entry.file.path for entry in problems}
     if found.retried is not None:
         found = replace(found, retried=tuple(path for path in found.retried if path not in unread))

@@ -55,6 +55,7 @@ class Restoring:
             rejected=self._side(state.name, state.rejected, None),
             restored=self._side(state.name, state.restored, None),
             newest=None,
+            former=(),
         )
 
     def replaced(self, state: TableState, declaration: Declaration, layout: Layout, epoch: int) -> TableState:
@@ -72,6 +73,7 @@ class Restoring:
             deferred=None if waiting is None else replace(waiting, rows=0, waiting=()),
             rejected=self._side(state.name, state.rejected, None),
             newest=None,
+            former=(),
         )
 
     def emptied_side(self, name: str, side: SideTable) -> SideTable | None:

@@ -15,11 +15,14 @@ from warehouse.updates.records import Cause, ColumnRecord, Declaration, Epoch, L
 from warehouse.views.algebra import Node
 
 __all__ = [
+    "AddColumns",
     "CreateTable",
     "CutLog",
     "EraseRows",
     "Erasure",
+    "FormerCells",
     "InputFiles",
+    "MigrateTable",
     "MoveDeferred",
     "MoveRelation",
     "MoveWindow",
@@ -50,6 +53,33 @@ class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
     table_id: str
 
 
+class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
+    """Give a table the columns of its declaration, and no row: those that are there have null in the new ones."""
+
+    stream: str
+    role: Role
+    path: str
+    table_id: str
+    base_version: int
+
+
+class FormerCells(msgspec.Struct, frozen=True):
+    """What becomes of (sub-index, expiry block) pairs of former layouts, of which a table migrates side by side.
+
+    ``gone`` ones hold no live row and leave unread; ``aged`` ones are rewritten where they are, without their expired
+    rows; live rows of ``moved`` ones go to the layout in force.
+    """
+
+    gone: tuple[tuple[int, int], ...] = ()
+    aged: tuple[tuple[int, int], ...] = ()
+    moved: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def leaving(self) -> frozenset[tuple[int, int]]:
+        """The pairs whose files leave the table."""
+        return frozenset((*self.gone, *self.aged, *self.moved))
+
+
 class MoveWindow(msgspec.Struct, frozen=True, tag="move-window"):
     """``norebuild``: append the batch as runs, remove blocks below ``expired_below``, merge the runs of ``seals``.
 
@@ -64,6 +94,7 @@ class MoveWindow(msgspec.Struct, frozen=True, tag="move-window"):
     expired: tuple[tuple[int, int], ...]
     dead: tuple[tuple[int, int], ...]
     seals: tuple[Seal, ...]
+    former: FormerCells = FormerCells()
 
 
 class RewriteCells(msgspec.Struct, frozen=True, tag="rewrite-cells"):
@@ -75,6 +106,26 @@ class RewriteCells(msgspec.Struct, frozen=True, tag="rewrite-cells"):
     base_version: int
     cells: tuple[int, ...]
     rows: int
+    former: FormerCells = FormerCells()
+
+
+class MigrateTable(msgspec.Struct, frozen=True, tag="migrate-table"):
+    """Write all live rows of a table anew, under the layout and the columns of its declaration, in one commit.
+
+    ``columns`` are those that are stored now, ``renamed`` pairs of former and new names. With ``reslotted`` the slots of
+    each row are counted anew, since anchor or update interval changed. ``takes`` tells whether rows that waited may have
+    come into the batch, ``rows`` how many are stored.
+    """
+
+    stream: str
+    path: str
+    table_id: str
+    base_version: int
+    columns: tuple[ColumnRecord, ...]
+    renamed: tuple[tuple[str, str], ...]
+    rows: int
+    reslotted: bool = False
+    takes: bool = False
 
 
 class MoveDeferred(msgspec.Struct, frozen=True, tag="move-deferred"):
@@ -193,6 +244,8 @@ Step = (
     | CreateTable
     | RestoreTable
     | ReplaceTable
+    | AddColumns
+    | MigrateTable
     | MoveWindow
     | RewriteCells
     | MoveRelation
@@ -308,6 +361,7 @@ class Plan(msgspec.Struct, frozen=True):
     known: tuple[Loaded, ...] = ()
     erasure: Erasure | None = None
     refused: tuple[tuple[str, str], ...] = ()
+    declared: tuple[tuple[str, str], ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

@@ -24,9 +24,10 @@ from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot
 from warehouse.updates.archived import archived
+from warehouse.updates.migrating import reshaped
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
 from warehouse.updates.outcome import first_batch_commit, left_out_of
-from warehouse.updates.steps import MoveDeferred, MoveRelation, StoreRejected
+from warehouse.updates.steps import MigrateTable, MoveDeferred, MoveRelation, StoreRejected
 from warehouse.views.algebra import scanned
 from warehouse.views.maintenance.feeds import Move
 from warehouse.views.maintenance.joins import PUSHED_KEYS
@@ -380,5 +381,10 @@ class Supply:
         step = next((s for s in self.plan.steps if isinstance(s, MoveDeferred) and s.stream == name), None)
         if step is None or not step.taken:
             return None
-        rows = self.files.deferred(session, step.path, step.base_version, self.of(name).columns)
+        columns = self.of(name).columns
+        migration = next((s for s in self.plan.steps if isinstance(s, MigrateTable) and s.stream == name), None)
+        if migration is not None:
+            waiting = self.files.deferred(session, step.path, step.base_version, migration.columns)
+            return reshaped(waiting, columns, migration.renamed)
+        rows = self.files.deferred(session, step.path, step.base_version, columns)
         return rows.where(f"_slot <= {max(step.taken)}")

@@ -38,7 +38,7 @@ from warehouse.updates.known import known_files, known_of
 from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock, writer_lock
 from warehouse.updates.mend import set_aside_torn
 from warehouse.updates.node_plans import unbuilt
-from warehouse.updates.plan import make_plan
+from warehouse.updates.plan import columns_declared, make_plan
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded, Removed
 from warehouse.updates.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from warehouse.erasure.receipt import Receipt
     from warehouse.ingest.files import LeftOut
     from warehouse.updates.going_back import GoingBack
+    from warehouse.updates.migrate import Migrating, MigrationReport, MigrationRequest
     from warehouse.updates.node_plans import NodeInput
     from warehouse.updates.plan import StreamInput
     from warehouse.updates.restate import RestateReport
@@ -283,6 +284,47 @@ class Updater:
         with self._going_back() as going:
             return going.restate(table, since, rejected=rejected, allow_lost=allow_lost)
 
+    def migrate(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> MigrationReport:
+        """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
+
+        See :mod:`.migrate`; a dry run needs no lock and writes nothing.
+
+        Raises
+        ------
+        MigrationError, UsageError, LayoutError
+            When it cannot be done, or not in this way; nothing was written then.
+
+        """
+        if dry_run:
+            return self._migrating(newest_epoch(self.root), ()).migrate(table, request, dry_run=True)
+        with writer_lock(self.root, self.clock()), _released(self.root):
+            self.observer(Moment(Point.LOCKED, -1))
+            return self._migrating(*self._finish()).migrate(table, request)
+
+    def _migrating(self, last: Epoch | None, finished: tuple[Epoch, ...]) -> Migrating:
+        from warehouse.updates.migrate import Migrating  # noqa: PLC0415 - rarely needed
+
+        if last is None:
+            raise NoEpochError("nothing has been loaded yet; the first update takes warehouse.toml as it is")
+        return Migrating(
+            self.catalog,
+            self._nodes,
+            last,
+            finished,
+            self.clock(),
+            spark=self._guarded_spark,
+            begin=lambda plan: self._begun(plan, last),
+            record=lambda tables, followed: self._record(
+                last,
+                (),
+                cause="migrate",
+                tables=tables,
+                previous_slot=last.slot,
+                catalog_digest=followed.digest,
+                declared=followed.keys,
+            ),
+        )
+
     @contextmanager
     def _going_back(self) -> Iterator[GoingBack]:
         from warehouse.updates.going_back import GoingBack  # noqa: PLC0415 - rarely needed
@@ -444,10 +486,11 @@ class Updater:
         return sweep(self.root, now=self.clock()) + trim_logs(self.root, bounded)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
-        """An epoch at the same window time, when declared tables do not exist yet or files were left over."""
+        """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over."""
         if last is None:
             return []
-        missing = any(last.table(given.stream.name) is None for given in inputs) or bool(unbuilt(self._sound[0], last))
+        missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in inputs)
+        missing = missing or bool(unbuilt(self._sound[0], last))
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
     def _more(self, last: Epoch, excluded: Excluded) -> Epoch:

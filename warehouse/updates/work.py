@@ -16,7 +16,14 @@ from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.commit import CommitFacts, newest_version
-from warehouse.storage.deltalog import create_table, missing_files, replace_table, set_properties
+from warehouse.storage.deltalog import (
+    create_table,
+    metadata_action,
+    missing_files,
+    replace_table,
+    set_columns,
+    set_properties,
+)
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.logcut import commit_mark
 from warehouse.storage.properties import retention_properties, table_properties
@@ -33,11 +40,14 @@ from warehouse.storage.tables import (
     write_schema_file,
 )
 from warehouse.storage.writer import write_rows, write_runs
+from warehouse.updates.migrating import Slots, cell_sizes, replaced, reshaped, reslotted
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.steps import (
+    AddColumns,
     CreateTable,
     CutLog,
     EraseRows,
+    MigrateTable,
     MoveDeferred,
     MoveRelation,
     MoveWindow,
@@ -116,7 +126,7 @@ class Work:
                 f"({', '.join(missing[:3])}); restore them from a copy, then update again"
             )
 
-    def _run(self, number: int, step: Step, observer: Observer) -> bool:  # noqa: C901 - a branch for each kind of step
+    def _run(self, number: int, step: Step, observer: Observer) -> bool:  # noqa: C901, PLR0912 - a branch for each kind of step
         match step:
             case CreateTable(role="rows"):
                 return self._create(number, step)
@@ -133,6 +143,10 @@ class Work:
                 return True
             case ReplaceTable():
                 return self._replace(number, step)
+            case AddColumns():
+                return self._add_columns(number, step)
+            case MigrateTable():
+                return self._migrate(number, step, observer)
             case RewriteBuckets():
                 return self._rewrite_buckets(number, step, observer)
             case StoreRestored():
@@ -210,6 +224,59 @@ class Work:
             metadata=self._facts(number, {}).metadata,
             at=self.plan.clock,
         )
+        return True
+
+    def _table_metadata(self, step: AddColumns | MigrateTable, role: Role) -> dict[str, Any]:
+        """The action that gives a table the columns and the key of its declaration."""
+        columns, key, _ = self._shape(step.stream)
+        schema, partitions = _stored_as(role, columns)
+        properties = table_properties(statistics_columns(key) if role == "rows" else [], self.plan.retain)
+        return metadata_action(step.table_id, schema, partitions, properties, self.plan.clock)
+
+    def _add_columns(self, number: int, step: AddColumns) -> bool:
+        table = self.root / step.path
+        if step.role == "rows":
+            write_schema_file(self.root / schema_file(step.path, self.plan.epoch), self._shape(step.stream)[0])
+        version = newest_version(table, step.base_version)
+        set_columns(table, version, self._table_metadata(step, step.role), self._facts(number, {}).metadata, self.plan.clock)
+        return True
+
+    def _migrate(self, number: int, step: MigrateTable, observer: Observer) -> bool:
+        inputs, plan = self.supply.of(step.stream), self.plan
+        layout, keyed = inputs.planned.layout, inputs.stream.changes is not None
+        stored = self.supply.files.read(
+            inputs.session, step.path, step.base_version, step.columns, lambda _: True, placed=True
+        )
+        if not keyed:  # a relation keeps versions that have ended
+            stored = stored.where(F.unix_micros("_exp") > plan.window_time)
+        rows = reshaped(stored, inputs.columns, step.renamed)
+        if step.reslotted:
+            rows = reslotted(rows, layout, Slots(plan.anchor, plan.update_interval, plan.slot))
+        if not keyed:
+            rows = replaced(rows, layout)
+        columns = self._columns(inputs)
+        sizes = cell_sizes(rows)
+        written = sum(sizes.values())
+        batch = self.supply.batch(step.stream) if step.takes else None
+        rows = rows.select(*columns)
+        if batch is not None:
+            rows = rows.unionByName(batch.live().select(*columns))
+            for cell, count in batch.counts.cells.items():
+                sizes[cell] = sizes.get(cell, 0) + count
+        write_schema_file(self.root / schema_file(step.path, plan.epoch), inputs.columns)
+        facts = {"rewritten": written, "planned": layout.cells}
+        observer(Moment(Point.STEP_READY, plan.epoch, number))
+        write_runs(
+            rows,
+            self.root / step.path,
+            key=inputs.key,
+            sizes=sizes,
+            base=step.base_version,
+            leaving=lambda *_: True,
+            facts=self._facts(number, facts, batch_of=step.table_id)
+            if batch is None else self._main_facts(number, step.stream, step.table_id, batch, **facts),
+            table_metadata=self._table_metadata(step, "rows"),
+        )  # fmt: skip
         return True
 
     def _move_relation(self, number: int, step: MoveRelation, observer: Observer) -> bool:
@@ -312,6 +379,23 @@ class Work:
         )  # fmt: skip
         return rows.where((F.col("_exp_slot") > self.plan.slot) & (F.unix_micros("_exp") > self.plan.window_time))
 
+    def _of_former(
+        self, step: MoveWindow | RewriteCells, inputs: StreamSupply | NodeSupply, sizes: dict[tuple[int, int], int]
+    ) -> list[DataFrame]:
+        """Return what is rewritten of a former layout, and count it: where it is, or in the layout in force."""
+        parts = []
+        aged, moved = set(step.former.aged), set(step.former.moved)
+        if aged:
+            parts.append(self._live_at_base(step, lambda cell, block: (cell, block) in aged, inputs))
+            held = self._partitions(step.stream)
+            sizes.update({cell: part.rows for part in held if (cell := (part.sub_index, part.exp_block)) in aged})
+        if moved:
+            left = replaced(self._live_at_base(step, lambda cell, block: (cell, block) in moved, inputs), inputs.planned.layout)
+            for cell, count in cell_sizes(left).items():
+                sizes[cell] = sizes.get(cell, 0) + count
+            parts.append(left)
+        return [part.select(*self._columns(inputs)) for part in parts]
+
     def _move_window(self, number: int, step: MoveWindow, observer: Observer) -> bool:
         inputs = self.supply.table(step.stream)
         batch = self.supply.batch(step.stream)
@@ -322,7 +406,8 @@ class Work:
             for seal in step.seals
         }
         merged = {cell: blocks for cell, blocks in merged.items() if blocks}
-        if not (sizes or step.expired or step.dead or merged):
+        former = step.former.leaving
+        if not (sizes or step.expired or step.dead or merged or former):
             return False
         columns = self._columns(inputs)
         rows = batch.live().select(*columns)
@@ -335,7 +420,10 @@ class Work:
                     cell = (part.sub_index, part.exp_block)
                     sizes[cell] = sizes.get(cell, 0) + part.rows
                     rewritten += part.rows
-        dead = set(step.dead)
+        for part in self._of_former(step, inputs, sizes):
+            rows = rows.unionByName(part)
+        rewritten += self._rows_in(step.stream, (*step.former.aged, *step.former.moved))
+        dead = former.union(step.dead)
 
         def leaving(cell: int, block: int) -> bool:
             passed = step.expired and block < step.expired_below and layout.first_cell <= cell <= layout.last_cell
@@ -360,7 +448,8 @@ class Work:
     def _rewrite(self, number: int, step: RewriteCells, observer: Observer) -> bool:
         inputs = self.supply.table(step.stream)
         batch = self.supply.batch(step.stream)
-        if not batch.counts.cells and not step.rows:
+        former = step.former.leaving
+        if not batch.counts.cells and not step.rows and not former:
             return False
         columns = self._columns(inputs)
         rows = batch.live().select(*columns)
@@ -371,6 +460,9 @@ class Work:
                 if part.sub_index in step.cells:
                     cell = (part.sub_index, part.exp_block)
                     sizes[cell] = sizes.get(cell, 0) + part.rows
+        for left in self._of_former(step, inputs, sizes):
+            rows = rows.unionByName(left)
+        again = step.rows + self._rows_in(step.stream, (*step.former.aged, *step.former.moved))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         write_runs(
             rows,
@@ -378,14 +470,18 @@ class Work:
             key=inputs.key,
             sizes=sizes,
             base=step.base_version,
-            leaving=lambda cell, _: cell in step.cells,
+            leaving=lambda cell, block: cell in step.cells or (cell, block) in former,
             facts=self._main_facts(
                 number, step.stream, step.table_id, batch,
-                planned=len(step.cells), rewritten=step.rows,
+                planned=len(step.cells), rewritten=again,
             ),
             staged=self._as_counted(step.stream, batch),
         )  # fmt: skip
         return True
+
+    def _rows_in(self, name: str, cells: Sequence[tuple[int, int]]) -> int:
+        held = set(cells)
+        return sum(part.rows for part in self._partitions(name) if (part.sub_index, part.exp_block) in held)
 
     def _partitions(self, name: str) -> Sequence[Partition]:
         state = self.last.table(name) if self.last else None

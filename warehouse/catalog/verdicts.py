@@ -1,0 +1,169 @@
+"""What a changed key of ``warehouse.toml`` means for the tables on disk: nothing, rows to come, or a migration.
+
+The file's keys are recorded with each epoch (:func:`declared_keys`), so that what changed since can be told key by key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.catalog.drift import Difference, differences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.catalog.drift import RecordedEpoch
+    from warehouse.catalog.model import Catalog
+
+__all__ = ["Verdict", "VerdictWord", "declared_keys", "verdicts"]
+
+VerdictWord = Literal["free", "from now on", "migrate", "rebuild", "refused"]
+"""A key changes freely; for rows loaded from then on; by a migration of either way; by writing or building tables anew;
+not at all."""
+
+_TABLES = ("streams", "relations", "views")
+_INNER = ("columns", "layout", "options")
+_LONG = 160
+_FROM_NOW_ON = (
+    "arrival",
+    "changed_at",
+    "expires",
+    "format",
+    "max_ahead",
+    "max_lifetime",
+    "null_expiry",
+    "op",
+    "options",
+    "over_lifetime",
+    "short_lived",
+    "timezone",
+    "unknown_columns",
+)
+_OF_VIEW = ("layout", "output_window", "search_key", "sql")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a changed key means: its values as written (none: left out), the verdict, and what to know or do.
+
+    Updates are refused while one ``stops`` them.
+    """
+
+    key: str
+    before: str | None
+    now: str | None
+    verdict: VerdictWord
+    why: str
+    stops: bool = False
+
+
+def declared_keys(raw: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return every key of a file with its value as it is written; of long ones the beginning and a digest.
+
+    Of ``[spark]``, whose values may be secrets, there is one digest of all.
+
+    >>> declared_keys({"warehouse": {"retain": "1d"}, "streams": {"a": {"layout": {"grid": [2, 2]}}}})
+    (('streams.a.layout.grid', '[2, 2]'), ('warehouse.retain', '"1d"'))
+    """
+    return tuple(sorted(_flat(raw)))
+
+
+def _flat(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for section, content in raw.items():
+        if section == "spark" or not isinstance(content, dict):
+            yield section, _digest(json.dumps(content, sort_keys=True, default=str))
+            continue
+        for name, value in content.items():
+            if section not in _TABLES or not isinstance(value, dict):
+                yield f"{section}.{name}", _text(value)
+                continue
+            for key, inner in value.items():
+                if key in _INNER and isinstance(inner, dict):
+                    yield from ((f"{section}.{name}.{key}.{each}", _text(entry)) for each, entry in inner.items())
+                else:
+                    yield f"{section}.{name}.{key}", _text(inner)
+
+
+def _text(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    return text if len(text) <= _LONG else f"{text[:_LONG]}... ({_digest(text)})"
+
+
+def _digest(text: str) -> str:
+    return f"sha256 {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[str, str]]) -> tuple[Verdict, ...]:
+    """Return what each key means that changed since an epoch, in the order of the keys.
+
+    ``declared`` are the keys that the epoch recorded; without any only those are told that tables cannot follow.
+    """
+    unfit = {found.place: found for found in differences(catalog, epoch)}
+    before, now = dict(declared), dict(catalog.keys)
+    changed = [key for key in sorted({*before, *now}) if before and before.get(key) != now.get(key)]
+    tables = {_table(key) for key in (*before, *now)}
+    whole = {table for table in tables if table and (_none_of(table, before) or _none_of(table, now))}
+    found = [_of_table(table, declared=_none_of(table, before)) for table in sorted(whole) if before]
+    found += [_of_key(key, before.get(key), now.get(key), unfit.get(key)) for key in changed if _table(key) not in whole]
+    told = {verdict.key for verdict in found}
+    found += [_of_key(key, each.old, now.get(key), each) for key, each in unfit.items() if key not in told]
+    return tuple(sorted(found, key=lambda verdict: verdict.key))
+
+
+def _table(key: str) -> str | None:
+    parts = key.split(".")
+    return ".".join(parts[:2]) if parts[0] in _TABLES else None
+
+
+def _none_of(table: str, keys: Mapping[str, str]) -> bool:
+    return not any(key.startswith(f"{table}.") for key in keys)
+
+
+def _of_table(table: str, *, declared: bool) -> Verdict:
+    name = table.partition(".")[2]
+    if declared:
+        return Verdict(table, None, "declared", "free", "the next update creates it")
+    return Verdict(table, "declared", None, "free", f"it is kept, frozen, until `stream-wh drop {name}` forgets it")
+
+
+def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | None) -> Verdict:
+    if unfit is not None:
+        return Verdict(key, unfit.old, now, _word(unfit), _what_to_do(unfit), stops=True)
+    section, _, rest = key.partition(".")
+    if section not in _TABLES:
+        return Verdict(key, before, now, "free", "it is in force at once")
+    name, _, own = rest.partition(".")
+    outer, _, inner = own.partition(".")
+    if section == "views" and outer in _OF_VIEW:
+        why = f"the next update builds {name} anew over the live rows, unless it means the same"
+        return Verdict(key, before, now, "rebuild", why)
+    if outer == "columns":
+        if before is None:
+            return Verdict(key, before, now, "from now on", "the next update adds it; rows loaded before have null")
+        return Verdict(key, before, now, "free", "it means the same")
+    if outer == "layout":
+        why = "the table keeps the value that it has" if now is None else "the table is as it says"
+        return Verdict(key, before, now, "free", "it is in force with the next update" if inner == "seal" else why)
+    if outer == "max_lifetime":
+        why = f"it judges rows to come; p stays until a migration of {name} takes it over"
+        return Verdict(key, before, now, "from now on", why)
+    if outer in _FROM_NOW_ON:
+        why = "results that come" if section == "views" else "rows loaded from now on; `stream-wh restate` applies it to others"
+        return Verdict(key, before, now, "from now on", f"it is for {why}")
+    return Verdict(key, before, now, "free", "it is in force at once" if outer != "search_key" else "it means the same")
+
+
+def _word(unfit: Difference) -> VerdictWord:
+    if unfit.command is None:
+        return "refused"
+    return "migrate" if unfit.kind == "layout" else "rebuild"
+
+
+def _what_to_do(unfit: Difference) -> str:
+    if unfit.command is None:
+        return unfit.remedy
+    ways = ", --rebuild or --side-by-side" if unfit.kind == "layout" else ""
+    return f"`{unfit.command}`{ways}"

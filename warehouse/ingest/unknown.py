@@ -1,0 +1,156 @@
+"""Columns of landing files that nobody declared, for ``unknown_columns = "add"``: their names, and the types that they get.
+
+They are looked for when an update is planned, in all files that it loads: in the header of CSV, the footer of Parquet, the
+fields of every line of JSON. Text becomes ``string`` (of JSON what stands there, also of a number or an object), a column of
+Parquet keeps its type.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import zlib
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from warehouse.catalog.model import Column
+from warehouse.catalog.types import unusable_name
+from warehouse.errors import FileProblem
+from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.landing import open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["MOST_ADDED", "with_unknown"]
+
+MOST_ADDED = 200
+"""Columns that files may add to a table in all; a file with more is left out."""
+_KNOWN = 10_000
+_RESERVED = ("sub_index", "exp_block", "ts")
+
+
+def with_unknown(
+    stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> tuple[Stream, list[FileProblem]]:
+    """Return a stream with the columns that files bring beside its own, and the files whose columns cannot be added.
+
+    Parameters
+    ----------
+    stream
+        The stream, with the columns that files brought before.
+    landing
+        Where the files are.
+    groups
+        The files by their CSV header, which is empty for other formats.
+
+    """
+    problems: list[FileProblem] = []
+    for file, names in _columns(stream, landing, groups):
+        known = {column.name.lower() for column in stream.columns}
+        # A field of a JSON object is found by its exact name, a column of other formats whatever its case.
+        own = {column.name for column in stream.columns} if stream.format == "json" else known
+        new = {name: kind for name, kind in names.items() if (name if stream.format == "json" else name.lower()) not in own}
+        problem = _problem(stream, new, known)
+        if problem is not None:
+            problems.append(FileProblem(file.path, "unknown_columns", problem))
+        elif new:
+            columns = tuple(Column(name, kind or "") for name, kind in new.items())
+            stream = replace(stream, columns=(*stream.columns, *columns), added=(*stream.added, *new))
+    return stream, problems
+
+
+def _problem(stream: Stream, new: Mapping[str, str | None], known: set[str]) -> str | None:
+    for name, kind in new.items():
+        why = unusable_name(name)
+        if why is None and (name.startswith("_") or name.lower() in _RESERVED):
+            why = "a reserved name"
+        if why is None and name.lower() in known:
+            why = "a name that differs from another one's in case only"
+        if why is None and kind is None:
+            why = "a type that no table can have"
+        if why is not None:
+            return f'its column "{name}" cannot be added: it has {why}; rename it, or set unknown_columns = "ignore"'
+    if len({name.lower() for name in new}) < len(new):
+        return "it has columns whose names differ in case only; rename them"
+    if len(stream.added) + len(new) > MOST_ADDED:
+        return f"it brings {len(new)} undeclared columns; files may add {MOST_ADDED} to a table in all: declare them"
+    return None
+
+
+def _columns(
+    stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> Iterator[tuple[LandingFile, Mapping[str, str | None]]]:
+    """Yield each file with its columns and their types, none where a table cannot have it; unreadable ones are passed over."""
+    for header, files in groups:
+        if stream.format == "csv":
+            for file in files:
+                yield file, dict.fromkeys(header, "string")
+        elif stream.format == "json":
+            beyond = {problem.path for problem in beyond_bounds(replace(stream, landing=landing), files)}
+            for file in files:
+                if file.size and file.path not in beyond:
+                    yield file, dict.fromkeys(_fields(landing / file.path, file.size, file.mtime_ns), "string")
+        else:
+            for file in files:
+                yield file, _footer(landing / file.path)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: ARG001 - the file's identity: it is looked at once
+    """Return the fields of the objects in a file, in the order in which they come."""
+    found: dict[str, None] = {}
+    decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+    try:
+        with open_regular(path) as raw:
+            content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
+            for line in io.BufferedReader(content):
+                if line.strip() and len(found) <= 2 * MOST_ADDED:
+                    try:
+                        found.update(dict.fromkeys(decoder.decode(line)))
+                    except msgspec.DecodeError:
+                        continue  # a rejected row, whatever is in it
+    except (OSError, EOFError, zlib.error):
+        return ()  # whoever reads the file says what is wrong with it
+    return tuple(found)
+
+
+def _footer(path: Path) -> dict[str, str | None]:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet landings need it
+
+    try:
+        schema = pq.read_schema(path)
+    except Exception:  # noqa: BLE001 - whatever a damaged footer raises; whoever reads the file says what is wrong with it
+        return {}
+    return {field.name: _spark_type(field.type) for field in schema}
+
+
+def _spark_type(kind: Any) -> str | None:  # noqa: ANN401 - a type of Arrow
+    """Return the Spark SQL type that holds the values of an Arrow type; none when no table can have it."""
+    import pyarrow.types as at  # noqa: PLC0415 - only Parquet landings need it
+
+    plain = {"bool": "boolean", "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "uint8": "smallint"}
+    plain |= {"uint16": "int", "uint32": "bigint", "uint64": "decimal(20,0)", "float": "float", "double": "double"}
+    plain |= {"string": "string", "large_string": "string", "binary": "binary", "large_binary": "binary", "date32[day]": "date"}
+    if str(kind) in plain:
+        return plain[str(kind)]
+    if at.is_timestamp(kind):
+        return "timestamp"
+    if at.is_decimal(kind) and kind.precision <= 38:  # noqa: PLR2004 - digits of Spark's decimals
+        return f"decimal({kind.precision},{kind.scale})"
+    if at.is_list(kind) or at.is_large_list(kind):
+        inner = _spark_type(kind.value_type)
+        return None if inner is None else f"array<{inner}>"
+    if at.is_struct(kind):
+        parts = [(field.name, _spark_type(field.type)) for field in kind]
+        if any(inner is None or unusable_name(name) for name, inner in parts):
+            return None
+        return f"struct<{','.join(f'{name}:{inner}' for name, inner in parts)}>"
+    return None
