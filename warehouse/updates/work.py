@@ -420,8 +420,8 @@ class Work:
                     cell = (part.sub_index, part.exp_block)
                     sizes[cell] = sizes.get(cell, 0) + part.rows
                     rewritten += part.rows
-        for part in self._of_former(step, inputs, sizes):
-            rows = rows.unionByName(part)
+        for left in self._of_former(step, inputs, sizes):
+            rows = rows.unionByName(left)
         rewritten += self._rows_in(step.stream, (*step.former.aged, *step.former.moved))
         dead = former.union(step.dead)
 
