@@ -299,7 +299,11 @@ class Updater:
             return self._migrating(newest_epoch(self.root), ()).migrate(table, request, dry_run=True)
         with writer_lock(self.root, self.clock()), _released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
-            return self._migrating(*self._finish()).migrate(table, request)
+            last, finished = self._finish()
+            report = self._migrating(last, finished).migrate(table, request)
+            if report.epoch is None:
+                self._publish_again(last)
+            return report
 
     def _migrating(self, last: Epoch | None, finished: tuple[Epoch, ...]) -> Migrating:
         from warehouse.updates.migrate import Migrating  # noqa: PLC0415 - rarely needed
