@@ -179,7 +179,7 @@ def test_files_of_one_name_do_not_take_each_others_place(project: Project) -> No
 def test_an_erasure_looks_into_files_that_were_put_aside(project: Project) -> None:
     """They hold the key as well."""
     project.updater().vacuum()
-    table: Any = SimpleNamespace(name="a")
+    table: Any = SimpleNamespace(name="a", archive_of=None)
     found = landing_files(load_catalog(project.directory), table, erased_keys([KeyColumn("k", "VARCHAR")], ["k1"]))
     assert [path.relative_to(project.directory).as_posix() for path in found] == ["landing/loaded/a/1.csv"]
 

@@ -302,7 +302,7 @@ def test_raising_retain_keeps_the_logs_of_existing_tables_longer(project: Projec
         ({"search_key": ["k", "b"]}, "search_key"),
         ({"layout": {"grid": [1, 2]}}, "grid"),
         ({"layout": {"technique": "rebuild"}}, "technique"),
-        ({"columns": {"k": "string", "b": "timestamp", "e": "timestamp", "x": "int"}}, "columns"),
+        ({"columns": {"k": "bigint", "b": "timestamp", "e": "timestamp"}}, "columns.k"),
     ],
 )
 def test_a_changed_declaration_is_refused_with_both_values(

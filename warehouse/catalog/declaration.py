@@ -91,7 +91,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
 
 
 def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
-    """Return a declared stream with the columns that files brought to its table, after its own."""
+    """Return a stream with the columns that files brought to its table, after its own; those that it has already stay."""
     if recorded is None or not recorded.added:
         return stream
     declared = {column.name.lower() for column in stream.columns}
@@ -100,7 +100,8 @@ def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
         for column in recorded.columns
         if column.name in recorded.added and column.name.lower() not in declared
     )
-    return replace(stream, columns=(*stream.columns, *kept), added=tuple(column.name for column in kept))
+    added = (*stream.added, *(column.name for column in kept))
+    return replace(stream, columns=(*stream.columns, *kept), added=added)
 
 
 def table_declaration(
