@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     >>> nearest("serch_key", ["search_key", "columns"])
     'search_key'
     """
+    from difflib import get_close_matches  # noqa: PLC0415 - a read that succeeds does without
+
     by_lower = {each.lower(): each for each in known}
     lower = word.lower()
     found = [lower] if lower in by_lower else get_close_matches(lower, by_lower, n=1, cutoff=0.6)
