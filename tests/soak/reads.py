@@ -71,12 +71,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Read again and again.")
     parser.add_argument("directory", type=Path)
     parser.add_argument("--reads", type=int, default=5000)
+    parser.add_argument("--until", type=int, default=0, help="the epoch that must be reached too")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args(arguments)
     chance = random.Random(given.seed)  # noqa: S311 - which read comes next
     kept = Warehouse.open(given.directory)
-    last = -1
-    for _ in range(given.reads):
+    last, reads = -1, 0
+    while reads < given.reads or last < given.until:
+        reads += 1
         kind = chance.choices(("probe", "scan", "sql"), (16, 6, 1))[0]
         fresh = chance.random() < 0.1
         for attempt in range(_ATTEMPTS):

@@ -89,7 +89,8 @@ def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: Spa
 
 
 def _reading(directory: Path, seed: int, output: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.soak.reads", str(directory), "--reads", str(FREE), "--seed", str(seed)]
+    until = ["--reads", str(FREE), "--until", "2"]
+    command = [sys.executable, "-m", "tests.soak.reads", str(directory), *until, "--seed", str(seed)]
     with output.open("wb") as file:
         return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file)
 

@@ -49,7 +49,8 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
     written = [len(states) - 1]
 
     def read(moment: Moment) -> None:
-        if moment.point == Point.EPOCH_WRITTEN:
+        recorded = moment.point == Point.DATABASE_READY and moment.epoch > written[0]  # an epoch that nothing was read for
+        if moment.point == Point.EPOCH_WRITTEN or recorded:
             witness.check()
             written[0] = moment.epoch
         for _ in range(HELD):
@@ -82,14 +83,15 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
         assert (rows, int(epoch) >= last) == (digest(kind, states[int(epoch)].live), True), line
         last = int(epoch)
         counts["free"] += 1
-    assert (counts["free"], last > 3) == (FREE, True)
+    assert counts["free"] >= FREE
+    assert last >= 4, "epochs went by while it read"
     assert counts["held"] > 200, counts
     follower.close()
     stayed.close()
 
 
 def _reading(directory: Path, output: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "tests.soak.reads", str(directory), "--reads", str(FREE)]
+    command = [sys.executable, "-m", "tests.soak.reads", str(directory), "--reads", str(FREE), "--until", "4"]
     with output.open("wb") as file:
         return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file)
 
