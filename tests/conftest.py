@@ -10,8 +10,6 @@ import pytest
 
 # A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# The warehouse needs no Python on the executors; one that were started would fail.
-os.environ["PYSPARK_PYTHON"] = "no-python-on-executors"
 os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state directory of who runs them
 
 if TYPE_CHECKING:
@@ -35,7 +33,9 @@ def spark() -> Iterator[SparkSession]:
     from benchmarks.delta import delta_settings  # noqa: PLC0415 - same
     from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
 
-    session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
+    with pytest.MonkeyPatch.context() as patch:  # no Python on executors is needed: one started would fail
+        patch.setenv("PYSPARK_PYTHON", "no-python-on-executors")
+        session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
     yield session
     session.stop()
 

@@ -84,7 +84,7 @@ class Garage:
     """A project with one stream and a file for each hour, all there from the beginning, as in a backfill."""
 
     def __init__(self, directory: Path) -> None:
-        self.directory = directory / "garage"
+        self.directory = directory / "depot"
         landing = self.directory / "landing" / "cars"
         landing.mkdir(parents=True)
         (self.directory / "warehouse.toml").write_text(CONFIGURATION)
@@ -137,7 +137,7 @@ def run(dag: DAG, hour: int) -> dict[str, str]:
     return {each.task_id: f"{each.state} at try {each.try_number}" for each in done.get_task_instances()}
 
 
-def events(warehouse: str = "garage") -> list[dict[str, Any]]:
+def events(warehouse: str = "depot") -> list[dict[str, Any]]:
     """Return what the events of the table's asset carried, the oldest first."""
     with create_session() as session:
         found = session.scalars(select(AssetEvent).order_by(AssetEvent.id)).all()
@@ -193,7 +193,7 @@ def test_the_spark_provider_runs_the_same_verb(garage: Garage, monkeypatch: pyte
             task_id="update",
             application=str(ROOT / "jobs" / "update.py"),
             application_args=["-C", str(garage.directory), "--at", UPDATE_TIME],
-            outlets=[table_asset("garage", "cars")],
+            outlets=[table_asset("depot", "cars")],
         )
     assert run(dag, 5) == {"update": "success at try 1"}
     assert garage.keys() == garage.model(5)
