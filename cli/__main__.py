@@ -1,5 +1,9 @@
 """``python -m cli`` is ``stream-wh``."""
 
-from cli.main import main
+import sys
 
-main()
+from cli.main import run
+
+code = run(sys.argv[1:])
+exec("")  # noqa: S102 - Ctrl-C inside any `exec` of a string is remembered until the next: `python -m` would end by the signal
+sys.exit(code)

@@ -7,18 +7,20 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
+from textwrap import dedent
 from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
 from cli import errors
+from cli.errors import CANCELLED
 from cli.main import COMMANDS, stream_wh
 from warehouse.errors import LockHeldError, Problem, UnknownNameError, UnreadableFilesError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ended
 
@@ -267,3 +269,22 @@ def test_configuration_errors_list_every_problem() -> None:
 
     failure = errors.failure_of(ConfigurationError([Problem("w.toml", "a.b", '"1x"', "a duration", "1h")]), [])
     assert failure.fields["problems"] == (Problem("w.toml", "a.b", '"1x"', "a duration", "1h"),)
+
+
+def test_an_interrupt_inside_exec_does_not_change_the_exit_code(tmp_path: Path) -> None:
+    """CPython remembers that Ctrl-C came in code made from a string (a data class); `python -m cli` exits 130 all the same."""
+    stand_in = """
+        import cli.main
+
+        def run(arguments):
+            try:
+                exec("raise KeyboardInterrupt")
+            except KeyboardInterrupt:
+                return 130
+
+        cli.main.run = run
+    """
+    (tmp_path / "sitecustomize.py").write_text(dedent(stand_in))
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parent.parent.parent}"}
+    done = subprocess.run([sys.executable, "-m", "cli", "update"], env=environment, check=False)
+    assert done.returncode == CANCELLED
