@@ -23,7 +23,7 @@ SMALL_AND_SHORT = (
     ("spark.master", "local[2]"),
     ("spark.sql.shuffle.partitions", "2"),
     ("spark.default.parallelism", "2"),
-    ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC"),
+    ("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Xmn600m"),
 )
 
 
