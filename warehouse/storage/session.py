@@ -50,6 +50,8 @@ _DEFAULTS = {
     "spark.driver.memory": "2g",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Telling the JVM which Python line made each expression takes four calls to it for every expression.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
