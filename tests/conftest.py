@@ -50,6 +50,13 @@ def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
     return history_of(own / "project", shared / "shared-history", spark)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that need no Spark first."""
-    items.sort(key=lambda item: "spark" in getattr(item, "fixturenames", ()))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Run quick tests first; where workers share the files, last, so that no worker waits long for the other's last file."""
+    shared = hasattr(config, "workerinput")
+    items.sort(key=lambda item: _is_quick(item) == shared)
+
+
+def _is_quick(item: pytest.Item) -> bool:
+    """Whether a test needs neither the Spark session nor processes."""
+    module = getattr(item, "module", None)
+    return "spark" not in getattr(item, "fixturenames", ()) and not hasattr(module, "subprocess") and not hasattr(module, "Soak")
