@@ -194,6 +194,9 @@ class Maintenance:
         rows = self._current(keys, old)
         lost = None
         if isinstance(self.core, AntiJoin):
+            if not self.move.first:  # asked for again: which are short-lived, and how many
+                rows, release = kept(rows)
+                self._held.append(release)
             lost = rows.where(f"unix_micros(_exp) <= {self.move.now}L")
             rows = rows.where(f"unix_micros(_exp) > {self.move.now}L")
         elif self.core is None:
