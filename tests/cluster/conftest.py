@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,7 +18,6 @@ from benchmarks.standalone import StandaloneCluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -33,7 +33,7 @@ def _isolates() -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Skip the tests where workers cannot be kept apart."""
-    own = [item for item in items if item.path.name == "test_cluster.py"]
+    own = [item for item in items if item.path.parent == Path(__file__).parent]
     if own and not _isolates():
         for item in own:
             item.add_marker(pytest.mark.skip(reason="this machine does not let mount namespaces be made"))
