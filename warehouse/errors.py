@@ -25,6 +25,7 @@ __all__ = [
     "MigrationError",
     "MissingPartError",
     "NoEpochError",
+    "NotSharedError",
     "PlatformError",
     "Problem",
     "QueryError",
@@ -285,6 +286,20 @@ class StorageFailedError(WarehouseError):
         super().__init__(
             f"the disk did not do what was asked of it: {reason}. Free space, or correct the rights, then run again: "
             f"readers have the last epoch, and the next update completes what was begun"
+        )
+
+
+class NotSharedError(WarehouseError):
+    """Executors of a cluster and the driver do not see the same files."""
+
+    code = "not_shared"
+
+    def __init__(self, found: str) -> None:
+        self.found = found
+        super().__init__(
+            f"driver and executors do not see the same files: {found}. The root and all landing directories must be on a file "
+            f"system that all of them mount under the same path, without delay; correct that and run again: nothing was "
+            f"committed of it, and the next update completes what was begun"
         )
 
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from warehouse.errors import LandingError, SparkLostError, StorageFailedError
+from warehouse.errors import LandingError, NotSharedError, SparkLostError, StorageFailedError
 from warehouse.storage.failures import passing_failure
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 class Java:
@@ -71,12 +75,22 @@ def test_spark() -> None:
         Py4JNetworkError("gone"),
         ConnectionRefusedError(111, "Connection refused"),
         aborted(None, lost),
+        aborted(None, "ResultStage 1 (collect at batch.py:148) has failed the maximum allowable number of times: 4. Most recent"),
         CapturedError(Java("org.apache.spark.SparkException", "[SPARK_JOB_CANCELLED] Job 4 cancelled as part of all")),
         CapturedError(Java("java.lang.IllegalStateException", "Cannot call methods on a stopped SparkContext.")),
     ):
         said = passing_failure(error)
         assert isinstance(said, SparkLostError), error
         assert said.exit_code == 3
+
+
+def test_a_file_that_only_the_driver_finds(tmp_path: Path) -> None:
+    """What an executor does not find is the cluster's fault where the driver has it, and missing where it has not."""
+    file = tmp_path / "part-0.parquet"
+    absent = Java("java.io.FileNotFoundException", f"File file:{file} does not exist")
+    assert passing_failure(aborted(absent)) is None
+    file.touch()
+    assert isinstance(passing_failure(aborted(absent)), NotSharedError)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.erasure.keys import keys_of_erasure
 from warehouse.ingest.local import local_frame
 from warehouse.storage.commit import CommitFacts, commit, newest_version, stage, unstage
+from warehouse.storage.placing import FILE_ROWS
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
-from warehouse.storage.writer import FILE_ROWS, key_settings, write_rows, write_runs
+from warehouse.storage.writer import key_settings, write_rows, write_runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

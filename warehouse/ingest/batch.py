@@ -7,14 +7,14 @@ the write is cut into tasks, and what the epoch reports.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.errors import FileProblem, NotSharedError, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
@@ -215,8 +215,21 @@ def _failure(
             "overwrite"
         ).save()
     except SPARK_FAILURES as error:
+        if _is_of_no_file(error):  # the driver has just looked at it
+            where = ", ".join(str(stream.landing / file.path) for _, file in suspects[:3])
+            raise NotSharedError(f"an executor does not find what the driver does, one of {len(suspects)}: {where}") from error
         return next(line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line).strip(": ")
     return None
+
+
+def _is_of_no_file(error: BaseException) -> bool:
+    """Whether a job failed since a file was not there for who read it."""
+    java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
+    while java is not None:
+        if java.getClass().getName() == "java.io.FileNotFoundException" and str(java.getMessage()).endswith(" does not exist"):
+            return True
+        java = java.getCause()
+    return False
 
 
 @dataclass(frozen=True)

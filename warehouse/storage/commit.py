@@ -19,6 +19,7 @@ from urllib.parse import quote
 from deltalake.exceptions import DeltaError
 
 from warehouse.errors import ForeignChangeError
+from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.deltalog import commit_path, remove_action, stored_files
 from warehouse.storage.durable import write_exclusive
 from warehouse.storage.footers import file_statistics
@@ -56,10 +57,19 @@ def newest_version(table: Path, known: int) -> int:
     return version
 
 
-def stage(rows: DataFrame, table: Path, partition_columns: Sequence[str], file_rows: int) -> None:
-    """Let Spark write rows as the table's next data files, at most ``file_rows`` each; what was staged before is dropped."""
+def stage(
+    rows: DataFrame, table: Path, partition_columns: Sequence[str], file_rows: int, order: Sequence[str] = ()
+) -> None:
+    """Let Spark write rows as the table's next data files, at most ``file_rows`` each; what was staged before is dropped.
+
+    Tasks sort their rows by ``order``.
+    """
     unstage(table)
-    writer = rows.write.options(**_PLAIN).option("maxRecordsPerFile", file_rows)
+    options = {**_PLAIN, "maxRecordsPerFile": str(file_rows)}
+    if on_cluster(rows.sparkSession):
+        write_shared(rows, table / STAGED, partition_columns, options, order)
+        return
+    writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(table / STAGED))
@@ -126,7 +136,7 @@ def commit(
 def _moved(table: Path) -> list[Path]:
     """Move the staged files to where the table has them; return them relative to the table."""
     staged = table / STAGED
-    files = sorted(file.relative_to(staged) for file in staged.rglob("*.parquet") if not file.name.startswith((".", "_")))
+    files = sorted(file for path in staged.rglob("*.parquet") if is_data(file := path.relative_to(staged)))
     for file in files:
         (table / file).parent.mkdir(parents=True, exist_ok=True)
         (staged / file).replace(table / file)

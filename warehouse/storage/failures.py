@@ -10,11 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from warehouse.errors import SparkLostError, StorageFailedError, WarehouseError
+from warehouse.errors import NotSharedError, SparkLostError, StorageFailedError, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,11 +28,14 @@ _ERRORS = frozenset(
 _ENDS = tuple(end for number in sorted(_ERRORS) for end in (os.strerror(number), f"({os.strerror(number)})"))
 _OF_FILES = re.compile(r"java\.io\.(IO|FileNotFound|UncheckedIO)Exception|java\.nio\.file\.\w+|org\.apache\.hadoop\.[\w.]+")
 _NOT_MADE = ("Mkdirs failed to create ", "mkdir of ", "Unable to create ", "Could not create ")
+_ABSENT = re.compile(r"File (?:file:)?(/.*) does not exist")
 _DEPTH = 20
 _LOST = re.compile(
     r"(\[SPARK_JOB_CANCELLED\] )?Job \d+ (was )?cancelled|Cannot call methods on a stopped"
     r"|Job aborted due to stage failure: Task \d+ in stage [\d.]+ failed \d+ times?, most recent failure: "
     r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^)]*\): ExecutorLostFailure"
+    r"|Job aborted due to stage failure: (ShuffleMap|Result)Stage \d+ \([^\n]*\) has failed the maximum allowable "
+    r"number of times"
 )
 _OF_SPARK = re.compile(r"org\.apache\.spark\.Spark(SQL|IllegalState|)Exception|java\.lang\.IllegalStateException")
 _STOPPED = frozenset(
@@ -50,6 +54,9 @@ def passing_failure(error: BaseException) -> WarehouseError | None:
         return SparkLostError(f"Spark ended while it was working ({error}); the next update completes what was begun")
     causes = list(_causes(error))
     for kind, message in causes:
+        absent = _ABSENT.fullmatch(message) if kind == "java.io.FileNotFoundException" else None
+        if absent and Path(absent[1]).exists():
+            return NotSharedError(f"an executor does not find {absent[1]}, which the driver does")
         if _OF_FILES.fullmatch(kind) and (message.endswith(_ENDS) or message.startswith(_NOT_MADE)):
             return StorageFailedError(message)
     if not causes:

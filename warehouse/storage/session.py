@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
+from warehouse.storage.cluster import cores
 from warehouse.storage.jvm import ClassArchive, class_archive, java_options
 
 if TYPE_CHECKING:
@@ -75,10 +76,11 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     active = SparkSession.getActiveSession()
     if active is not None:
         return active
-    given = {**_DEFAULTS, **dict(settings), **_OWNED}
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
+    given = {**_DEFAULTS, **dict(settings), **_OWNED}
     archive = None
     if under_submit:
+        given = {**_unless_submitted(_DEFAULTS), **dict(settings), **_OWNED}
         given.pop("spark.master", None)
     else:
         archive = _with_java_options(given, small=small)
@@ -96,6 +98,15 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
         raise PlatformError(f"Spark does not start ({_first_line(error)}); run `stream-wh doctor`") from error
     atexit.register(_stop, session, archive)
     return session
+
+
+def _unless_submitted(defaults: Mapping[str, str]) -> dict[str, str]:
+    """Return the defaults that neither the command line of ``spark-submit`` nor its files give."""
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415 - reading commands never import Spark
+
+    SparkContext._ensure_initialized()  # noqa: SLF001 - until the gateway is there, a SparkConf knows of no setting
+    submitted = SparkConf()
+    return {key: value for key, value in defaults.items() if not submitted.contains(key)}
 
 
 def _with_java_options(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
@@ -172,11 +183,13 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
         "spark.sql.adaptive.enabled": "false",
         # The only shuffles are counts by cell and the runs themselves, which are cut by their sizes.
-        "spark.sql.shuffle.partitions": str(session.sparkContext.defaultParallelism),
+        "spark.sql.shuffle.partitions": str(cores(session)),
         # Java never compiles a method beyond this size: the code of a classification made as one method is interpreted.
         "spark.sql.codegen.hugeMethodLimit": "8000",
     }
-    for key, value in {**_OWNED, **sized, **settings}.items():
+    conf = session.sparkContext._conf  # noqa: SLF001 - `getConf` copies all settings, one call of the JVM each
+    wanted = {key: value for key, value in sized.items() if not conf.contains(key)}
+    for key, value in {**_OWNED, **wanted, **settings}.items():
         own.conf.set(key, value)
     return own
 

@@ -1,7 +1,7 @@
 """Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
 
-A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``); each run is written by one task,
-so it is one file, or several with disjoint key ranges when it is large. The Parquet options of the key columns are settings
+A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``): one file, or several with disjoint key ranges
+when it is large (:mod:`warehouse.storage.placing`). The Parquet options of the key columns are settings
 of the table's own session (DESIGN 4: row groups of 20 000 rows, a Bloom filter and no dictionary for key columns).
 """
 
@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-
 from warehouse.storage.commit import commit, newest_version, stage, unstage
+from warehouse.storage.placing import FILE_ROWS, ROW_GROUP_ROWS, identifier, place
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -19,15 +18,12 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.storage.commit import CommitFacts
 
 __all__ = ["key_settings", "write_rows", "write_runs"]
 
-ROW_GROUP_ROWS = 20_000
-FILE_ROWS = 4_000_000
-"""A larger run is written as several files of disjoint key ranges."""
 _BLOOM_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date", "timestamp")
 _BLOOM_DECIMAL_DIGITS = 18
 
@@ -86,7 +82,10 @@ def write_runs(
 
     """
     if sizes:
-        stage(_placed(rows, key, sizes), table, ("sub_index", "exp_block"), FILE_ROWS)
+        _size_filters(rows.sparkSession, key, sizes)
+        names = [name for name, _ in key]
+        order = ("sub_index", "exp_block", *map(identifier, names), "_exp")
+        stage(place(rows, names, sizes), table, ("sub_index", "exp_block"), FILE_ROWS, order)
         if staged is not None:
             staged()
     else:
@@ -101,47 +100,12 @@ def write_runs(
     )
 
 
-def _placed(rows: DataFrame, key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int], int]) -> DataFrame:
-    """Deal rows to tasks, each run to one, sorted."""
-    session = rows.sparkSession
+def _size_filters(session: SparkSession, key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int], int]) -> None:
+    """Size the key columns' filters for the largest run, if that is less than a row group."""
     largest = max(sizes.values())
     for name, kind in key:
         if _filtered(kind):
             session.conf.set(f"parquet.bloom.filter.expected.ndv#{name}", str(min(ROW_GROUP_ROWS, largest)))
-    tasks = _tasks(sizes, max(1, session.sparkContext.defaultParallelism))
-    count = max(tasks.values()) + 1
-    if count > 1:
-        number = F.coalesce(
-            F.create_map(*[F.lit(part) for cell, task in tasks.items() for part in (f"{cell[0]}/{cell[1]}", task)])[
-                F.concat_ws("/", "sub_index", "exp_block")
-            ],
-            F.lit(0),
-        )
-        placed = rows.repartitionById(count, number)
-    else:
-        placed = rows.coalesce(1)
-    return placed.sortWithinPartitions("sub_index", "exp_block", *[_identifier(name) for name, _ in key], "_exp")
-
-
-def _identifier(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
-def _tasks(sizes: Mapping[tuple[int, int], int], workers: int) -> dict[tuple[int, int], int]:
-    """Deal runs to tasks, largest first to the least loaded; small batches are one task.
-
-    >>> _tasks({(1, 0): 30_000, (2, 0): 20_000, (3, 0): 15_000}, 2)
-    {(1, 0): 0, (2, 0): 1, (3, 0): 1}
-    """
-    total = sum(sizes.values())
-    count = max(1, min(len(sizes), max(workers, -(-total // FILE_ROWS)), -(-total // ROW_GROUP_ROWS)))
-    loads = [0] * count
-    dealt = {}
-    for cell, rows in sorted(sizes.items(), key=lambda item: (-item[1], item[0])):
-        task = loads.index(min(loads))
-        loads[task] += rows
-        dealt[cell] = task
-    return dealt
 
 
 def write_rows(

@@ -15,6 +15,7 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
+from warehouse.storage.cluster import on_cluster
 from warehouse.storage.commit import CommitFacts, newest_version
 from warehouse.storage.deltalog import (
     create_table,
@@ -361,8 +362,11 @@ class Work:
         return self._facts(number, {"counts": batch.counts.reported(), "left_out": left_out, **more}, batch_of=table_id)
 
     def _as_counted(self, name: str, batch: Batch) -> Callable[[], None] | None:
-        """What looks once more at files that were read again to be written: none when their rows were kept, or are a view's."""
-        if batch.persisted or self.plan.node(name) is not None:
+        """What looks once more at files that were read again to be written: none when their rows were kept, or are a view's.
+
+        Rows that executors keep are read again when one is lost.
+        """
+        if self.plan.node(name) is not None or (batch.persisted and not on_cluster(batch.rows.sparkSession)):
             return None
         return lambda: self.supply.require_unchanged(name)
 

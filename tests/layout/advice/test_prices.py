@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warehouse.layout.advice import Lifetimes, Prices, busiest_task, shares
-from warehouse.storage.writer import _tasks
+from warehouse.storage.placing import _ranges, _tasks
 
 
 def test_an_estimate_has_the_variance_of_its_parts() -> None:
@@ -18,15 +18,18 @@ def test_an_estimate_has_the_variance_of_its_parts() -> None:
     assert found.low == pytest.approx(2 * found.value - found.high)
 
 
-@given(st.lists(st.integers(1, 3_000_000), min_size=1, max_size=30), st.integers(1, 8))
+@given(st.lists(st.integers(1, 6_000_000), min_size=1, max_size=30), st.integers(1, 8))
 def test_runs_are_dealt_as_the_writer_deals_them(sizes: list[int], workers: int) -> None:
-    """The fullest task has the rows that the writer would give it."""
+    """The fullest task, or of runs that are cut the executor with most ranges, has the rows that the writer would give it."""
     cells = {(number, 0): rows for number, rows in enumerate(sizes)}
     loads: dict[int, int] = {}
-    for cell, task in _tasks(cells, workers).items():
+    tasks = _tasks(cells, workers)
+    for cell, task in tasks.items():
         loads[task] = loads.get(task, 0) + cells[cell]
+    ranges = _ranges(cells, tasks, workers)
     if -(-sum(sizes) // 4_000_000) <= workers:  # beyond that the writer cuts by size
-        assert busiest_task(sizes, workers) == max(loads.values())
+        cut = -(-ranges // workers) * sum(sizes) / ranges if ranges else max(loads.values())
+        assert busiest_task(sizes, workers) == cut
 
 
 @given(st.sampled_from(("uniform", "exponential", "constant")), st.floats(0.1, 60), st.integers(1, 50))

@@ -14,7 +14,7 @@ from math import exp, gcd, lcm, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from warehouse.layout.advice.work import UpdateWork, task_work
+from warehouse.layout.advice.work import FILE_ROWS, RANGE_ROWS, UpdateWork, task_work
 from warehouse.layout.assignment import expiration_column, row, stagger
 from warehouse.layout.planned import planned_cells
 
@@ -136,12 +136,12 @@ class _Tally:
 
 def _expected(rows: float) -> float:
     """How many files a run makes that has so many rows on average: where few are expected there may be none."""
-    return 1.0 - exp(-rows)
+    return 1.0 - exp(-rows) if rows <= FILE_ROWS else rows / RANGE_ROWS
 
 
 @dataclass
 class _Run:
-    """One file: the load slots of its rows, and the slot at which it was written."""
+    """One run: the load slots of its rows, and the slot at which it was written."""
 
     slots: tuple[int, ...]
     cut: int

@@ -18,6 +18,10 @@ __all__ = ["ProbeWork", "UpdateWork", "busiest_task", "task_work"]
 
 _TASK_ROWS = 20_000
 """Fewer rows than this are not cut into tasks: the writer's rows of a row group."""
+FILE_ROWS = 4_000_000
+RANGE_ROWS = 3_200_000
+_SMALLEST_RANGE = 1_000_000
+"""How the writer cuts large runs into ranges of keys (:mod:`warehouse.storage.placing`)."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class ProbeWork:
 
 
 def busiest_task(sizes: Iterable[float], workers: int) -> float:
-    """The rows of the fullest task when runs of these sizes are dealt to tasks.
+    """The rows of the busiest worker when runs of these sizes are dealt to tasks, large ones cut.
 
     Examples
     --------
@@ -81,6 +85,8 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
     35000.0
     >>> busiest_task([300, 200], 2)
     500.0
+    >>> busiest_task([8_000_000, 8_000_000], 4)
+    4000000.0
     """
     runs = sorted((float(size) for size in sizes if size > 0), reverse=True)
     count = max(1, min(len(runs), workers, int(-(-sum(runs) // _TASK_ROWS))))
@@ -88,7 +94,12 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
     heapify(loads)
     for rows in runs:
         heapreplace(loads, loads[0] + rows)
-    return max(loads)
+    busiest, total = max(loads), sum(runs)
+    files = -(-int(total) // RANGE_ROWS)
+    ranges = max(files, min(-(-files // workers) * workers, -(-int(total) // _SMALLEST_RANGE)))
+    if max(runs, default=0.0) > FILE_ROWS or (busiest > _SMALLEST_RANGE and busiest * ranges > 2 * total):
+        return -(-ranges // workers) * total / ranges
+    return busiest
 
 
 def task_work(

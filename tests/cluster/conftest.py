@@ -1,0 +1,91 @@
+"""A standalone cluster of Spark for the tests of this folder, which run as a step of their own (README).
+
+Nobody but the driver sees a project: the workers see the roots and landing directories of :data:`PROJECTS`, under their own
+paths, and nothing else of this machine's files (:mod:`benchmarks.standalone`).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks.event_log import event_log_settings
+from benchmarks.standalone import StandaloneCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+VARIABLE = "STREAM_WH_CLUSTER"
+collect_ignore = [] if VARIABLE in os.environ else ["test_cluster.py"]
+
+
+def _isolates() -> bool:
+    as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
+    done = subprocess.run(["unshare", *as_root, "--mount", "true"], check=False, capture_output=True)
+    return done.returncode == 0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Skip the tests where workers cannot be kept apart."""
+    own = [item for item in items if item.path.parent == Path(__file__).parent]
+    if own and not _isolates():
+        for item in own:
+            item.add_marker(pytest.mark.skip(reason="this machine does not let mount namespaces be made"))
+
+
+_QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+PROJECTS = ("submitted", "killed", "large")
+ON_BOTH = {
+    "spark.cores.max": "2",
+    "spark.executor.memory": "512m",
+    # Nothing runs before both are there, and no task waits for the executor that it would like best.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+    "spark.locality.wait": "0s",
+    "spark.speculation": "true",
+    # Little data: what is compiled well runs no longer than that takes.
+    "spark.driver.extraJavaOptions": _QUICK,
+    "spark.executor.extraJavaOptions": _QUICK,
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
+
+@pytest.fixture(scope="session")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of all projects, with what is shared of them."""
+    place = tmp_path_factory.mktemp("projects")
+    for name in PROJECTS:
+        for part in ("data", "landing/a"):
+            (place / name / part).mkdir(parents=True)
+    return place
+
+
+@pytest.fixture(scope="session")
+def cluster(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+    """Return a cluster of two workers with one core each."""
+    shared = [place / name / part for name in PROJECTS for part in ("data", "landing")]
+    with StandaloneCluster(tmp_path_factory.mktemp("cluster") / "logs", shared) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def events(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the directory of the session's event log."""
+    return tmp_path_factory.mktemp("events")
+
+
+@pytest.fixture(scope="session")
+def on_cluster(cluster: StandaloneCluster, events: Path) -> Iterator[SparkSession]:
+    """Return a session of this process whose executors are the cluster's."""
+    from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
+
+    own = {"spark.master": cluster.url, **ON_BOTH, **event_log_settings(events), "spark.sql.shuffle.partitions": "3"}
+    session = spark_session(own.items())
+    yield session
+    session.stop()

@@ -1,0 +1,63 @@
+"""Writing as on a cluster: whole tasks into a directory of the write's own; a cluster itself is in :mod:`tests.cluster`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from warehouse.errors import NotSharedError
+from warehouse.storage import cluster
+from warehouse.storage.cluster import on_cluster, write_shared
+from warehouse.storage.commit import STAGED, CommitFacts, commit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def rows(spark: SparkSession) -> DataFrame:
+    """Return 200 rows of two partitions in no order."""
+    return spark.range(200).selectExpr("id * 37 % 200 AS k", "CAST(id % 2 AS int) AS sub_index", "0L AS exp_block")
+
+
+def test_a_local_session_is_no_cluster(spark: SparkSession) -> None:
+    """Its executor is the driver, and it writes as it always did."""
+    assert not on_cluster(spark)
+
+
+def test_rows_are_staged_sorted(spark: SparkSession, tmp_path: Path) -> None:
+    """Files lie in their partitions below ``staged``, in the order asked for, and nothing of the write's own remains."""
+    write_shared(rows(spark).coalesce(1), tmp_path, ("sub_index", "exp_block"), {}, ("sub_index", "exp_block", "k"))
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["sub_index=0", "sub_index=1"]
+    found = []
+    for file in sorted(tmp_path.rglob("*.parquet")):
+        keys = pq.read_table(file, partitioning=None)["k"].to_pylist()
+        assert keys == sorted(keys)
+        found += keys
+    assert sorted(found) == list(range(200))
+
+
+def test_rows_that_are_not_found_are_an_error(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here half of the files are overlooked, as where one of two executors writes to a disk of its own."""
+    monkeypatch.setattr(cluster, "is_data", lambda path: path.parts[0] != "sub_index=1")
+    with pytest.raises(NotSharedError, match=r"executors wrote 200 rows below .*, of which 100 are there for the driver"):
+        write_shared(rows(spark), tmp_path, ("sub_index", "exp_block"), {}, ())
+
+
+def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
+    """A task that goes on after it was taken for lost writes where no commit looks: of this write, or of one before."""
+    from tests.storage.test_commit import FACTS, PLACE, _added, _stage  # noqa: PLC0415 - the table of that module
+
+    table = tmp_path / "t"
+    (table / "_delta_log").mkdir(parents=True)
+    _stage(table, "good.parquet", "x")
+    for left in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
+        (table / STAGED / left).mkdir(parents=True)
+        pq.write_table(pa.table({"k": ["late"]}), table / STAGED / left / "late.parquet")
+    commit(table, 0, statistics=("k",), leaving=None, facts=CommitFacts(FACTS.metadata))
+    assert _added(table, 1) == [f"{PLACE}/good.parquet"]
+    assert not (table / STAGED).exists()

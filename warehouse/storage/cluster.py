@@ -1,0 +1,103 @@
+"""What differs where executors are processes of their own, on this machine or others, and share nothing but files.
+
+A task that was taken for lost can go on and write late, into a job that is over or into the next. So each write has a directory
+of its own, which Spark's committer fills whole tasks at a time and nobody looks into afterwards. An executor that does not
+share the table's directory writes into one of its own, of which Spark says nothing: so the rows that are found are counted.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+from pyspark.sql import Observation
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.errors import NotSharedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path, PurePath
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["cores", "is_data", "on_cluster", "write_shared"]
+
+TASKS_WHOLE = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
+"""A task's files appear together or not at all; the quicker algorithm shows them one by one, also those of a task that fails."""
+
+
+def on_cluster(session: SparkSession) -> bool:
+    """Whether executors are other processes than the driver."""
+    master = session.sparkContext.master
+    return master.startswith("local-cluster[") or not master.startswith("local")
+
+
+def cores(session: SparkSession) -> int:
+    """Return how many tasks can run at once: on a cluster that many as are asked for, since executors come one by one."""
+    context = session.sparkContext
+    if not on_cluster(session):
+        return max(1, context.defaultParallelism)
+    conf = context._conf  # noqa: SLF001 - `getConf` copies all settings, one call of the JVM each
+    return asked_for(conf.get, context.defaultParallelism)
+
+
+def asked_for(setting: Callable[[str], str | None], registered: int) -> int:
+    """Return the number of cores that settings ask for, at least those that ``registered`` executors have.
+
+    >>> asked_for({"spark.cores.max": "16"}.get, 2)
+    16
+    >>> asked_for({"spark.executor.instances": "3", "spark.executor.cores": "4"}.get, 2)
+    12
+    >>> asked_for({"spark.cores.max": "16", "spark.default.parallelism": "8"}.get, 2)
+    8
+    """
+    given = setting("spark.default.parallelism")
+    if given is not None:
+        return max(1, int(given))
+    each = int(setting("spark.executor.cores") or 1)
+    executors = [int(setting(f"spark.{key}") or 0) for key in ("executor.instances", "dynamicAllocation.maxExecutors")]
+    return max(1, registered, int(setting("spark.cores.max") or 0), *(each * count for count in executors))
+
+
+def is_data(path: PurePath) -> bool:
+    """Whether Spark shows a path below where it writes, as it does partitions and finished files, and nothing of its own.
+
+    >>> from pathlib import PurePath as P
+    >>> is_data(P("_slot=7/part-0.parquet")), is_data(P("_temporary/0/part-0.parquet")), is_data(P(".part-0.crc"))
+    (True, False, False)
+    """
+    return not any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in path.parts)
+
+
+def write_shared(
+    rows: DataFrame, staged: Path, partition_columns: Sequence[str], options: dict[str, str], order: Sequence[str]
+) -> None:
+    """Write rows as Parquet files below ``staged``, sorted within tasks by ``order``, from whatever executors.
+
+    Raises
+    ------
+    NotSharedError
+        When other rows are found there than were written.
+
+    """
+    place = staged / f".{uuid.uuid4().hex}"
+    counted = Observation()
+    rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
+    # The counting does not tell Spark that it keeps an order, so it comes before the sort.
+    writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**{**options, **TASKS_WHOLE})
+    if partition_columns:
+        writer = writer.partitionBy(*partition_columns)
+    writer.parquet(str(place))
+    found = sum(pq.read_metadata(file).num_rows for file in place.rglob("*.parquet") if is_data(file.relative_to(place)))
+    written = int(counted.get["rows"])
+    if found != written:
+        raise NotSharedError(f"executors wrote {written} rows below {staged}, of which {found} are there for the driver")
+    for entry in place.iterdir():
+        if is_data(entry.relative_to(place)):
+            entry.rename(staged / entry.name)
+    shutil.rmtree(place, ignore_errors=True)
+
+
