@@ -23,10 +23,12 @@ COLOURS = 8
 
 _WIDTH, _HEIGHT = 480, 220
 _LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 22, 40
-_LABELS = 5
+_LETTER = 7
 _BAR = 0.85
 _ONE = 0.2
 """How much of the axis a single column takes at the most."""
+_PARTED = 5
+"""How wide a column is at least whose parts a line keeps apart."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence
     frame, top = _frame(max(totals, default=0.0), scale, axis.name)
     step = _step(count)
     wide = min(step * _BAR, _ONE * _WIDTH)
+    kind = "bar" if wide >= _PARTED else "column"
     parts = [*frame, *_labels(axis.labels, step, middle=True)]
     for place in range(count):
         base = 0.0
@@ -71,7 +74,7 @@ def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence
             if value > 0:
                 y = _y(base + value, top)
                 x = _LEFT + (place + 0.5) * step - wide / 2
-                parts.append(rectangle(f"bar c{min(number, COLOURS - 1)}", x, y, wide, _y(base, top) - y))
+                parts.append(rectangle(f"{kind} c{min(number, COLOURS - 1)}", x, y, wide, _y(base, top) - y))
                 base += value
         parts.append("</g>")
     return picture(_WIDTH, _HEIGHT, parts)
@@ -121,7 +124,8 @@ def _step(count: int) -> float:
 
 
 def _y(value: float, top: float) -> float:
-    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / top
+    """Return the height of a value; one below 0 lies on the axis."""
+    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * max(value, 0.0) / top
 
 
 def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[list[str], float]:
@@ -140,8 +144,10 @@ def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[lis
 
 
 def _labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
-    """Return every so many labels, below the middle of their place or below where it begins."""
-    every = max(1, ceil(len([label for label in labels if label]) / _LABELS))
-    y = _HEIGHT - _BOTTOM + 16
+    """Return as many labels as there is room for, below the middle of their place or below where it begins."""
     named = [(place, label) for place, label in enumerate(labels) if label]
+    longest = max((len(label) for _, label in named), default=0)
+    most = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER * (longest + 3)))
+    every = max(1, ceil(len(named) / most))
+    y = _HEIGHT - _BOTTOM + 16
     return [text(_LEFT + (place + middle * 0.5) * step, y, label, "axis", "middle") for place, label in named[::every]]

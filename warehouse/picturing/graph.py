@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Node", "graph"]
 
 _HIGH, _ACROSS, _BETWEEN, _MARGIN = 42, 70, 16, 10
-_LETTER, _NARROWEST, _MOST = 7.6, 150, 34
+_LETTER, _NARROWEST, _MOST = 8.6, 150, 34
 _ARROW = (
     '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
     '<path class="ink" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
@@ -47,7 +47,7 @@ def graph(nodes: Sequence[Node], edges: Iterable[tuple[str, str]]) -> str:
     parts += [_box(node, *place((node.name, depths[node.name])), wide) for node in nodes]
     right = _MARGIN + (1 + max(depths.values(), default=0)) * (wide + _ACROSS) - _ACROSS + _MARGIN
     low = _MARGIN + (1 + max(rows.values(), default=0)) * (_HIGH + _BETWEEN)
-    return picture(right, low, parts, shrinks=False)
+    return picture(right, low, parts)
 
 
 _Stop = tuple[str, int]

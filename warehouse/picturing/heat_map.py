@@ -18,8 +18,6 @@ _STRONGEST = 0.5
 _MARGIN_LEFT, _MARGIN_TOP, _GAP, _BAR = 44, 40, 4, 8
 _MOST_COLUMNS, _MOST_ROWS = 8, 12
 """A grid beyond that is drawn in small cells, whose texts are in their titles only."""
-_MOST_SHRINKING = 500
-"""A wider picture scrolls on a narrow page, so that its texts stay readable."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +52,7 @@ def heat_map(cells: Sequence[HeatCell], *, across: str, down: str) -> str:
     parts += [text(_MARGIN_LEFT + (column + 0.5) * wide, 32, str(column), "axis", "middle") for column in range(columns)]
     for (row, column), cell in places.items():
         parts.append(_cell(cell, _MARGIN_LEFT + column * wide, _MARGIN_TOP + row * high, wide, high, texts=not small))
-    return picture(width, height, parts, shrinks=width <= _MOST_SHRINKING)
+    return picture(width, height, parts)
 
 
 def _cell(cell: HeatCell, x: float, y: float, wide: float, high: float, *, texts: bool) -> str:

@@ -45,11 +45,14 @@ class Latencies:
     def bins(self) -> tuple[tuple[float, int], ...]:
         """Return bins 1, 2, 5, 10, ... from around the least to around the greatest: where each begins, and its count.
 
+        The first bin has what is below it too, the last (20 000 seconds) what is above.
+
         >>> Latencies((0.7, 3.0, 4.0, 11.0)).bins()
         ((0.2, 0), (0.5, 1), (1.0, 0), (2.0, 2), (5.0, 0), (10.0, 1), (20.0, 0))
         """
         edges = [round(digit * 10.0**power, 6) for power in range(-3, 8) for digit in (1, 2, 5)]
-        counts = [(low, sum(low <= each < high for each in self.milliseconds)) for low, high in pairwise(edges)]
+        within = [min(max(each, edges[0]), edges[-2]) for each in self.milliseconds]
+        counts = [(low, sum(low <= each < high for each in within)) for low, high in pairwise(edges)]
         held = [place for place, (_, count) in enumerate(counts) if count]
         return tuple(counts[max(held[0] - 1, 0) : held[-1] + 2]) if held else ()
 

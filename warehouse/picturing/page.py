@@ -124,9 +124,11 @@ def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
     colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
     taken = figure("How long each update took, by step", stacked(axis, series, scale, titles) + colours,
                    f"From its plan to its commit; the {len(shown)} steps that took most in all, from the foot up.")  # fmt: skip
+    if not series:
+        taken = figure("How long each update took, by step", "", "No step of these updates was timed.")
     lag = Series("lag", tuple(epoch.lag for epoch in epochs))
     behind = figure("How far behind", lines(axis, [lag], seconds_scale(max(lag.values, default=0.0))),
-                    "Lag: from the window time to the commit. It is large where the past is replayed.")  # fmt: skip
+                    "From the window time to the commit (0 where it is ahead); large where the past is replayed.")  # fmt: skip
     yield f'<div class="figures">{taken}{behind}{_dearest(epochs[-1])}</div>'
 
 

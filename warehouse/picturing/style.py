@@ -53,5 +53,5 @@ text.name {{ font-weight: 600; }} a text.name {{ fill: var(--link); }}
   @page {{ margin: 12mm; }} body {{ margin: 0; max-width: none; font-size: 11pt; padding: 0; }} a {{ color: inherit; }}
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} .wide {{ overflow: visible; }}
   figure, tr {{ break-inside: avoid; }} h2, h3, .note {{ break-after: avoid; }} .figures {{ gap: .8rem 1.4rem; }}
-  .figures {{ grid-template-columns: 1fr 1fr; }} svg {{ max-width: 100% !important; }} }}
+  .figures {{ grid-template-columns: 1fr 1fr; }} svg {{ max-width: 100% !important; min-width: 0 !important; }} }}
 """

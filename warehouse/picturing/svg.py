@@ -11,11 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["picture", "rectangle", "shortened", "text"]
 
 
-def picture(width: float, height: float, parts: Iterable[str], *, shrinks: bool = True) -> str:
-    """Return a whole picture; one that does not shrink with a narrow page scrolls there."""
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}"'
-    style = "max-width" if shrinks else "width"
-    return f'<svg role="img" {size} style="{style}:{width:.0f}px">{"".join(parts)}</svg>'
+_LEAST = 0.75
+"""How far a picture shrinks with a narrow page, so that its texts stay readable; beyond that it scrolls."""
+
+
+def picture(width: float, height: float, parts: Iterable[str]) -> str:
+    """Return a whole picture, which is never larger than drawn."""
+    size = f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px;min-width:{_LEAST * width:.0f}px"'
+    return f'<svg role="img" {size}>{"".join(parts)}</svg>'
 
 
 def rectangle(kind: str, x: float, y: float, width: float, height: float) -> str:
