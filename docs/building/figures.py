@@ -51,8 +51,8 @@ def plane() -> str:
     for region in dict.fromkeys(places.values()):
         own = [place for place, other in places.items() if other == region and place[0] <= NOW and place[1] > NOW + 1]
         for a, b in own[len(own) // 2 :][:1]:
-            x, y = left + (b - ends[0] + 0.5) * _SQUARE, top + (a - loads[0] + 0.7) * _SQUARE
-            parts.append(text(x, y, str(region[0]), "number", "middle"))
+            across, down = left + (b - ends[0] + 0.5) * _SQUARE, top + (a - loads[0] + 0.7) * _SQUARE
+            parts.append(text(across, down, str(region[0]), "number", "middle"))
     low = top + (len(loads) + 1) * _SQUARE
     parts += _key(left, low, (("live", "live"), ("new", f"loaded by update {NOW + 1}"), ("dead", "expired by then")))
     return _picture(left + (len(ends) + 1) * _SQUARE, low + 26, parts, "Which sub-index and block a row lies in, by its slots")
@@ -110,8 +110,8 @@ def _border(x0: float, y0: float, x1: float, y1: float) -> str:
     return f'<line class="border" x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}"/>'
 
 
-def _key(x: float, y: float, kinds: Iterable[tuple[str, str]]) -> list[str]:
-    parts = []
+def _key(left: float, y: float, kinds: Iterable[tuple[str, str]]) -> list[str]:
+    parts, x = [], float(left)
     for kind, told in kinds:
         parts += [rectangle(kind, x, y, 14, 14), text(x + 20, y + 12, told, "axis")]
         x += 36 + 6.4 * len(told)
