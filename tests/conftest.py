@@ -14,6 +14,7 @@ os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -48,6 +49,17 @@ def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Pr
     own = tmp_path_factory.mktemp("history")
     shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
     return history_of(own / "project", shared / "shared-history", spark)
+
+
+@pytest.fixture(scope="session")
+def tutorial(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Path:
+    """Return the project that the tutorial of the docs makes, three epochs of flights; tests copy it. Made once, as above."""
+    from tests.docs.tutorial import tutorial_project  # noqa: PLC0415 - pure tests do without
+
+    del spark
+    own = tmp_path_factory.mktemp("tutorial")
+    shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    return tutorial_project(own / "flights", shared / "shared-tutorial")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

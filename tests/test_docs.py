@@ -47,13 +47,22 @@ def test_every_rejection_reason_is_documented() -> None:
 
 
 def test_links_between_pages_lead_somewhere() -> None:
-    """Each relative link of the README and the docs names a file."""
+    """Each relative link of the README and the docs names a file, and a heading of it where it names one."""
     broken = []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        for target in re.findall(r"\]\(([^)#]+)\)", path.read_text()):
-            if "://" not in target and not (path.parent / target).exists():
+        for target in re.findall(r"\]\(([^)]+)\)", path.read_text()):
+            name, _, heading = target.partition("#")
+            file = path.parent / name if name else path
+            if "://" not in target and not (file.exists() and (not heading or heading in _headings(file))):
                 broken += [f"{path.name}: {target}"]
     assert broken == []
+
+
+def _headings(page: Path) -> set[str]:
+    """Return the names of a page's headings in links: small letters, hyphens between words, nothing else."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_folder_has_its_paragraph() -> None:

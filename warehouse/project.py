@@ -368,8 +368,11 @@ class Warehouse:
         """
         from warehouse.picturing.figures import figures_of  # noqa: PLC0415 - nothing else needs it
         from warehouse.picturing.page import html_page  # noqa: PLC0415 - same
+        from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
 
-        return html_page(figures_of(self._newest(None)), self.directory.absolute().name)
+        # not logged: the probes made for the page are nobody's
+        with Reader.open(self.root, resources=self.resources(self.sql_bounds)) as reader:
+            return html_page(figures_of(reader), self.directory.absolute().name)
 
     def explain(self, view: str) -> Explanation:
         """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.

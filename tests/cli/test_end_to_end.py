@@ -18,6 +18,7 @@ from deltalake import DeltaTable
 
 from cli.main import run
 from sample_data.make_expected import EXPECTED, QUERIES
+from tests.docs.tutorial import copied
 from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
@@ -56,13 +57,9 @@ def _read(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def flights(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project of the bundled example, updated at 11, 12 and 18 o'clock, then made read-only."""
-    del spark
-    project = tmp_path_factory.mktemp("flights") / "w"
-    assert run(["init", str(project), "--example", "flights"]) == 0
-    for hour in (11, 12, 18):
-        assert _in_process(project, "update", "--at", f"2013-01-01T{hour}:00:00Z") == 0
+def flights(tutorial: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tutorial's project: the bundled example, updated at 11, 12 and 18 o'clock; here made read-only."""
+    project = copied(tutorial, tmp_path_factory.mktemp("flights") / "w")
     for path in [project, *project.rglob("*")]:
         path.chmod(path.stat().st_mode & ~0o222)
     return project

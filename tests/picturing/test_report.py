@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING
@@ -10,10 +11,14 @@ import pytest
 
 from cli.main import run
 from tests.serving.house import House, add_views, build
-from warehouse.picturing.charts import Series, graph, stacked
+from warehouse.picturing.charts import Axis, Series, stacked
 from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
+from warehouse.picturing.graph import Node, graph
+from warehouse.picturing.heat_map import HeatCell, heat_map
 from warehouse.picturing.page import html_page
+from warehouse.picturing.scales import COUNT
 from warehouse.serving import Reader
+from warehouse.serving.read_log import VARIABLE, reads_of
 from warehouse.time import HOUR, NEVER
 from warehouse.updates.records import StepSeconds
 
@@ -41,23 +46,27 @@ def figures(house: House) -> Figures:
 
 
 class _Page(HTMLParser):
-    """Checks that what is opened is closed, in order, and keeps the texts and the attributes."""
+    """Checks that what is opened is closed, in order, and keeps the texts, the attributes, and where links lead."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.open: list[str] = []
         self.texts: list[str] = []
         self.names: set[str] = set()
+        self.places: set[str] = set()
+        self.targets: set[str] = set()
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.names |= {tag, *(name for name, _ in attrs)}
+        self.handle_startendtag(tag, attrs)
         if tag not in WITHOUT_END:
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.names |= {tag, *(name for name, _ in attrs)}
+        self.places |= {value or "" for name, value in attrs if name == "id"}
+        self.targets |= {value or "" for name, value in attrs if name == "href"}
 
     def handle_endtag(self, tag: str) -> None:
         assert self.open.pop() == tag
@@ -95,17 +104,47 @@ def test_lifetimes_are_those_of_the_live_rows(house: House, figures: Figures) ->
 def test_views_stand_right_of_what_they_read(figures: Figures) -> None:
     """The graph has an arrow from each input."""
     assert {(edge.table, edge.view) for edge in figures.edges} == {("names", "results"), ("planes", "results")}
-    nodes = [("results", "view"), ("names", "stream"), ("planes", "relation")]
+    nodes = [Node("results", "view"), Node("names", "stream"), Node("planes", "relation")]
     picture = graph(nodes, [("names", "results"), ("planes", "results")])
     assert picture.count("marker-end") == 2
-    assert picture.index('x="250" y="10"') < picture.index(">results<")
+    assert picture.index('x="230" y="10"') < picture.index(">results<")
     assert picture.index('x="10" y="10"') < picture.index(">names<")
+
+
+def test_an_arrow_past_a_column_has_a_way_of_its_own() -> None:
+    """`a` is read by `b` and by `c`, which reads `b` too: the arrow from a to c passes below b's box, not behind it."""
+    picture = graph([Node("a", "stream"), Node("b", "view"), Node("c", "view")], [("a", "b"), ("b", "c"), ("a", "c")])
+    assert "<title>c reads a</title>" in picture
+    past = next(part for part in picture.split("<path") if "c reads a" in part)
+    boxes = re.findall(r'x="(\d+)" y="(\d+)" width="150"', picture)
+    assert boxes == [("10", "10"), ("230", "10"), ("450", "10")]
+    assert " 229 89 H380 " in past, "in the second column it runs at the height of a second row"
 
 
 def test_probes_are_measured_where_there_are_keys(figures: Figures) -> None:
     """Of each table with live rows that have a key."""
-    measured = {table.name: len(table.probes.milliseconds) if table.probes else 0 for table in figures.tables}
+    measured = {table.name: len(table.probed.milliseconds) if table.probed else 0 for table in figures.tables}
     assert (measured["nothing"], measured["names"] > 5) == (0, True)
+
+
+def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of probes of one key; the page's own probes are noted nowhere, and a table that nobody probed has none."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path))
+    with Reader.open(house.root, logged=True) as reader:
+        for keys in (["a"], ["b"], ["a", "b"]):
+            reader.probe("names", keys).all()
+        reader.scan("names").all()
+    (house.root.parent / "warehouse.toml").write_text(TOML)
+    assert run(["-C", str(house.root.parent), "report", "--output-file", str(tmp_path / "page.html")]) == 0
+    taken = sorted(read.seconds * 1000 for read in reads_of(house.root) if read.keys == 1)
+    assert len(reads_of(house.root)) == 4
+    with Reader.open(house.root) as reader:
+        logged = {table.name: table.logged for table in figures_of(reader).tables}
+    assert logged["names"] is not None
+    assert logged["names"].milliseconds == tuple(taken)
+    assert sum(count for _, count in logged["names"].bins()) == len(taken) == 2
+    assert logged["days"] is None
+    assert "2 probes of one key in the read log" in (tmp_path / "page.html").read_text()
 
 
 def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) -> None:
@@ -123,11 +162,13 @@ def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) 
 
 
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
-    """Every element is closed; there is no script, no link, no address; every table is there."""
+    """Every element is closed; there is no script, no address, no link but to places of the page; every table has its own."""
     text = html_page(figures, "a <b> & 'c'")
     page = _Page(text)
     assert page.open == []
-    assert not page.names & {"script", "link", "img", "iframe", "src", "href", "onload", "onclick"}
+    assert not page.names & {"script", "link", "img", "iframe", "src", "onload", "onclick"}
+    sections = {f"table-{table.name}" for table in figures.tables}
+    assert (page.targets, page.places) == ({f"#{place}" for place in sections}, {"arrow", *sections})
     assert "://" not in text
     assert "url(" not in text.replace("url(#arrow)", "")
     assert any(each.startswith("a <b> & 'c': window time 2013-01-01T05:00:00Z") for each in page.texts)
@@ -150,10 +191,23 @@ def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) 
 
 def test_columns_stand_on_each_other() -> None:
     """Heights are proportional to values, and the axis ends with a round number above the largest sum."""
-    picture = stacked(["x"], [Series("a", (3.0,)), Series("b", (4.0,))], str, ["x"])
-    assert 'class="c0" x="70.0" y="122.5" width="578.0" height="67.5"' in picture
-    assert 'class="c1" x="70.0" y="32.5" width="578.0" height="90.0"' in picture
-    assert ">8.0<" in picture
+    picture = stacked(Axis(("x",), "y"), [Series("a", (3.0,)), Series("b", (4.0,))], COUNT, ["x"])
+    heights = {kind: float(height) for kind, height in re.findall(r'class="bar (c\d)" [^>]* height="([0-9.]+)"', picture)}
+    lows = {kind: float(y) + heights[kind] for kind, y in re.findall(r'class="bar (c\d)" x="[0-9.]+" y="([0-9.]+)"', picture)}
+    assert heights["c0"] / heights["c1"] == pytest.approx(3 / 4, abs=0.01)
+    assert lows["c1"] == pytest.approx(lows["c0"] - heights["c0"], abs=0.11)
+    assert ">8<" in picture
+
+
+def test_a_wave_index_lies_on_its_side_and_a_large_grid_has_small_cells() -> None:
+    """A column of few cells becomes a row; where cells are too many for texts, these stand in the titles only."""
+    wave = heat_map([HeatCell(row, 0, 1.0, 0.0, (f"text {row}",), "t") for row in range(4)], across="across", down="down")
+    assert re.findall(r'class="cell" x="(\d+)" y="40"', wave) == ["44", "148", "252", "356"]
+    assert ">down<" in wave
+    assert ">across<" not in wave
+    large = [HeatCell(row, column, 1.0, 0.0, ("text",), "title") for row in range(12) for column in range(12)]
+    picture = heat_map(large, across="a", down="d")
+    assert (picture.count("<title>title</title>"), picture.count(">text<")) == (144, 0)
 
 
 def test_a_warehouse_without_any_row(figures: Figures) -> None:

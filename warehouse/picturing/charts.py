@@ -1,44 +1,42 @@
-"""Charts as SVG text: a grid of cells, stacked columns, lines, a histogram, a graph; pure functions of values.
+"""Charts over an axis as SVG text: stacked columns, lines, a histogram; pure functions of values.
 
-Colours are classes of the page's style sheet (`c0` .. `c7`, `live`, `dead`, `grid`, `ink`), so that one picture is good on a
-dark screen, a light one and paper. Every shape has a title, which browsers show beside the pointer and read aloud.
+Every shape has a title, which browsers show beside the pointer and read aloud.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from html import escape
-from math import ceil, log10
+from math import ceil
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+from warehouse.picturing.scales import COUNT, Scale, ticks
+from warehouse.picturing.svg import picture, rectangle, text
 
-__all__ = ["COLOURS", "HeatCell", "Series", "graph", "heat_map", "histogram", "legend", "lines", "stacked"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COLOURS", "Axis", "Bin", "Series", "histogram", "legend", "lines", "stacked"]
 
 COLOURS = 8
 """How many classes `c0`, `c1`, ... the style sheet has; the last one is for the rest."""
 
-_WIDTH, _HEIGHT = 760, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 10, 10, 30
-_TICKS = 4
-_ARROW = (
-    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
-    '<path class="ink" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
-)
-_LABELS = 6
+_WIDTH, _HEIGHT = 480, 220
+_LEFT, _RIGHT, _TOP, _BOTTOM = 60, 14, 22, 40
+_LETTER = 7
+_BAR = 0.85
+_ONE = 0.2
+"""How much of the axis a single column takes at the most."""
+_PARTED = 5
+"""How wide a column is at least whose parts a line keeps apart."""
 
 
 @dataclass(frozen=True)
-class HeatCell:
-    """A cell at a row and column from 0: how warm it is and how much of that is dead, both 0 to 1; its texts."""
+class Axis:
+    """The horizontal axis: a label for each place, and its name."""
 
-    row: int
-    column: int
-    heat: float
-    dead: float
-    texts: tuple[str, ...]
-    title: str
+    labels: tuple[str, ...]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -49,160 +47,107 @@ class Series:
     values: tuple[float, ...]
 
 
-def heat_map(cells: Sequence[HeatCell], *, across: str, down: str) -> str:
-    """Return a grid: the warmer a cell the more of it is filled; a bar at its foot shows how much is dead."""
-    wide, high, margin = 118, 64, 26
-    columns = 1 + max((cell.column for cell in cells), default=0)
-    rows = 1 + max((cell.row for cell in cells), default=0)
-    parts = [_text(margin, 14, across, "axis")]
-    parts.append(f'<text class="axis" transform="translate(14 {margin + high * rows / 2:.0f}) rotate(-90)" '
-                 f'text-anchor="middle">{escape(down)}</text>')  # fmt: skip
-    for cell in cells:
-        x, y = margin + cell.column * wide, margin + cell.row * high
-        inner, bar = wide - 4, (wide - 4) * cell.dead
-        parts.append(f"<g><title>{escape(cell.title)}</title>")
-        parts.append(f'<rect class="cell" x="{x}" y="{y}" width="{inner}" height="{high - 4}"/>')
-        parts.append(f'<rect class="live" fill-opacity="{cell.heat:.3f}" x="{x}" y="{y}" width="{inner}" height="{high - 4}"/>')
-        parts.append(f'<rect class="dead" x="{x}" y="{y + high - 12}" width="{bar:.1f}" height="8"/>')
-        parts += [_text(x + 6, y + 17 + 15 * line, text, "celltext") for line, text in enumerate(cell.texts)]
-        parts.append("</g>")
-    return _svg(margin + columns * wide, margin + rows * high, parts)
+@dataclass(frozen=True)
+class Bin:
+    """A column of a histogram: where it begins, as text (nothing: no label there), what it counts, what it is told by."""
+
+    begins: str
+    count: int
+    title: str
+    kind: str = "c0"
 
 
-def stacked(labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str], titles: Sequence[str]) -> str:
-    """Return columns, one for each label, in which the series stand on each other."""
-    totals = [sum(each.values[place] for each in series) for place in range(len(labels))]
-    axis, top = _axis(max(totals, default=0.0), unit)
-    step = _step(len(labels))
-    parts = [*axis, *_labels(labels)]
-    for place in range(len(labels)):
+def stacked(axis: Axis, series: Sequence[Series], scale: Scale, titles: Sequence[str]) -> str:
+    """Return columns, one for each label, in which the series stand on each other, the first at the foot."""
+    count = len(axis.labels)
+    totals = [sum(each.values[place] for each in series) for place in range(count)]
+    frame, top = _frame(max(totals, default=0.0), scale, axis.name)
+    step = _step(count)
+    wide = min(step * _BAR, _ONE * _WIDTH)
+    kind = "bar" if wide >= _PARTED else "column"
+    parts = [*frame, *_labels(axis.labels, step, middle=True)]
+    for place in range(count):
         base = 0.0
         parts.append(f"<g><title>{escape(titles[place])}</title>")
         for number, each in enumerate(series):
             value = each.values[place]
             if value > 0:
                 y = _y(base + value, top)
-                parts.append(_rect(f"c{min(number, COLOURS - 1)}", _x(place, step), y, step * 0.85, _y(base, top) - y))
+                x = _LEFT + (place + 0.5) * step - wide / 2
+                parts.append(rectangle(f"{kind} c{min(number, COLOURS - 1)}", x, y, wide, _y(base, top) - y))
                 base += value
         parts.append("</g>")
-    return _svg(_WIDTH, _HEIGHT, parts)
+    return picture(_WIDTH, _HEIGHT, parts)
 
 
-def lines(labels: Sequence[str], series: Sequence[Series], unit: Callable[[float], str]) -> str:
-    """Return a line for each series."""
-    axis, top = _axis(max((value for each in series for value in each.values), default=0.0), unit)
-    step = _step(len(labels))
-    parts = [*axis, *_labels(labels)]
+def lines(axis: Axis, series: Sequence[Series], scale: Scale, up: str = "") -> str:
+    """Return a line for each series, with a dot at each place; ``up`` names the upward axis where the unit does not."""
+    frame, top = _frame(max((value for each in series for value in each.values), default=0.0), scale, axis.name, up)
+    step = _step(len(axis.labels))
+    parts = [*frame, *_labels(axis.labels, step, middle=True)]
     for number, each in enumerate(series):
-        points = [(_x(place, step) + step * 0.425, _y(value, top)) for place, value in enumerate(each.values)]
+        points = [(_LEFT + (place + 0.5) * step, _y(value, top)) for place, value in enumerate(each.values)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         colour = f"c{min(number, COLOURS - 1)}"
         parts.append(f'<polyline class="line {colour}" points="{path}"/>')
-        for (x, y), value, label in zip(points, each.values, labels, strict=True):
-            title = escape(f"{each.name}, {label}: {unit(value)}")
+        for (x, y), value, label in zip(points, each.values, axis.labels, strict=True):
+            title = escape(f"{each.name}, {label}: {scale.text(value)}")
             parts.append(f'<circle class="{colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.5"><title>{title}</title></circle>')
-    return _svg(_WIDTH, _HEIGHT, parts)
+    return picture(_WIDTH, _HEIGHT, parts)
 
 
-def histogram(labels: Sequence[str], counts: Sequence[int], titles: Sequence[str]) -> str:
-    """Return columns of one colour."""
-    return stacked(labels, [Series("", tuple(map(float, counts)))], lambda value: f"{value:,.0f}", titles)
+def histogram(bins: Sequence[Bin], across: str, what: str) -> str:
+    """Return a column for each bin, which stand beside each other; ``what`` is counted."""
+    frame, top = _frame(max((each.count for each in bins), default=0), COUNT, across, what)
+    step = _step(len(bins))
+    parts = [*frame, *_labels([each.begins for each in bins], step, middle=False)]
+    for place, each in enumerate(bins):
+        y, x = _y(each.count, top), _LEFT + place * step
+        parts.append(f"<g><title>{escape(each.title)}</title>{rectangle(f'bar {each.kind}', x, y, step, _y(0, top) - y)}</g>")
+    return picture(_WIDTH, _HEIGHT, parts)
 
 
-def graph(nodes: Sequence[tuple[str, str]], edges: Iterable[tuple[str, str]]) -> str:
-    """Return boxes with a name and what it is, each right of all that it reads, and arrows along the edges."""
-    reads: dict[str, list[str]] = {name: [] for name, _ in nodes}
-    for source, target in edges:
-        reads[target].append(source)
-    depth: dict[str, int] = {}
-
-    def deep(name: str) -> int:
-        if name not in depth:
-            depth[name] = 1 + max((deep(each) for each in reads[name]), default=-1)
-        return depth[name]
-
-    wide, high, gap = 170, 42, 70
-    places: dict[str, tuple[int, int]] = {}
-    filled: dict[int, int] = {}
-    for name, _ in nodes:
-        column = deep(name)
-        places[name] = (10 + column * (wide + gap), 10 + filled.get(column, 0) * (high + 16))
-        filled[column] = filled.get(column, 0) + 1
-    parts = [_ARROW]
-    for target, sources in reads.items():
-        for source in sources:
-            (x0, y0), (x1, y1) = places[source], places[target]
-            ends = f"M{x0 + wide} {y0 + high / 2:.0f} C{x0 + wide + gap / 2:.0f} {y0 + high / 2:.0f}"
-            parts.append(f'<path class="edge" marker-end="url(#arrow)" d="{ends} {x1 - gap / 2:.0f} {y1 + high / 2:.0f} '
-                         f'{x1 - 1} {y1 + high / 2:.0f}"><title>{escape(f"{target} reads {source}")}</title></path>')  # fmt: skip
-    for name, text in nodes:
-        x, y = places[name]
-        parts.append(f'<rect class="box" x="{x}" y="{y}" width="{wide}" height="{high}" rx="6"/>')
-        parts += [_text(x + 10, y + 17, _short(name, 22), "name"), _text(x + 10, y + 33, text, "axis")]
-    right = 10 + (1 + max(depth.values(), default=0)) * (wide + gap) - gap + 10
-    return _svg(right, 10 + max(filled.values(), default=0) * (high + 16), parts)
-
-
-def legend(names: Sequence[str]) -> str:
-    """Return the names with their colours."""
+def legend(entries: Sequence[tuple[str, str]]) -> str:
+    """Return names beside the colours of their classes."""
     return '<p class="legend">' + " ".join(
-        f'<span><svg width="12" height="12" aria-hidden="true"><rect class="c{min(number, COLOURS - 1)}" width="12" '
+        f'<span><svg width="12" height="12" aria-hidden="true"><rect class="{kind}" width="12" '
         f'height="12"/></svg> {escape(name)}</span>'
-        for number, name in enumerate(names)
+        for kind, name in entries
     ) + "</p>"  # fmt: skip
 
 
 # --- parts ---
 
 
-def _svg(width: float, height: float, parts: Iterable[str]) -> str:
-    size = f'viewBox="0 0 {width:.0f} {height:.0f}" style="max-width:{width:.0f}px"'
-    return f'<svg role="img" {size}>{"".join(parts)}</svg>'
-
-
-def _rect(colour: str, x: float, y: float, width: float, height: float) -> str:
-    return f'<rect class="{colour}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
-
-
-def _text(x: float, y: float, text: str, kind: str, anchor: str = "start") -> str:
-    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
-
-
 def _step(count: int) -> float:
     return (_WIDTH - _LEFT - _RIGHT) / max(count, 1)
 
 
-def _x(place: int, step: float) -> float:
-    return _LEFT + place * step
-
-
 def _y(value: float, top: float) -> float:
-    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * value / top
+    """Return the height of a value; one below 0 lies on the axis."""
+    return _HEIGHT - _BOTTOM - (_HEIGHT - _TOP - _BOTTOM) * max(value, 0.0) / top
 
 
-def _axis(largest: float, unit: Callable[[float], str]) -> tuple[list[str], float]:
-    """Return grid lines with their values, and the value at the top: round numbers."""
-    step = _round_up(largest / _TICKS) if largest > 0 else 1.0
-    top = step * _TICKS
-    parts = []
-    for tick in range(_TICKS + 1):
-        y = _y(tick * step, top)
+def _frame(largest: float, scale: Scale, across: str, up: str = "") -> tuple[list[str], float]:
+    """Return grid lines with their values, the names of both axes, and the value at the top: round numbers."""
+    places = ticks(largest, scale)
+    top = places[-1]
+    parts = [
+        text(_LEFT, 12, up or scale.axis, "axis"),
+        text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, _HEIGHT - 5, across, "axis", "middle"),
+    ]
+    for tick in places:
+        y = _y(tick, top)
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(_text(_LEFT - 6, y + 4, unit(tick * step), "axis", "end"))
+        parts.append(text(_LEFT - 6, y + 4, scale.number(tick), "axis", "end"))
     return parts, top
 
 
-def _round_up(value: float) -> float:
-    """Return the next of 1, 2, 2.5, 5 times a power of ten."""
-    power = 10.0 ** ceil(log10(value) - 1)
-    return next((each * power for each in (1, 2, 2.5, 5, 10) if each * power >= value), 10 * power)
-
-
-def _labels(labels: Sequence[str]) -> list[str]:
-    every, step = max(1, ceil(len(labels) / _LABELS)), _step(len(labels))
+def _labels(labels: Sequence[str], step: float, *, middle: bool) -> list[str]:
+    """Return as many labels as there is room for, below the middle of their place or below where it begins."""
+    named = [(place, label) for place, label in enumerate(labels) if label]
+    longest = max((len(label) for _, label in named), default=0)
+    most = max(1, (_WIDTH - _LEFT - _RIGHT) // (_LETTER * (longest + 3)))
+    every = max(1, ceil(len(named) / most))
     y = _HEIGHT - _BOTTOM + 16
-    return [_text(_x(place, step), y, label, "axis") for place, label in enumerate(labels) if place % every == 0]
-
-
-def _short(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
+    return [text(_LEFT + (place + middle * 0.5) * step, y, label, "axis", "middle") for place, label in named[::every]]

@@ -5,14 +5,14 @@ Bytes of a file with dead rows are split by the share of its rows that are live:
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.picturing.latencies import Latencies, logged_probes, probed
 from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
-from warehouse.serving.statement import instant, listed, quoted, select
+from warehouse.serving.statement import instant, listed, select
 from warehouse.serving.visible import inputs_of_view, visible
 from warehouse.time import NEVER
 
@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from warehouse.storage.snapshot import DataFile
     from warehouse.updates.records import Epoch, TableState
 
-__all__ = ["Cell", "Edge", "EpochFigures", "Figures", "Lifetimes", "Probes", "StepFigures", "TableFigures", "figures_of"]
+__all__ = ["Cell", "Edge", "EpochFigures", "Figures", "Lifetimes", "StepFigures", "TableFigures", "figures_of"]
 
 _BINS = 24
-_PROBES = 20
 _SECOND = 1_000_000
 
 
@@ -54,20 +53,11 @@ class Lifetimes:
 
 
 @dataclass(frozen=True)
-class Probes:
-    """Milliseconds of probes for keys that are there, taken one after the other by one reader, ascending."""
-
-    milliseconds: tuple[float, ...]
-
-    @property
-    def median(self) -> float:
-        """The one in the middle."""
-        return self.milliseconds[len(self.milliseconds) // 2]
-
-
-@dataclass(frozen=True)
 class TableFigures:
-    """A table at the newest epoch; ``failed`` says why a view has no rows to be read, and then the rest is of before."""
+    """A table at the newest epoch; ``failed`` says why a view has no rows to be read, and then the rest is of before.
+
+    ``interval`` is the update interval, ``periods`` how many of them its rows live at the most (p).
+    """
 
     name: str
     kind: str
@@ -77,8 +67,11 @@ class TableFigures:
     columns: int
     cells: tuple[Cell, ...]
     live_rows: int
+    interval: int
+    periods: int
     lifetimes: Lifetimes
-    probes: Probes | None
+    probed: Latencies | None
+    logged: Latencies | None
     failed: str | None
 
     @property
@@ -149,15 +142,16 @@ class Figures:
 def figures_of(reader: Reader) -> Figures:
     """Return the figures of the reader's epoch.
 
-    Reads times of all live rows, and probes each table a few times.
+    Reads times of all live rows, and probes each table a few times: give it a reader that is not logged.
     """
 
     def build(pin: Pin) -> Figures:
         states = visible(pin.epoch)
+        logged = logged_probes(reader.root)
         return Figures(
             number=pin.epoch.number,
             window_time=pin.epoch.window_time,
-            tables=tuple(_table(reader, pin, state) for state in states),
+            tables=tuple(_table(reader, pin, state, logged.get(state.name)) for state in states),
             epochs=tuple(_epoch(epoch) for epoch in retained(reader)),
             edges=tuple(
                 Edge(read, state.name)
@@ -173,7 +167,7 @@ def figures_of(reader: Reader) -> Figures:
 # --- tables ---
 
 
-def _table(reader: Reader, pin: Pin, state: TableState) -> TableFigures:
+def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None) -> TableFigures:
     layout = state.layout
     failed = state.view.failed if state.view else None
     files = pin.snapshot(state).files
@@ -187,8 +181,11 @@ def _table(reader: Reader, pin: Pin, state: TableState) -> TableFigures:
         columns=layout.columns,
         cells=_cells(state, files, live),
         live_rows=sum(live.values()),
+        interval=pin.epoch.update_interval,
+        periods=layout.periods,
         lifetimes=_lifetimes(reader, pin, state),
-        probes=_probes(reader, pin, state) if failed is None else None,
+        probed=probed(reader, pin, state) if failed is None else None,
+        logged=logged,
         failed=failed,
     )
 
@@ -231,20 +228,6 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> Lifetimes:
     query = f"SELECT CASE WHEN _exp IS NULL THEN -1 ELSE least({life}, {_BINS}) END AS bin, count(*) FROM ({lived}) GROUP BY bin"
     found: dict[int, int] = dict(reader.connection.execute(query).fetchall())
     return Lifetimes(width, tuple(found.get(place, 0) for place in range(_BINS)), found.get(_BINS, 0), found.get(-1, 0))
-
-
-def _probes(reader: Reader, pin: Pin, state: TableState) -> Probes | None:
-    """Probe for some keys that are there, spread over the files."""
-    key = [quoted(name) for name in state.declaration.search_key]
-    source = select(pin.live_source(state, pin.epoch.window_time), state.declaration.search_key)
-    some = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"
-    keys = reader.connection.execute(some).fetchall()
-    taken = []
-    for each in keys:
-        began = time.perf_counter()
-        reader.probe(state.name, [each if len(each) > 1 else each[0]]).all()
-        taken.append((time.perf_counter() - began) * 1000)
-    return Probes(tuple(sorted(taken))) if taken else None
 
 
 # --- epochs ---

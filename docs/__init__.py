@@ -1,0 +1,1 @@
+"""The pages, and what makes a site of them: ``python -m docs``."""

@@ -1,0 +1,117 @@
+"""Which table is made of which, as boxes and arrows: each box right of all that it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from warehouse.picturing.svg import picture, shortened, text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Node", "graph"]
+
+_HIGH, _ACROSS, _BETWEEN, _MARGIN = 42, 70, 16, 10
+_LETTER, _NARROWEST, _MOST = 8.6, 150, 34
+_ARROW = (
+    '<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+    '<path class="ink" d="M0 0 L8 4 L0 8 z"/></marker></defs>'
+)
+
+
+@dataclass(frozen=True)
+class Node:
+    """A table: its name, a line about it, the class of its box, and the place of the page that tells more."""
+
+    name: str
+    text: str
+    kind: str = ""
+    target: str = ""
+
+
+def graph(nodes: Sequence[Node], edges: Iterable[tuple[str, str]]) -> str:
+    """Return a box for each node and an arrow from each table to each that reads it; arrows pass between boxes, not behind."""
+    own = list(edges)
+    depths = _depths({node.name: [source for source, target in own if target == node.name] for node in nodes})
+    paths = [_Path(source, target, depths[source], depths[target]) for source, target in own]
+    rows = _rows([(node.name, depths[node.name]) for node in nodes], paths)
+    wide = max([_NARROWEST, *(len(shortened(node.name, _MOST)) * _LETTER + 24 for node in nodes)])
+
+    def place(stop: _Stop) -> tuple[float, float]:
+        return _MARGIN + stop[1] * (wide + _ACROSS), _MARGIN + rows[stop] * (_HIGH + _BETWEEN)
+
+    parts = [_ARROW, *(_arrow(path, [place(stop) for stop in path.stops], wide) for path in paths)]
+    parts += [_box(node, *place((node.name, depths[node.name])), wide) for node in nodes]
+    right = _MARGIN + (1 + max(depths.values(), default=0)) * (wide + _ACROSS) - _ACROSS + _MARGIN
+    low = _MARGIN + (1 + max(rows.values(), default=0)) * (_HIGH + _BETWEEN)
+    return picture(right, low, parts)
+
+
+_Stop = tuple[str, int]
+"""A box, or what keeps free the way of an arrow past a column: a name and the column."""
+
+
+@dataclass(frozen=True)
+class _Path:
+    source: str
+    target: str
+    begins: int
+    ends: int
+
+    @property
+    def stops(self) -> list[_Stop]:
+        """The boxes at its ends, and a place in each column between."""
+        between = [(f"{self.source}\0{self.target}", depth) for depth in range(self.begins + 1, self.ends)]
+        return [(self.source, self.begins), *between, (self.target, self.ends)]
+
+
+def _arrow(path: _Path, places: Sequence[tuple[float, float]], wide: float) -> str:
+    middles = [(x, y + _HIGH / 2) for x, y in places]
+    line = f"M{middles[0][0] + wide:.0f} {middles[0][1]:.0f}"
+    for (x0, y0), (x1, y1) in pairwise(middles):
+        bend = f"C{x0 + wide + _ACROSS / 2:.0f} {y0:.0f} {x1 - _ACROSS / 2:.0f} {y1:.0f} {x1 - 1:.0f} {y1:.0f}"
+        line += f" {bend}" + (f" H{x1 + wide:.0f}" if (x1, y1) != middles[-1] else "")
+    title = f"<title>{escape(f'{path.target} reads {path.source}')}</title>"
+    return f'<path class="edge" marker-end="url(#arrow)" d="{line}">{title}</path>'
+
+
+def _box(node: Node, x: float, y: float, wide: float) -> str:
+    box = (
+        f'<g><title>{escape(f"{node.name}: {node.text}")}</title>'
+        f'<rect class="box {node.kind}" x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{_HIGH}" rx="6"/>'
+        f"{text(x + 10, y + 17, shortened(node.name, _MOST), 'name')}{text(x + 10, y + 33, node.text, 'axis')}</g>"
+    )
+    return f'<a href="#{escape(node.target)}">{box}</a>' if node.target else box
+
+
+def _depths(reads: dict[str, list[str]]) -> dict[str, int]:
+    depths: dict[str, int] = {}
+
+    def deep(name: str) -> int:
+        if name not in depths:
+            depths[name] = 1 + max((deep(each) for each in reads[name]), default=-1)
+        return depths[name]
+
+    return {name: deep(name) for name in reads}
+
+
+def _rows(nodes: Sequence[_Stop], paths: Sequence[_Path]) -> dict[_Stop, int]:
+    """Return each stop's row: by the mean row of what leads to it, so that fewer arrows cross.
+
+    Places for arrows that pass a column, and order by barycentres: Sugiyama, Tagawa and Toda, 1981.
+    """
+    before: dict[_Stop, list[_Stop]] = {node: [] for node in nodes}
+    for path in paths:
+        for one, next_ in pairwise(path.stops):
+            before.setdefault(next_, []).append(one)
+    rows: dict[_Stop, int] = {}
+    for depth in range(1 + max((depth for _, depth in nodes), default=0)):
+        own = [stop for stop in before if stop[1] == depth]
+        if depth:
+            means = {stop: sum(rows[each] for each in before[stop]) / len(before[stop]) for stop in own}
+            own.sort(key=means.__getitem__)
+        rows.update({stop: row for row, stop in enumerate(own)})
+    return rows

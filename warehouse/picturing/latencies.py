@@ -1,0 +1,80 @@
+"""How long probes of one key take: those that users made, by the read log, and a few that are made for the report."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from math import ceil
+from typing import TYPE_CHECKING
+
+from warehouse.serving.read_log import reads_of
+from warehouse.serving.statement import quoted, select
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+    from warehouse.updates.records import TableState
+
+__all__ = ["Latencies", "logged_probes", "probed"]
+
+_PROBES = 20
+
+
+@dataclass(frozen=True)
+class Latencies:
+    """Milliseconds of at least one probe, ascending."""
+
+    milliseconds: tuple[float, ...]
+
+    def quantile(self, share: float) -> float:
+        """Return the smallest of them that at least this share does not exceed.
+
+        >>> Latencies((1.0, 2.0, 3.0, 40.0)).quantile(0.5), Latencies((1.0, 2.0, 3.0, 40.0)).quantile(0.95)
+        (2.0, 40.0)
+        """
+        return self.milliseconds[max(ceil(share * len(self.milliseconds)) - 1, 0)]
+
+    @property
+    def median(self) -> float:
+        """The one in the middle."""
+        return self.quantile(0.5)
+
+    def bins(self) -> tuple[tuple[float, int], ...]:
+        """Return bins 1, 2, 5, 10, ... from around the least to around the greatest: where each begins, and its count.
+
+        The first bin has what is below it too, the last (20 000 seconds) what is above.
+
+        >>> Latencies((0.7, 3.0, 4.0, 11.0)).bins()
+        ((0.2, 0), (0.5, 1), (1.0, 0), (2.0, 2), (5.0, 0), (10.0, 1), (20.0, 0))
+        """
+        edges = [round(digit * 10.0**power, 6) for power in range(-3, 8) for digit in (1, 2, 5)]
+        within = [min(max(each, edges[0]), edges[-2]) for each in self.milliseconds]
+        counts = [(low, sum(low <= each < high for each in within)) for low, high in pairwise(edges)]
+        held = [place for place, (_, count) in enumerate(counts) if count]
+        return tuple(counts[max(held[0] - 1, 0) : held[-1] + 2]) if held else ()
+
+
+def logged_probes(root: Path) -> dict[str, Latencies]:
+    """Return what this user's read log of a root has of probes of one key, by table; nothing of a table that has none."""
+    found: dict[str, list[float]] = {}
+    for read in reads_of(root):
+        if read.kind == "probe" and read.keys == 1:
+            found.setdefault(read.table, []).append(read.seconds * 1000)
+    return {table: Latencies(tuple(sorted(taken))) for table, taken in found.items()}
+
+
+def probed(reader: Reader, pin: Pin, state: TableState) -> Latencies | None:
+    """Probe for some keys that are there, spread over the files, one after the other; none when there is no key."""
+    key = [quoted(name) for name in state.declaration.search_key]
+    source = select(pin.live_source(state, pin.epoch.window_time), state.declaration.search_key)
+    some = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"
+    keys = reader.connection.execute(some).fetchall()
+    taken = []
+    for each in keys:
+        began = time.perf_counter()
+        reader.probe(state.name, [each if len(each) > 1 else each[0]]).all()
+        taken.append((time.perf_counter() - began) * 1000)
+    return Latencies(tuple(sorted(taken))) if taken else None

@@ -1,0 +1,39 @@
+"""Pieces of the report's page: a section, a figure with its heading and caption, a table of texts that are HTML already."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["anchor", "figure", "rows_table", "section"]
+
+
+def anchor(table: str) -> str:
+    """Return the place in the page that tells of a table."""
+    return escape(f"table-{table}")
+
+
+def section(title: str, *parts: str, place: str = "") -> str:
+    """Return parts below a heading."""
+    named = f' id="{place}"' if place else ""
+    return f"<section{named}><h2>{escape(title)}</h2>\n" + "\n".join(parts) + "\n</section>"
+
+
+def figure(title: str, picture: str, caption: str) -> str:
+    """Return a picture below its heading; it scrolls by itself where the page is too narrow."""
+    heading = f"<h3>{escape(title)}</h3>" if title else ""
+    return f'<figure>{heading}<div class="wide">{picture}</div><figcaption>{escape(caption)}</figcaption></figure>'
+
+
+def rows_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> str:
+    """Return a table of which the first columns are texts, the others numbers; cells are HTML."""
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        classes = [' class="text"' if place < texts else "" for place in range(len(cells))]
+        return "".join(f"<{kind}{own}>{cell}</{kind}>" for own, cell in zip(classes, cells, strict=True))
+
+    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{line("th", [escape(each) for each in head])}</tr>{body}</table></div>'

@@ -1,0 +1,122 @@
+"""What the axes of charts say: values in the unit that suits the largest of them, round ticks, times without what they share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, log10
+from typing import TYPE_CHECKING
+
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COUNT", "Scale", "Times", "bytes_scale", "bytes_text", "seconds_scale", "ticks", "times"]
+
+_TICKS = 4
+_THREE_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A unit: how much of what is measured it is, its name, what an axis in it is called; whether its numbers are whole."""
+
+    size: float
+    name: str
+    axis: str = ""
+    whole: bool = False
+
+    def text(self, value: float) -> str:
+        """Return a value with its unit: three digits, or all before the point.
+
+        >>> Scale(1000, "kB").text(8123), Scale(1, "s").text(1234.5), Scale(1, "ms").text(0.25)
+        ('8.12 kB', '1,234 s', '0.25 ms')
+        """
+        return f"{self.number(value)} {self.name}".rstrip()
+
+    def number(self, value: float) -> str:
+        """Return a value in this unit, without its name."""
+        scaled = value / self.size
+        whole = self.whole or abs(scaled) >= 10**_THREE_DIGITS
+        return f"{scaled:,.0f}" if whole else f"{scaled:.{_THREE_DIGITS}g}"
+
+
+COUNT = Scale(1, "", whole=True)
+"""Of what is counted: the axis is called by what that is."""
+
+
+def seconds_scale(largest: float) -> Scale:
+    """Return the unit for durations up to ``largest`` seconds.
+
+    >>> [seconds_scale(most).name for most in (0.3, 90, 4000, 40_000, 4e6)]
+    ['ms', 's', 'min', 'h', 'd']
+    """
+    units = (
+        (1, Scale(0.001, "ms", "milliseconds")),
+        (600, Scale(1, "s", "seconds")),
+        (7200, Scale(60, "min", "minutes")),
+        (172_800, Scale(3600, "h", "hours")),
+    )
+    return next((scale for most, scale in units if largest < most), Scale(86_400, "d", "days"))
+
+
+def bytes_scale(largest: float) -> Scale:
+    """Return the unit for sizes up to ``largest`` bytes; a prefix is a thousand times the one before."""
+    size, names = 1, ["B", "kB", "MB", "GB", "TB"]
+    while largest >= 1000 * size and len(names) > 1:
+        size, names = size * 1000, names[1:]
+    return Scale(size, names[0], "bytes" if size == 1 else names[0], whole=size == 1)
+
+
+def bytes_text(value: float) -> str:
+    """Return one size in the unit that suits it.
+
+    >>> bytes_text(0), bytes_text(999), bytes_text(21_620)
+    ('0 B', '999 B', '21.6 kB')
+    """
+    return bytes_scale(value).text(value)
+
+
+def ticks(largest: float, scale: Scale) -> tuple[float, ...]:
+    """Return values for the ticks of an axis from 0 to at least ``largest``: round numbers of the unit.
+
+    >>> ticks(6.5, COUNT), ticks(0, COUNT), ticks(2600, Scale(1000, "kB"))
+    ((0, 2, 4, 6, 8), (0, 1, 2, 3, 4), (0.0, 1000.0, 2000.0, 3000.0, 4000.0))
+    """
+    step = _round_up(largest / scale.size / _TICKS) if largest > 0 else 1
+    if scale.whole:
+        step = ceil(step)
+    return tuple(step * tick * scale.size for tick in range(_TICKS + 1))
+
+
+def _round_up(value: float) -> float:
+    """Return the next of 1, 2, 2.5, 5 times a power of ten."""
+    power = 10.0 ** ceil(log10(value) - 1)
+    return next((each * power for each in (1, 2, 2.5, 5, 10) if each * power >= value), 10 * power)
+
+
+@dataclass(frozen=True)
+class Times:
+    """Short labels of instants, and the name of their axis, which has what they share."""
+
+    labels: tuple[str, ...]
+    axis: str
+
+
+def times(instants: Sequence[int], what: str) -> Times:
+    """Return labels for instants (microseconds): the day, or the year, that all have stands in the axis's name once.
+
+    >>> noon = 1_356_998_400_000_000
+    >>> times([noon, noon + 3_600_000_000], "window time")
+    Times(labels=('00:00', '01:00'), axis='window time on 2013-01-01 (UTC)')
+    >>> times([noon, noon + 86_400_000_000], "window time").labels
+    ('01-01 00:00', '01-02 00:00')
+    """
+    texts = [format_instant(instant).replace("T", " ").removesuffix("Z") for instant in instants]
+    if all(text.endswith(":00") for text in texts):
+        texts = [text.removesuffix(":00") for text in texts]
+    for length, kept in ((10, "on "), (4, "in ")):
+        shared = {text[:length] for text in texts}
+        if len(shared) == 1:
+            return Times(tuple(text[length + 1 :] for text in texts), f"{what} {kept}{shared.pop()} (UTC)")
+    return Times(tuple(text[:10] for text in texts), f"{what} (UTC)")

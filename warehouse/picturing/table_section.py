@@ -1,0 +1,133 @@
+"""What the report tells of one table: its grid, files and bytes over epochs, lifetimes, latencies of probes."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+from warehouse.picturing.charts import Axis, Bin, Series, histogram, legend, lines
+from warehouse.picturing.heat_map import HeatCell, heat_map
+from warehouse.picturing.pieces import figure
+from warehouse.picturing.scales import COUNT, bytes_scale, bytes_text, times
+from warehouse.time import SECOND, format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.picturing.figures import Cell, EpochFigures, Lifetimes, TableFigures
+
+__all__ = ["table_parts"]
+
+
+def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
+    """Return a line about a table and its figures."""
+    if table.failed:
+        yield f'<p class="failed">The last update could not maintain it: {escape(table.failed)}</p>'
+    lives = f"; rows live up to {format_duration(table.periods * table.interval)}" if not _keyed(table) else ""
+    yield (
+        f'<p class="note">{escape(table.kind.capitalize())}, {escape(table.label)}, kept by {escape(table.technique)}{lives}. '
+        f"{table.live_rows:,} live rows in {table.files:,} {'file' if table.files == 1 else 'files'}: "
+        f"{bytes_text(table.live_bytes)} live, {bytes_text(table.dead_bytes)} dead.</p>"
+    )
+    shown = [_grid(table), *_sizes(table.name, epochs), _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
+    yield f'<div class="figures">{"".join(shown)}</div>'
+
+
+def _keyed(table: TableFigures) -> bool:
+    return table.kind == "relation" or (table.columns == 1 and table.label == "STR")
+
+
+# --- the grid ---
+
+
+def _grid(table: TableFigures) -> str:
+    warmest = max((cell.live_bytes for cell in table.cells), default=0)
+    cells = [_heat(cell, warmest) for cell in table.cells]
+    if _keyed(table):
+        title, across, down = f"Its {table.rows} buckets, by a hash of the search key", "", "bucket"
+    else:
+        title = f"Its grid, {table.rows} by {table.columns}"
+        across, down = "expiration slot", "load slot"
+    former = max((cell.row for cell in table.cells), default=0) >= table.rows
+    strongest = f"live bytes: the stronger, the more, up to {bytes_text(warmest)}"
+    colours = legend([("live", strongest), ("dead", "share that is dead")])
+    told = "Each cell is a sub-index, sorted by the search key"
+    told += "." if _keyed(table) else ": a row of the table lies in it by when it was loaded and when it expires."
+    told += " Rows below are of former layouts." if former else ""
+    return figure(title, heat_map(cells, across=across, down=down) + colours, told)
+
+
+def _heat(cell: Cell, warmest: int) -> HeatCell:
+    size = cell.live_bytes + cell.dead_bytes
+    files = f"{cell.files} file{'' if cell.files == 1 else 's'}"
+    texts = (bytes_text(cell.live_bytes), *([f"{bytes_text(cell.dead_bytes)} dead"] if cell.dead_bytes else [])) if size else ()
+    title = f"sub-index {cell.sub_index}: {files}, {cell.live_bytes:,} bytes live, {cell.dead_bytes:,} dead"
+    heat = cell.live_bytes / warmest if warmest else 0.0
+    return HeatCell(cell.row, cell.column, heat, cell.dead_bytes / size if size else 0.0, texts, title)
+
+
+# --- over epochs ---
+
+
+def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
+    own = [(epoch.window_time, files, size) for epoch in epochs for table, files, size in epoch.sizes if table == name]
+    along = times([window_time for window_time, _, _ in own], "window time")
+    axis = Axis(along.labels, along.axis)
+    size = Series("bytes", tuple(float(each) for _, _, each in own))
+    files = Series("files", tuple(float(each) for _, each, _ in own))
+    yield figure("Bytes over epochs", lines(axis, [size], bytes_scale(max(size.values, default=0.0))), "Of live and dead rows.")
+    yield figure("Files over epochs", lines(axis, [files], COUNT, "files"), "A probe opens those that may hold its key.")
+
+
+# --- lifetimes ---
+
+
+def _lifetimes(lifetimes: Lifetimes, live: int) -> str:
+    title = "How long its rows live"
+    ending = live - lifetimes.never
+    if ending <= 0:
+        return figure(title, "", f"All {live:,} live rows never expire." if live else "There is no live row.")
+    ends = [format_duration(_readable(lifetimes.width * place)) for place in range(len(lifetimes.bins) + 1)]
+    bins = [
+        Bin(ends[place] if place % 6 == 0 else "", count, f"{ends[place]} to {ends[place + 1]}: {count:,} rows")
+        for place, count in enumerate(lifetimes.bins)
+    ]
+    bins.append(Bin(f"≥ {ends[-1]}", lifetimes.longer, f"{ends[-1]} or longer: {lifetimes.longer:,} rows", "c5"))
+    never = f"; {lifetimes.never:,} more never expire" if lifetimes.never else ""
+    picture = histogram(bins, "lifetime: from arrival to expiration", "live rows")
+    return figure(title, picture, f"{ending:,} live rows by their lifetime{never}.")
+
+
+def _readable(duration: int) -> int:
+    """Cut a duration to what one reads: milliseconds, seconds where there are many, minutes of hours."""
+    unit = next(size for least, size in ((7200, 60 * SECOND), (10, SECOND), (0, SECOND // 1000)) if duration >= least * SECOND)
+    return duration // unit * unit
+
+
+# --- latencies ---
+
+
+def _latencies(table: TableFigures) -> str:
+    title = "How long probes take"
+    now = (
+        f"For this page {len(table.probed.milliseconds)} keys that are there were probed, one after the other: "
+        f"median {table.probed.median:.1f} ms, the slowest {table.probed.milliseconds[-1]:.1f} ms."
+        if table.probed
+        else "For this page no key was probed."
+    )
+    shown = table.logged or table.probed
+    if shown is None:
+        return figure(title, "", "No probe of one key is in the read log of this user. " + now)
+    bins = [
+        Bin(f"{begins:g}", count, f"{begins:g} ms or more, and less than the next: {count:,} probes")
+        for begins, count in shown.bins()
+    ]
+    picture = histogram(bins, "milliseconds, each column from its number on", "probes")
+    if table.logged is None:
+        return figure(title, picture, now + " The read log of this user has none.")
+    log = table.logged
+    told = (
+        f"{len(log.milliseconds):,} probes of one key in the read log of this user: "
+        f"median {log.median:.1f} ms, 95 of 100 within {log.quantile(0.95):.1f} ms. "
+    )
+    return figure(title, picture, told + now)
