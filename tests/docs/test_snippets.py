@@ -32,8 +32,9 @@ NOT_RUN = {"tutorial.md": 1, "schedulers.md": 1}
 """How many blocks of a page say that they are not run; no other page has any."""
 ELSEWHERE = {
     "README.md": {  # .ci/run, tests/docs/test_site.py, and by hand
-        "tests", "tests of the Airflow provider", "tests with other tools", "demo", "the docs as a site",
+        "tests", "tests on a cluster", "tests of the Airflow provider", "tests with other tools", "demo", "the docs as a site",
     },
+    "clusters.md": {"standalone", "spark-submit on a cluster"},  # tests/cluster
     "schedulers.md": {  # tests/airflow
         "cron", "systemd service", "systemd timer", "spark-submit", "airflow", "airflow spark-submit", "airflow pod",
     },
