@@ -31,7 +31,7 @@ TASKS_WHOLE = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
 
 def on_cluster(session: SparkSession) -> bool:
     """Whether executors are other processes than the driver."""
-    master = session.sparkContext.master
+    master = str(session.sparkContext.master)
     return master.startswith("local-cluster[") or not master.startswith("local")
 
 
@@ -92,7 +92,7 @@ def write_shared(
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(place))
     found = sum(pq.read_metadata(file).num_rows for file in place.rglob("*.parquet") if is_data(file.relative_to(place)))
-    written = int(counted.get["rows"])
+    written = int(counted.get.get("rows", 0))  # Spark counts nothing where it knows beforehand that there is nothing
     if found != written:
         raise NotSharedError(f"executors wrote {written} rows below {staged}, of which {found} are there for the driver")
     for entry in place.iterdir():
