@@ -11,6 +11,7 @@ sys.path.insert(0, str(HERE.parent))
 
 from docs.building.generated import written  # noqa: E402 - the line above lets it be found
 from docs.building.keys import joined  # noqa: E402 - same
+from docs.building.links import within_the_site  # noqa: E402 - same
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -35,11 +36,10 @@ smartquotes = False
 
 
 def setup(app: Sphinx) -> None:
-    """Make the generated pages before Sphinx looks for sources, and join the tables of keys with the models."""
+    """Make the generated pages before Sphinx looks for sources; join tables of keys with the models, keep links in the site."""
     app.connect("builder-inited", lambda _: written(HERE / "generated"))
-    app.connect("source-read", _keys)
+    app.connect("source-read", _page)
 
 
-def _keys(_: Sphinx, name: str, source: list[str]) -> None:
-    if name == "configuration":
-        source[0] = joined(source[0])
+def _page(_: Sphinx, name: str, source: list[str]) -> None:
+    source[0] = within_the_site(joined(source[0]) if name == "configuration" else source[0])

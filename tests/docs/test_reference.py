@@ -15,6 +15,7 @@ from docs.building.errors import OF_THE_COMMAND_LINE, errors_of_the_library, err
 from docs.building.figures import FIGURES, FOLDER, LAYOUT, NOW, plane
 from docs.building.generated import PAGES as GENERATED
 from docs.building.keys import KeysError, joined
+from docs.building.links import within_the_site
 from docs.building.python import CLASSES
 
 from .blocks import PAGES, ROOT
@@ -69,6 +70,12 @@ def test_the_tables_of_keys_are_those_of_the_models() -> None:
         joined(CONFIGURATION.replace("| `read_log` |", "| `colour` | none | x |\n| `read_log` |"))
     with pytest.raises(KeysError, match="16000000"):
         joined(CONFIGURATION.replace("| `max_record` | `16MB` |", "| `max_record` | `32MB` |", 1))
+
+
+def test_links_out_of_the_docs_become_names() -> None:
+    """In the site, where there is nothing that they could lead to; links between pages stay."""
+    page = within_the_site("[growth](../benchmarks/README.md#growth), [words](glossary.md#slot), [here](#below)")
+    assert page == "growth (`benchmarks/README.md`), [words](glossary.md#slot), [here](#below)"
 
 
 @pytest.mark.parametrize("name", FIGURES)
