@@ -11,12 +11,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from cli import library
 from warehouse.errors import WarehouseError
+from warehouse.objects.path import ObjectPath
 from warehouse.time import format_instant
 
 __all__ = ["CHECKS", "Check", "Finding"]
@@ -89,6 +91,8 @@ def root(directory: Path) -> Finding:
         wanted = library.opened(directory).root
     except WarehouseError as error:
         return Finding(str(error).splitlines()[0], "run `stream-wh validate`")
+    if isinstance(wanted, ObjectPath):
+        return _of_store(wanted)
     existing = next(place for place in (wanted, *wanted.parents) if place.exists())
     try:
         with tempfile.NamedTemporaryFile(dir=existing, prefix=".stream-wh-doctor-"):
@@ -99,6 +103,23 @@ def root(directory: Path) -> Finding:
         )
     free = shutil.disk_usage(existing).free // 2**20
     return Finding(f"{wanted} writable, {free} MiB free")
+
+
+def _of_store(wanted: ObjectPath) -> Finding:
+    """Whether a root in an object store can be written, on condition that a name is free."""
+    place = wanted / f".stream-wh-doctor-{uuid.uuid4().hex}"
+    to_do = "set credentials, region and endpoint in the environment (docs/object-storage.md)"
+    try:
+        place.put(b"first", "create")
+        try:
+            place.put(b"second", "create")
+        except FileExistsError:
+            return Finding(f"{wanted} writable, with conditional puts")
+        finally:
+            place.unlink()
+    except (WarehouseError, OSError) as error:
+        return Finding(str(error).splitlines()[0], to_do)
+    return Finding(f"{wanted} does not heed If-None-Match", "use a store with conditional puts, or two updates can collide")
 
 
 def clock(directory: Path) -> Finding:

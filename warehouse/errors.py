@@ -35,6 +35,7 @@ __all__ = [
     "RollbackError",
     "SparkLostError",
     "StorageFailedError",
+    "StoreBusyError",
     "TornRecordError",
     "Transient",
     "UnknownNameError",
@@ -274,6 +275,19 @@ class SparkLostError(Transient):
     """The Spark process ended while an update was using it."""
 
     code = "spark_lost"
+
+
+class StoreBusyError(Transient):
+    """An object store does not answer, or answers that it failed."""
+
+    code = "store_busy"
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"the object store did not do what was asked of it: {reason}. Run again: readers have the last epoch, and the "
+            f"next update completes what was begun"
+        )
 
 
 class StorageFailedError(WarehouseError):

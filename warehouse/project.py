@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError
+from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_instant
 from warehouse.updates.journal import newest_epoch
 from warehouse.updates.points import Observer, nobody
@@ -318,7 +319,7 @@ class Warehouse:
         catalog = self.catalog
 
         def session(work: int) -> SparkSession:
-            return spark or spark_session(catalog.spark, small=work < SMALL_WORK)
+            return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
 
         return Updater(catalog, session, _clock, logged(observer))
 
@@ -530,9 +531,11 @@ def _root(directory: Path, raw: dict[str, Any]) -> Path | None:
         root = raw["warehouse"]["root"]
     except (LookupError, TypeError):
         return None
-    if not isinstance(root, str) or not root or "://" in root:
+    if not isinstance(root, str) or not root:
         return None
-    return Path(directory.absolute() / root)
+    if is_uri(root):
+        return path_of(root)
+    return None if "://" in root else Path(directory.absolute() / root)
 
 
 def _instant(given: Instant | None) -> int | None:

@@ -60,10 +60,11 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
     """
     slot, periods = reader.epoch.slot, state.layout.periods
     chosen = _chosen([file for file in reader.pin.snapshot(state).files if any_live(file, slot)])
-    require(file.path for file in chosen)
+    places = reader.pin.local([file.path for file in chosen])
+    require(places)
     if not chosen:
         return Stored((0.0,) * periods, 1.0, 0)
-    paths = ", ".join(literal(file.path) for file in chosen)
+    paths = ", ".join(map(literal, places))
     source = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false) WHERE _exp_slot > {slot}"
     try:
         distances = reader.connection.execute(

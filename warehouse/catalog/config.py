@@ -66,7 +66,7 @@ class WarehouseSection(BaseModel):
 
     model_config = _STRICT
 
-    root: str = Field(default="data", description='a local path such as "data", relative to this file')
+    root: str = Field(default="data", description='a local path such as "data", relative to this file, or s3://BUCKET/PREFIX')
     anchor: Instant | None = Field(default=None, description='an instant such as "2013-01-01T00:00:00Z"')
     update_interval: Duration | None = Field(default=None, description='a duration such as "1h"')
     retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')

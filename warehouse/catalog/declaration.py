@@ -1,18 +1,20 @@
 """A stream's declaration as epochs and plans record it, and the way there and back.
 
-What is recorded holds no absolute path, so that a copied root works: ``landing`` is relative to the root.
+What is recorded holds no absolute path, so that a copied root works: ``landing`` is relative to the root (absolute
+when the root is in an object store).
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, LayoutSpec, Stream
+from warehouse.catalog.places import place_of, recorded_place
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
 
 __all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of", "table_declaration", "with_added"]
@@ -67,7 +69,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
 
     """
     return Declaration(
-        landing=Path(os.path.relpath(stream.landing, root)).as_posix(),
+        landing=recorded_place(stream.landing, root),
         files=stream.files,
         format=stream.format,
         options=stream.options,
@@ -134,7 +136,7 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
     """
     return Stream(
         name=name,
-        landing=Path(os.path.normpath(root / recorded.landing)),
+        landing=place_of(recorded.landing, root),
         files=recorded.files,
         format=cast("Format", recorded.format),
         options=recorded.options,

@@ -22,7 +22,7 @@ from warehouse.catalog.config import RelationSection, SqlSection, StreamSection,
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
-from warehouse.catalog.places import landing_faults, local_path, moved_faults
+from warehouse.catalog.places import landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.report import Report
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
@@ -190,7 +190,7 @@ def _warehouse(value: object, base: Path, report: Report) -> tuple[WarehouseSect
     if section.update_interval == 0:
         report.add("warehouse.update_interval", FaultError('"0s"', "a duration longer than zero"))
         section = section.model_copy(update={"update_interval": None})
-    root = None if "root" in faults else local_path(section.root, base, "warehouse.root", report)
+    root = None if "root" in faults else root_path(section.root, base, "warehouse.root", report)
     return section, root
 
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.spelling import FaultError, as_written
+from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from warehouse.catalog.report import Report
 
-__all__ = ["landing_faults", "local_path", "moved_faults"]
+__all__ = ["landing_faults", "local_path", "moved_faults", "place_of", "recorded_place", "root_path"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 
@@ -23,13 +24,31 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
     """Return the absolute path that ``text`` means in a file of the directory ``base``, or report its fault."""
     if _URI.match(text):
-        allowed = "a local path; URIs are refused until object storage is supported"
+        allowed = "a local path; `root` alone may be in an object store (s3://BUCKET/PREFIX)"
         report.add(key, FaultError(as_written(text), allowed))
         return None
     if not text.strip() or "\0" in text:
         report.add(key, FaultError(as_written(text), "a local path, relative to this file or absolute"))
         return None
     return Path(os.path.normpath(base / text))
+
+
+def root_path(text: str, base: Path, key: str, report: Report) -> Path | None:
+    """Return the root that ``text`` means: a place in an object store, or as :func:`local_path`."""
+    if is_uri(text) and ("\0" in text or "%" in text or "?" in text or "#" in text or ".." in text.split("/")):
+        report.add(key, FaultError(as_written(text), "s3://BUCKET or s3://BUCKET/PREFIX, of plain names"))
+        return None
+    return path_of(text) if is_uri(text) else local_path(text, base, key, report)
+
+
+def recorded_place(place: Path, root: Path) -> str:
+    """Return a directory as it is recorded: relative to the root, so that a copied root works; absolute when that is a store."""
+    return place.as_posix() if isinstance(root, ObjectPath) else Path(os.path.relpath(place, root)).as_posix()
+
+
+def place_of(recorded: str, root: Path) -> Path:
+    """Return the directory that was recorded."""
+    return Path(os.path.normpath(recorded if isinstance(root, ObjectPath) else root / recorded))
 
 
 def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
@@ -45,7 +64,7 @@ def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[
 
     """
     real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
-    home = Path(os.path.realpath(root)) if root else None
+    home = _home(root)
     for section, place in real.items():
         if home and place.is_relative_to(home):
             yield section, FaultError("a directory inside root", "a directory apart from root, where the tables are")
@@ -65,7 +84,7 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
     Files that were moved into a landing would be loaded again.
     """
     real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
-    home = Path(os.path.realpath(root)) if root else None
+    home = _home(root)
     own = {section: Path(os.path.realpath(path)) for section, path in moved.items()}
     for section, place in own.items():
         others = [("root", home)] if home else []
@@ -75,6 +94,11 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
             if place.is_relative_to(path) or (path.is_relative_to(place) and name != "root"):
                 yield section, FaultError(f"{place}, which meets {name} ({path})", "a directory apart from root and all landings")
                 break
+
+
+def _home(root: Path | None) -> Path | None:
+    """The root with links followed; none in an object store, where no directory of this machine is."""
+    return None if root is None or isinstance(root, ObjectPath) else Path(os.path.realpath(root))
 
 
 _OWN = "a directory of its own for each stream and relation"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
+from warehouse.objects.path import parquet_source
 from warehouse.storage.tables import rows_schema
 from warehouse.updates.journal import numbers, record_path
 
@@ -87,7 +88,7 @@ def files_findings(
             if size != file.add["size"]:
                 message = f"it has {size} bytes, {file.add['size']} were written"
             else:
-                footer = pq.read_metadata(path)
+                footer = pq.read_metadata(parquet_source(path))
                 if file.rows is not None and footer.num_rows != file.rows:
                     message = f"its footer says {footer.num_rows} rows, its commit {file.rows}"
                 elif order:
@@ -127,7 +128,8 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
         seen.add(state.schema_file)
         wanted = [each["name"] for each in rows_schema(stored_columns(state))["fields"]]
         try:
-            message = "" if pq.read_schema(root / state.schema_file).names == wanted else "its columns are not the table's"
+            names = pq.read_schema(parquet_source(root / state.schema_file)).names
+            message = "" if names == wanted else "its columns are not the table's"
         except FileNotFoundError:
             message = "the file is not there, so the table cannot be read"
         except Exception as error:  # noqa: BLE001 - as above

@@ -203,6 +203,8 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
     if record_path(root, following, "epoch").exists():
         return  # written since, or damaged: the records' own check tells
     for commit in commits_after(root / table.path, version):
+        if commit.void:
+            continue
         subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
         # Looked for only now: an update may have begun since the records were read.
         planned = record_path(root, following, "plan").exists()
@@ -228,7 +230,7 @@ def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
             if commit.version > high:
                 break
             table.passing.update(file.path for file in commit.added)
-            if commit.metadata.get("epoch") != number:
+            if not commit.void and commit.metadata.get("epoch") != number:
                 subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
                 message = f"the commit is not of epoch {number}, which names the version"
                 yield fault("foreign_commit", subject, message, _RESTORE, table=table.name)

@@ -7,13 +7,13 @@ is loaded is not loaded again unless it was marked so, or was gone in between.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.errors import RecordDamagedError, WarehouseError
+from warehouse.objects.path import entry_names
 from warehouse.time import at_slot, format_instant
 from warehouse.updates.journal import numbers, read_record, record_path
 from warehouse.updates.known import Ledger, known_files
@@ -192,7 +192,7 @@ def _loaded(root: Path, records: Records) -> Iterator[Finding]:
 
 def _left_over(root: Path, records: Records) -> Iterator[Finding]:
     directory = root / "epochs"
-    names: list[str] = sorted(entry.name for entry in os.scandir(directory)) if directory.is_dir() else []
+    names: list[str] = sorted(entry_names(directory))
     for name in names:
         if name.endswith((".tmp", ".damaged")):
             kind: Literal["temporary_file", "set_aside"] = "temporary_file" if name.endswith(".tmp") else "set_aside"

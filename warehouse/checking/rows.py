@@ -10,7 +10,9 @@ grouped by file and slots by DuckDB, which reads every column of every row; each
 from __future__ import annotations
 
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -23,6 +25,8 @@ from warehouse.checking.hashing import bucket
 from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
+from warehouse.objects.copies import Copies
+from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
 from warehouse.serving.statement import literal, quoted
@@ -30,8 +34,7 @@ from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.checking.files import NamedFile
     from warehouse.storage.snapshot import DataFile
@@ -53,6 +56,7 @@ class RowsCheck:
     def __init__(self, root: Path, resources: Resources) -> None:
         self.root = root
         self.rows = 0
+        self._copies: Copies | None = None
         self._connection = connect(resources)
 
     def close(self) -> None:
@@ -71,7 +75,8 @@ class RowsCheck:
 
     def _batch(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         try:
-            yield from list(self._looked(files))
+            with self._copied():
+                yield from list(self._looked(files))
         except duckdb.Error as error:
             if len(files) == 1:
                 first = str(error).splitlines()[0]
@@ -94,8 +99,19 @@ class RowsCheck:
         keyed = _keyed(files[0].state)
         yield from self._hashed(source, by_path) if keyed else self._placed(source, by_path)
 
+    @contextmanager
+    def _copied(self) -> Iterator[None]:
+        """Let files of an object store be copied anew: what readers have copied tells nothing of what is in the store."""
+        if not isinstance(self.root, ObjectPath):
+            yield
+            return
+        with TemporaryDirectory(prefix="stream-wh-check-") as scratch:
+            self._copies = Copies(self.root, Path(scratch), 0)
+            yield
+
     def _path(self, file: NamedFile) -> str:
-        return str(self.root / file.subject)
+        path = str(self.root / file.subject)
+        return path if self._copies is None else self._copies.whole([path])[0]
 
     def _read(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
         """Decode every column of rows beside a table; only their number is known."""
@@ -149,14 +165,14 @@ class RowsCheck:
                     yield _fault(file, "slots", f"{count} rows {text}")
             if last_load > file.epoch.slot:
                 yield _fault(file, "slots", f"rows were loaded in slot {last_load}, after that of the epoch, {file.epoch.slot}")
-            yield from _bounded(file, bounds.get(path), (first_exp, last_exp), more, ordered)
+            yield from _bounded(file, self._known(bounds, file), (first_exp, last_exp), more, ordered)
 
     def _sorted(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         """Compare each row with the one above it, by the columns of the order alone; they are read without the engine."""
         for file in files:
             columns = order_columns(file.state)
             with suppress(pa.ArrowException, OSError):  # what cannot be read, the engine has told
-                row = first_row_out_of_order(self.root / file.subject, columns) if columns else None
+                row = first_row_out_of_order(Path(self._path(file)), columns) if columns else None
                 if row is not None:
                     yield out_of_order(file, f"row {row}, counted from 0, belongs before the one above it")
 
@@ -171,6 +187,9 @@ class RowsCheck:
                     continue  # the log's own check tells why
                 found.update({each.path: each for each in snapshot.files})
         return found
+
+    def _known(self, bounds: Mapping[str, DataFile], file: NamedFile) -> DataFile | None:
+        return bounds.get(str(self.root / file.subject))
 
     def _placed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
         """Place each pair of slots of each file."""

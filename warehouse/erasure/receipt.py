@@ -6,13 +6,12 @@ receipt (:meth:`ErasedKeys.hashes`), whoever has the receipt alone has to guess.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -71,10 +70,5 @@ def receipt_path(root: Path, epoch: int) -> Path:
 def write_receipt(root: Path, receipt: Receipt) -> Path:
     """Write a receipt durably, in place of one that a killed attempt wrote."""
     path = receipt_path(root, receipt.epoch)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
-    sync_file(temporary)
-    temporary.replace(path)
-    sync_directory(path.parent)
+    write_replacing(path, msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
     return path

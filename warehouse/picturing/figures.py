@@ -196,10 +196,11 @@ def _live_rows(reader: Reader, pin: Pin, files: Sequence[DataFile]) -> dict[str,
     counted = [file.path for file in files if any_live(file, slot) and not (all_live(file, slot) and file.rows is not None)]
     known = {file.path: file.rows or 0 for file in files if all_live(file, slot)}
     if counted:
-        require(counted)
-        scan = f"read_parquet({listed(counted)}, union_by_name = true, hive_partitioning = false, filename = '_file')"
+        places = dict(zip(pin.local(counted), counted, strict=True))
+        require(places)
+        scan = f"read_parquet({listed(list(places))}, union_by_name = true, hive_partitioning = false, filename = '_file')"
         query = f"SELECT _file, count(*) FROM {scan} WHERE _exp > {instant(pin.epoch.window_time)} GROUP BY _file"
-        known |= dict(reader.connection.execute(query).fetchall())
+        known |= {places[place]: rows for place, rows in reader.connection.execute(query).fetchall()}
     return known
 
 

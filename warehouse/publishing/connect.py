@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from warehouse.errors import MissingPartError, UsageError
+from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE
 from warehouse.serving.statement import literal, quoted
 
@@ -47,6 +48,11 @@ def written_snippet(tool: Tool, root: Path, state: TableState) -> str:
         When it has not.
 
     """
+    if isinstance(root, ObjectPath):
+        raise UsageError(
+            f"under {root} there is no {DATABASE}, since tools open it on a disk only; `stream-wh files {state.name}` prints "
+            f"the table's files and the filter that every engine needs"
+        )
     place = root.resolve()
     if not (place / DATABASE).exists():
         raise MissingPartError(f"{place / DATABASE} is not there; run `stream-wh update`, or `stream-wh check --repair`")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import StorageFailedError
+from warehouse.objects.path import ObjectPath
 from warehouse.publishing.contents import contents_of, fill
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.history import EpochRow, epoch_row
@@ -53,6 +54,8 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool = False) -> None:
     """Replace the file by that of an epoch, the newest; the caller holds the writer lock.
 
+    Under a root in an object store there is none: DuckDB opens a file there by an extension that it downloads only.
+
     Parameters
     ----------
     root
@@ -70,6 +73,8 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
         When the disk does not take it. The epoch is committed all the same.
 
     """
+    if isinstance(root, ObjectPath):
+        return
     root = root.resolve()
     place, made = root / DATABASE, root / f".{DATABASE}.tmp"
     _remove(made)
@@ -89,7 +94,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
 
 def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
     """Replace the file where it is missing, cannot be opened, or was made for another epoch or another root."""
-    if newest is not None and not _is_current(root.resolve(), newest):
+    if newest is not None and not isinstance(root, ObjectPath) and not _is_current(root.resolve(), newest):
         replace(root, newest, observer=observer, anew=True)
 
 

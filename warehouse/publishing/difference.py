@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE, attach, make
 from warehouse.serving.engine import Resources, connect
 from warehouse.updates.journal import epoch_numbers
@@ -41,10 +42,12 @@ class Difference:
 
 
 def difference(root: Path, epoch: Epoch) -> Difference | None:
-    """Return how the file differs from that of an epoch, the newest; none when it does not.
+    """Return how the file differs from that of an epoch, the newest; none when it does not, or none is made for such a root.
 
     Tables whose log or zero-row file cannot be read now are left out.
     """
+    if isinstance(root, ObjectPath):
+        return None
     root = root.resolve()
     if not (root / DATABASE).exists():
         return Difference("missing", "the file is not there")

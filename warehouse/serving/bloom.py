@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.keys import KeyColumn
 
-__all__ = ["MAX_KEYS", "FileFilters", "Filters", "Probe", "probes_of", "xxh64"]
+__all__ = ["MAX_KEYS", "FileFilters", "Filters", "Probe", "first_filters", "probes_of", "xxh64"]
 
 MAX_KEYS = 16
 """More keys at once are not looked up here: nearly every file holds one of them."""
@@ -96,6 +96,16 @@ class FileFilters:
         return any(
             all(column not in group or group[column].may_hold(probe) for column, probe in key) for group in self.groups
         )
+
+
+def first_filters(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], columns: Sequence[str]) -> dict[str, int]:
+    """Return at which byte of each file the filters of some columns begin; files without filters are left out."""
+    rows = connection.execute(_FOOTERS, [list(paths), list(columns)]).fetchall()
+    begins: dict[str, int] = {}
+    for name, _, _, _, offset in rows:
+        if offset:
+            begins[name] = min(offset, begins.get(name, offset))
+    return begins
 
 
 @dataclass

@@ -318,8 +318,9 @@ def _rows(reader: Reader, held: tuple[DataFile, ...] | list[DataFile]) -> int:
 def _count(reader: Reader, held: list[DataFile], where: str) -> int:
     if not held:
         return 0
-    require(file.path for file in held)
-    paths = ", ".join(literal(file.path) for file in held)
+    places = reader.pin.local([file.path for file in held])
+    require(places)
+    paths = ", ".join(map(literal, places))
     try:
         row = reader.connection.execute(
             f"SELECT count(*) FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false){where}"

@@ -12,12 +12,12 @@ function of the row), so that partitions which only gained files, or only lost s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from warehouse.storage.snapshot import DataFile
 
@@ -75,6 +75,26 @@ class ChangePlan:
         groups = [each.files for each in self.expiring]
         groups += [files for each in self.moved for files in (each.came, each.went, each.both_came, each.both_went)]
         return frozenset(file.path for group in groups for file in group)
+
+    def at(self, places: Mapping[str, str]) -> ChangePlan:
+        """Return the same plan with the files where they are read."""
+
+        def placed(files: Sequence[DataFile]) -> tuple[DataFile, ...]:
+            return tuple(replace(file, path=places[file.path]) for file in files)
+
+        return ChangePlan(
+            tuple(replace(each, files=placed(each.files)) for each in self.expiring),
+            tuple(
+                replace(
+                    each,
+                    came=placed(each.came),
+                    went=placed(each.went),
+                    both_came=placed(each.both_came),
+                    both_went=placed(each.both_went),
+                )
+                for each in self.moved
+            ),
+        )
 
 
 def changes_between(held: Sequence[Held]) -> ChangePlan:

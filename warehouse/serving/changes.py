@@ -33,7 +33,9 @@ def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None,
     if max(asked) > pin.epoch.number and reader.refresh():
         pin = reader.pin
     _require_range(*asked, pin.epoch.number)
-    last = pin if to is None or to == pin.epoch.number else Pin(pin.root, _epochs(pin, table, to, to)[0], pin.snapshots)
+    last = pin
+    if to is not None and to != pin.epoch.number:
+        last = Pin(pin.root, _epochs(pin, table, to, to)[0], pin.snapshots, copies=pin.copies)
     state = last.state(table)
     if state.kind == "state":
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
@@ -41,10 +43,12 @@ def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None,
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
     held = _held(pin, epochs, state)
     plan = changes_between(held)
-    require((last.schema_file(state), *plan.files))
+    files = sorted(plan.files)
+    places = dict(zip(files, pin.local(files), strict=True))
+    require((last.schema_file(state), *places.values()))
     shown = request.shown(own, LIFE_COLUMNS)
     text = change_query(
-        plan,
+        plan.at(places),
         [(each.epoch, each.window_time) for each in held[1:]],
         [name for name, _ in own],
         schema_file=last.schema_file(state),

@@ -9,7 +9,7 @@ import duckdb
 
 from warehouse.errors import EpochVacuumedError
 from warehouse.serving.answer import Plan
-from warehouse.serving.bloom import MAX_KEYS, Filters, probes_of
+from warehouse.serving.bloom import MAX_KEYS, Filters, first_filters, probes_of
 from warehouse.serving.engine import read_error
 from warehouse.serving.pruning import Keys, Selection, prune
 
@@ -51,7 +51,10 @@ class Choice:
 
 @dataclass
 class Chooser:
-    """Chooses files; Bloom filters are read from a table's second probe on, so that one probe costs no more."""
+    """Chooses files; Bloom filters are read from a table's second probe on, so that one probe costs no more.
+
+    In an object store they are read from the first one on.
+    """
 
     filters: Filters = field(default_factory=Filters)
     probed: set[str] = field(default_factory=set)
@@ -84,16 +87,23 @@ class Chooser:
             return files
         if state.table_id not in self.probed:
             self.probed.add(state.table_id)
-            return files
+            if pin.copies is None:
+                return files
+        search_key = state.declaration.search_key
         try:
-            self.filters.load(connection, [file.path for file in files], state.declaration.search_key)
+            if pin.copies is None:
+                places = [file.path for file in files]
+            else:  # a filter costs less than a copy of its file
+                given = [(file.path, file.size) for file in files]
+                places = pin.copies.tails(given, lambda paths: first_filters(connection, paths, search_key))
+            self.filters.load(connection, places, search_key)
         except duckdb.Error as error:
             raise read_error(error) from error
         except FileNotFoundError as error:
             raise EpochVacuumedError(f"{error.filename}: gone; run again to read the newest epoch") from error
         columns = pin.key_columns(connection, state)
         probes = [probes_of(key, columns) for key in selection.keys]
-        return tuple(file for file in files if self.filters.may_hold(file.path, probes))
+        return tuple(file for file, place in zip(files, places, strict=True) if self.filters.may_hold(place, probes))
 
     def forget(self) -> None:
         """Make room: filters of files that are gone are not told from others."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError
+from warehouse.objects.copies import Copies, copies_of
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import all_live, any_live
@@ -43,6 +44,16 @@ class Pin:
     snapshots: dict[tuple[str, int], Snapshot] = field(default_factory=dict)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     sandboxes: dict[tuple[object, ...], duckdb.DuckDBPyConnection] = field(default_factory=dict)
+    copies: Copies | None = None
+    schema_files: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.copies is None:
+            self.copies = copies_of(self.root)
+
+    def local(self, paths: Sequence[str]) -> list[str]:
+        """Return where files are on this machine: under a local root there, else copies of them, made if need be."""
+        return list(paths) if self.copies is None else self.copies.whole(paths)
 
     def close(self) -> None:
         """Close the connections."""
@@ -82,8 +93,13 @@ class Pin:
         return state
 
     def schema_file(self, state: TableState) -> str:
-        """Return the absolute path of a table's zero-row file."""
-        return str(self.root / state.schema_file)
+        """Return the absolute path of a table's zero-row file, on this machine."""
+        path = str(self.root / state.schema_file)
+        if self.copies is None:
+            return path
+        if path not in self.schema_files:
+            self.schema_files[path] = self.copies.current(path)
+        return self.schema_files[path]
 
     def snapshot(self, state: TableState) -> Snapshot:
         """Return a table's files at the epoch's version."""
@@ -96,8 +112,10 @@ class Pin:
         return snapshot
 
     def side_files(self, side: SideTable | None) -> tuple[str, ...]:
-        """Return the files of a table beside another: of deferred or rejected rows, or of short-lived results."""
-        return () if side is None else tuple(file.path for file in self._snapshot(side.path, side.version, ()).files)
+        """Return the files of a table beside another, on this machine: deferred or rejected rows, or short-lived results."""
+        if side is None:
+            return ()
+        return tuple(self.local([file.path for file in self._snapshot(side.path, side.version, ()).files]))
 
     def _snapshot(self, path: str, version: int, columns: Sequence[str]) -> Snapshot:
         held = self.snapshots.get((path, version))
@@ -134,7 +152,7 @@ class Pin:
         mixed: list[str] = []
         for file in files:
             (live if all_live(file, own) else mixed).append(file.path)
-        return Source(self.schema_file(state), tuple(live), tuple(mixed), tau)
+        return Source(self.schema_file(state), tuple(self.local(live)), tuple(self.local(mixed)), tau)
 
     def live_source(self, state: TableState, tau: int) -> Source:
         """Return all files of a table with rows that may be live at an instant."""

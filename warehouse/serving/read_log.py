@@ -57,7 +57,7 @@ def log_file(root: Path) -> Path | None:
     except RuntimeError:  # no home directory
         return None
     directory = Path(given) if given else state / "stream-wh" / "reads"
-    return directory / f"{hashlib.sha256(os.fsencode(root.resolve())).hexdigest()[:16]}.jsonl"
+    return directory / f"{hashlib.sha256(os.fsencode(str(root.resolve()))).hexdigest()[:16]}.jsonl"
 
 
 class ReadLog:

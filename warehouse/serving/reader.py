@@ -7,12 +7,12 @@ later `now`. Nothing of that depends on the grid, the technique or the runs: the
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
+from warehouse.objects.path import path_of
 from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.changes import changes_of
 from warehouse.serving.choice import Chooser
@@ -32,6 +32,7 @@ from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from warehouse.updates.records import Epoch, TableState
 
@@ -94,7 +95,7 @@ class Reader:
             When there is none.
 
         """
-        absolute = Path(root).absolute()
+        absolute = path_of(root)
         return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources, logged=logged)
 
     def __enter__(self) -> Self:
@@ -119,7 +120,7 @@ class Reader:
             return False
         snapshots = {(table.path, table.version) for table in epoch.tables}
         kept = {place: held for place, held in self._pin.snapshots.items() if place in snapshots}
-        self._pin = Pin(self.root, epoch, kept)  # answers may still hold connections of the last one
+        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies)  # answers may still hold connections of the last one
         self._chooser.forget()
         return True
 

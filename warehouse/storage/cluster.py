@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["cores", "is_data", "on_cluster", "write_shared"]
+__all__ = ["TASKS_WHOLE", "cores", "is_data", "on_cluster", "write_shared"]
 
 TASKS_WHOLE = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
 """A task's files appear together or not at all; the quicker algorithm shows them one by one, also those of a task that fails."""

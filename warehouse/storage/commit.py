@@ -4,24 +4,28 @@ Spark writes into a directory of the table's own, ``_staged``; the files move to
 log, made exclusively, adds them and removes others (Delta protocol, actions ``add``, ``remove``, ``txn``). Delta's own
 writer would do the same, but asks Spark for the table's state with jobs of its own: *measured*, half a second of a warm
 update and several of a cold one. Here the files of the last version are read without a JVM.
+
+In an object store nothing is moved: each staging has a prefix of its own, ``staged-<random>``, and its files stay there. So
+no process can take or overwrite what another one has staged; what is not committed is left over, and vacuum's.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import shutil
 import time
+import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from deltalake.exceptions import DeltaError
 
-from warehouse.errors import ForeignChangeError
-from warehouse.storage.cluster import is_data, on_cluster, write_shared
-from warehouse.storage.deltalog import commit_path, remove_action, stored_files
-from warehouse.storage.durable import write_exclusive
+from warehouse.errors import ForeignChangeError, LockHeldError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.cluster import TASKS_WHOLE, is_data, on_cluster, write_shared
+from warehouse.storage.deltalog import commit_path, newest_version, remove_action, stored_files
+from warehouse.storage.durable import remove_tree, write_exclusive
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.deltalog import StoredFile
 
-__all__ = ["STAGED", "CommitFacts", "commit", "newest_version", "stage", "unstage"]
+__all__ = ["STAGED", "CommitFacts", "commit", "newest_version", "stage", "sum_up", "unstage"]
 
 STAGED = "_staged"
 _PLAIN = {
@@ -49,35 +53,33 @@ class CommitFacts:
     transaction: int = 0
 
 
-def newest_version(table: Path, known: int) -> int:
-    """Return the table's newest version, at least ``known``."""
-    version = known
-    while commit_path(table, version + 1).exists():
-        version += 1
-    return version
-
-
 def stage(
     rows: DataFrame, table: Path, partition_columns: Sequence[str], file_rows: int, order: Sequence[str] = ()
-) -> None:
-    """Let Spark write rows as the table's next data files, at most ``file_rows`` each; what was staged before is dropped.
+) -> Path:
+    """Let Spark write rows as the table's next data files, at most ``file_rows`` each, and return the directory of them.
 
-    Tasks sort their rows by ``order``.
+    What was staged before is dropped. Tasks sort their rows by ``order``.
     """
     unstage(table)
     options = {**_PLAIN, "maxRecordsPerFile": str(file_rows)}
-    if on_cluster(rows.sparkSession):
-        write_shared(rows, table / STAGED, partition_columns, options, order)
-        return
+    staged = table / STAGED
+    if isinstance(table, ObjectPath):
+        staged = table / f"staged-{uuid.uuid4().hex}"
+        options |= TASKS_WHOLE if on_cluster(rows.sparkSession) else {}
+    elif on_cluster(rows.sparkSession):
+        write_shared(rows, staged, partition_columns, options, order)
+        return staged
     writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
-    writer.parquet(str(table / STAGED))
+    writer.parquet(str(staged))
+    return staged
 
 
 def unstage(table: Path) -> None:
-    """Drop what is staged."""
-    shutil.rmtree(table / STAGED, ignore_errors=True)
+    """Drop what is staged in the table's directory; in an object store each staging stands alone."""
+    if not isinstance(table, ObjectPath):
+        remove_tree(table / STAGED)
 
 
 def commit(
@@ -87,6 +89,7 @@ def commit(
     statistics: Sequence[str],
     leaving: Callable[[Mapping[str, int]], bool] | None,
     facts: CommitFacts,
+    staged: Path | None = None,
     table_metadata: Mapping[str, Any] | None = None,
 ) -> None:
     """Commit what is staged as ``version + 1``.
@@ -103,6 +106,8 @@ def commit(
         Which partitions' files leave. None: the commit only adds.
     facts
         What the commit says of itself.
+    staged
+        Where :func:`stage` has put the new files; none: in the table's own directory for them, where a store has none.
     table_metadata
         The action that gives the table other columns or another key with it; none: they stay.
 
@@ -110,10 +115,12 @@ def commit(
     ------
     ForeignChangeError
         When somebody else has made that version.
+    LockHeldError
+        When it was another process that carries out the same plan, as only a store without file locks lets it.
 
     """
     now = int(time.time() * 1000)
-    added = [_added(table, file, statistics) for file in _moved(table)]
+    added = [_added(table, file, statistics) for file in _placed(table, staged)]
     removed = [] if leaving is None else [
         file for file in stored_files(table, version) if leaving({name: int(value) for name, value in file.partition.items()})
     ]  # fmt: skip
@@ -128,15 +135,22 @@ def commit(
     try:
         write_exclusive(commit_path(table, version + 1), content.encode())
     except FileExistsError as error:
+        if isinstance(table, ObjectPath):
+            raise LockHeldError(f"another process, which committed version {version + 1} of {table.name} first") from None
         raise ForeignChangeError(table.name, version + 1, "was made by somebody else just now") from error
-    if (version + 1) % CHECKPOINT_INTERVAL == 0:
-        _checkpoint(table, version + 1)
+    if (version + 1) % CHECKPOINT_INTERVAL == 0 and not isinstance(table, ObjectPath):
+        sum_up(table, version + 1)
 
 
-def _moved(table: Path) -> list[Path]:
-    """Move the staged files to where the table has them; return them relative to the table."""
-    staged = table / STAGED
+def _placed(table: Path, staged: Path | None) -> list[Path]:
+    """Move the staged files to where the table has them, where they are not yet; return them relative to the table."""
+    if staged is None:
+        if isinstance(table, ObjectPath):
+            return []
+        staged = table / STAGED
     files = sorted(file for path in staged.rglob("*.parquet") if is_data(file := path.relative_to(staged)))
+    if isinstance(table, ObjectPath):
+        return [(staged / file).relative_to(table) for file in files]
     for file in files:
         (table / file).parent.mkdir(parents=True, exist_ok=True)
         (staged / file).replace(table / file)
@@ -149,7 +163,7 @@ def _added(table: Path, file: Path, statistics: Sequence[str]) -> dict[str, Any]
     _, stats = file_statistics(table / file, statistics)
     return {"add": {
         "path": quote(file.as_posix(), safe="/=:@!$&'()*+,;~"),
-        "partitionValues": dict(part.split("=", 1) for part in file.parts[:-1]),
+        "partitionValues": dict(part.split("=", 1) for part in file.parts[:-1] if "=" in part),
         "size": facts.st_size,
         "modificationTime": facts.st_mtime_ns // 1_000_000,
         "dataChange": True,
@@ -184,9 +198,10 @@ def _transaction(facts: CommitFacts, now: int) -> list[dict[str, Any]]:
     return [{"txn": {"appId": facts.application, "version": facts.transaction, "lastUpdated": now}}]
 
 
-def _checkpoint(table: Path, version: int) -> None:
+def sum_up(table: Path, version: int) -> None:
     """Sum the log up, and let go of what is older than the table keeps its log.
 
+    In an object store only a version that an epoch names may be: one above may still be made void, its sum not.
     Without a checkpoint readers read more of the log, and no more than that: a failure is told, and the next is tried.
     """
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten

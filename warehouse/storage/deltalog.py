@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from warehouse.errors import LockHeldError
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -30,16 +32,19 @@ __all__ = [
     "make_durable",
     "metadata_action",
     "missing_files",
+    "newest_version",
     "remove_action",
     "replace_table",
     "set_columns",
     "set_properties",
     "stored_files",
     "undo_commits",
+    "void_commit",
     "whole",
 ]
 
 _PARQUET_MAGIC = b"PAR1"
+_VOID = "VOID"
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,11 @@ class Commit:
     transactions: Mapping[str, int] = field(default_factory=dict)
     readable: bool = True
 
+    @property
+    def void(self) -> bool:
+        """Whether it stands in place of one that was undone where a log has no gaps, and changes nothing."""
+        return self.operation == _VOID
+
 
 def commit_path(table: Path, version: int) -> Path:
     """Return the log file of a commit."""
@@ -84,15 +94,60 @@ def commit_path(table: Path, version: int) -> Path:
 def commits_after(table: Path, version: int) -> Iterator[Commit]:
     """Yield the commits above ``version`` (-1: all), in order."""
     number = version + 1
-    while commit_path(table, number).exists():
+    while True:
         try:
             yield _read_commit(table, number)
+        except FileNotFoundError:
+            return
         except (ValueError, TypeError, KeyError):
             yield Commit(number, {}, (), (), frozenset(), readable=False)
         number += 1
 
 
+def newest_version(table: Path, known: int, metadata: Mapping[str, Any] | None = None) -> int:
+    """Return the table's newest version, at least ``known``.
+
+    Parameters
+    ----------
+    table
+        The table's directory.
+    known
+        A version that it has.
+    metadata
+        What the commit that is to follow says of itself: an epoch and a step. Whoever commits above the version that is
+        returned, exclusively, cannot do a step twice, also when another process took over the plan meanwhile.
+
+    Raises
+    ------
+    LockHeldError
+        When, in an object store, a commit above ``known`` is of that step, of one behind it, or of another epoch. (A local
+        root has a lock against that.)
+
+    """
+    version = known
+    if not isinstance(table, ObjectPath):
+        while commit_path(table, version + 1).exists():
+            version += 1
+        return version
+    for commit in commits_after(table, known):
+        version = commit.version
+        if metadata is not None and commit.readable and not commit.void and not _before(commit.metadata, metadata):
+            raise LockHeldError(f"another process, which committed version {version} of {table.name} first")
+    return version
+
+
+def _before(committed: Mapping[str, Any], following: Mapping[str, Any]) -> bool:
+    one, other = committed.get("step"), following.get("step")
+    ordered = isinstance(one, int) and isinstance(other, int) and one < other
+    return ordered and committed.get("epoch") == following.get("epoch")
+
+
 def _read_commit(table: Path, version: int) -> Commit:
+    with commit_path(table, version).open(encoding="utf-8") as lines:
+        return _parsed(version, lines)
+
+
+def _parsed(version: int, lines: Iterable[str]) -> Commit:
     added: list[AddedFile] = []
     removed: list[str] = []
     partitions: set[tuple[tuple[str, str | None], ...]] = set()
@@ -100,22 +155,21 @@ def _read_commit(table: Path, version: int) -> Commit:
     table_id, operation = None, ""
     transactions: dict[str, int] = {}
     some = False
-    with commit_path(table, version).open(encoding="utf-8") as lines:
-        for line in lines:
-            action = json.loads(line)
-            if "add" in action:
-                added.append(_added(action["add"]))
-            elif "remove" in action:
-                removed.append(unquote(action["remove"]["path"]))
-                partitions.add(tuple(sorted((action["remove"].get("partitionValues") or {}).items())))
-            elif "commitInfo" in action:
-                metadata = _decoded(action["commitInfo"].get("userMetadata"))
-                operation = str(action["commitInfo"].get("operation", ""))
-            elif "metaData" in action:
-                table_id = action["metaData"]["id"]
-            elif "txn" in action:
-                transactions[action["txn"]["appId"]] = action["txn"]["version"]
-            some = True
+    for line in lines:
+        action = json.loads(line)
+        if "add" in action:
+            added.append(_added(action["add"]))
+        elif "remove" in action:
+            removed.append(unquote(action["remove"]["path"]))
+            partitions.add(tuple(sorted((action["remove"].get("partitionValues") or {}).items())))
+        elif "commitInfo" in action:
+            metadata = _decoded(action["commitInfo"].get("userMetadata"))
+            operation = str(action["commitInfo"].get("operation", ""))
+        elif "metaData" in action:
+            table_id = action["metaData"]["id"]
+        elif "txn" in action:
+            transactions[action["txn"]["appId"]] = action["txn"]["version"]
+        some = True
     if not some:
         raise ValueError("an empty commit")
     return Commit(
@@ -176,11 +230,11 @@ def create_table(
     write_exclusive(commit_path(table, 0), content.encode())
 
 
-def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int) -> None:
-    """Commit changed properties of a table, exclusively; ``at`` is in microseconds."""
+def set_properties(table: Path, version: int, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int) -> None:
+    """Commit ``version + 1``, exclusively: changed properties of a table; ``at`` is in microseconds."""
     from deltalake import DeltaTable  # noqa: PLC0415 - this rare step alone needs the current metadata
 
-    current = DeltaTable(str(table))
+    current = DeltaTable(str(table), version=version)
     facts = current.metadata()
     actions = (
         {"commitInfo": {
@@ -201,7 +255,7 @@ def set_properties(table: Path, properties: Mapping[str, str], metadata: Mapping
         }},
     )  # fmt: skip
     content = "".join(json.dumps(action) + "\n" for action in actions)
-    write_exclusive(commit_path(table, current.version() + 1), content.encode())
+    write_exclusive(commit_path(table, version + 1), content.encode())
 
 
 def metadata_action(
@@ -342,11 +396,39 @@ def undo_commits(table: Path, from_version: int) -> None:
     sync_directory(log)
 
 
+def void_commit(table: Path, commit: Commit) -> None:
+    """Replace a commit that no epoch names by one that changes nothing: its number stays taken, as a log has no gaps.
+
+    That is how a commit is undone in an object store. The object is replaced as it was judged and no other (``If-Match``): a
+    process that was held up between looking and writing changes nothing.
+
+    Raises
+    ------
+    LockHeldError
+        When it is another one by now.
+
+    """
+    path = commit_path(table, commit.version)
+    if not isinstance(path, ObjectPath):
+        raise TypeError(path)
+    taken = LockHeldError(f"another process, which replaced {path} first")
+    info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": "stream-wh"}
+    content, tag = path.read_with_tag()
+    if _parsed(commit.version, content.decode().splitlines()) != commit:
+        raise taken
+    try:
+        path.put((json.dumps({"commitInfo": info}) + "\n").encode(), {"e_tag": tag})
+    except FileExistsError:
+        raise taken from None
+
+
 def drop_torn_checkpoints(table: Path, version: int) -> None:
     """Remove sums of the log above ``version``, which no epoch names yet, that a power loss left cut short.
 
-    Nothing is lost with them: the commits that they sum up are there. One that is whole stays.
+    Nothing is lost with them: the commits that they sum up are there. One that is whole stays. An object is whole always.
     """
+    if isinstance(table, ObjectPath):
+        return
     log = table / "_delta_log"
     for path in log.glob("*.checkpoint.parquet"):
         if _version_of(path.name) > version and not _whole_file(path, path.stat().st_size):
@@ -363,8 +445,10 @@ def _version_of(name: str) -> int:
 def make_durable(table: Path, commits: Sequence[Commit]) -> None:
     """Force commits and the files they add, with their directories, to the disk.
 
-    Hadoop's sums of the log's files go: a power loss could leave one that denies its file.
+    Hadoop's sums of the log's files go: a power loss could leave one that denies its file. Objects are durable already.
     """
+    if isinstance(table, ObjectPath):
+        return
     directories = {table, table.parent, table / "_delta_log"}
     for commit in commits:
         log_file = commit_path(table, commit.version)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from warehouse.errors import NotSharedError, SparkLostError, StorageFailedError, WarehouseError
+from warehouse.errors import NotSharedError, SparkLostError, StorageFailedError, StoreBusyError, WarehouseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ _ERRORS = frozenset(
 )
 _ENDS = tuple(end for number in sorted(_ERRORS) for end in (os.strerror(number), f"({os.strerror(number)})"))
 _OF_FILES = re.compile(r"java\.io\.(IO|FileNotFound|UncheckedIO)Exception|java\.nio\.file\.\w+|org\.apache\.hadoop\.[\w.]+")
+_OF_STORES = re.compile(r"(org\.apache\.hadoop\.fs\.s3a|software\.amazon\.awssdk)\.[\w.$]+")
 _NOT_MADE = ("Mkdirs failed to create ", "mkdir of ", "Unable to create ", "Could not create ")
 _ABSENT = re.compile(r"File (?:file:)?(/.*) does not exist")
 _DEPTH = 20
@@ -59,6 +60,8 @@ def passing_failure(error: BaseException) -> WarehouseError | None:
             return NotSharedError(f"an executor does not find {absent[1]}, which the driver does")
         if _OF_FILES.fullmatch(kind) and (message.endswith(_ENDS) or message.startswith(_NOT_MADE)):
             return StorageFailedError(message)
+        if _OF_STORES.fullmatch(kind):
+            return StoreBusyError(message.partition("\n")[0][:300] or kind)
     if not causes:
         return None
     kind, message = causes[-1]

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow.parquet as pq
 
+from warehouse.objects.path import parquet_source
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
@@ -33,7 +35,7 @@ _JSON = msgspec.json.Encoder(decimal_format="number")
 
 def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
     """Return a Parquet file's rows, and its statistics as the log holds them; bounds are given for ``columns``."""
-    footer = pq.ParquetFile(file).metadata
+    footer = pq.ParquetFile(parquet_source(file)).metadata
     if not footer.num_row_groups:
         return footer.num_rows, _json({"numRecords": footer.num_rows})
     places = {footer.row_group(0).column(place).path_in_schema: place for place in range(footer.num_columns)}

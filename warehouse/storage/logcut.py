@@ -9,16 +9,17 @@ have left the table are not mentioned.
 
 from __future__ import annotations
 
+import io
 import json
-import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
+from warehouse.objects.path import parquet_source
 from warehouse.storage.deltalog import commit_path
-from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.storage.durable import sync_directory, write_exclusive, write_replacing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -110,7 +111,7 @@ def _checkpoints(log: Path) -> dict[int, list[str]]:
 def _checkpointed(file: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq  # noqa: PLC0415 - only where a log is cut
 
-    for row in pq.ParquetFile(file).read().to_pylist(maps_as_pydicts="strict"):
+    for row in pq.ParquetFile(parquet_source(file)).read().to_pylist(maps_as_pydicts="strict"):
         yield {name: _given(action) for name, action in row.items() if action is not None}
 
 
@@ -161,13 +162,9 @@ def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run:
 def _point_to(log: Path, version: int, checkpoint: str) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
-    size = pq.read_metadata(log / checkpoint).num_rows
-    temporary = log / f"._last_checkpoint.{os.getpid()}.tmp"
-    temporary.write_text(json.dumps({"version": version, "size": size}))
-    sync_file(temporary)
+    size = pq.read_metadata(parquet_source(log / checkpoint)).num_rows
     (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
-    temporary.replace(log / "_last_checkpoint")
-    sync_directory(log)
+    write_replacing(log / "_last_checkpoint", json.dumps({"version": version, "size": size}).encode())
 
 
 def _write_checkpoint(path: Path, state: LogState) -> None:
@@ -220,11 +217,9 @@ def _write_checkpoint(path: Path, state: LogState) -> None:
         *({"txn": each} for each in state.transactions.values()),
         *({"add": {**each, "dataChange": False}} for each in state.files.values()),
     ]
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), temporary)
-    sync_file(temporary)
-    temporary.replace(path)
-    sync_directory(path.parent)
+    content = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), content)
+    write_replacing(path, content.getvalue())
 
 
 _MAPS = ("partitionValues", "tags", "options", "configuration")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
+from warehouse.objects.path import parquet_source
 from warehouse.storage.deltalog import commit_path
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def _checkpoint(version: int, files: list[Path]) -> LogState:
     adds: dict[str, Mapping[str, Any]] = {}
     for file in files:
         try:
-            rows = pq.ParquetFile(file)
+            rows = pq.ParquetFile(parquet_source(file))
             columns = [name for name in ("protocol", "metaData", "add") if name in rows.schema_arrow.names]
             batches = list(rows.iter_batches(columns=columns))
         except Exception as error:

@@ -2,7 +2,7 @@
 
 The files that left the table since come back as further links to the same bytes, under names of their own: so each file is
 added once and removed once in the life of a table, and what is known of removed files (vacuum) stays true. Where the file
-system has no links they are copied.
+system has no links they are copied, as in object stores.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import commit_path
 from warehouse.storage.durable import write_exclusive
 from warehouse.storage.replay import LogState, replay
@@ -100,6 +101,9 @@ def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -
     encoded = f"restored-{epoch}-{_RESTORED.sub('', name)}"
     encoded = f"{directory}/{encoded}" if directory else encoded
     source, target = table / unquote(add["path"]), table / unquote(encoded)
+    if isinstance(source, ObjectPath) and isinstance(target, ObjectPath):
+        source.copy_to(target)
+        return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}
     target.unlink(missing_ok=True)  # of an attempt before a crash
     try:
         os.link(source, target)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import StructType
 
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
 
@@ -90,6 +92,8 @@ class TableFiles:
         if not files:
             nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {_quoted(field.name)}" for field in schema.fields]
             return session.range(0).selectExpr(*nulls)
+        if isinstance(self._root, ObjectPath):
+            return _placed_apart(session, schema, files)
         reader = session.read.schema(schema).option("basePath", str(self._root / path))
         return reader.parquet(*[_escaped(file) for file in files])
 
@@ -105,6 +109,17 @@ class TableFiles:
         fields = rows_schema(columns)
         fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
         return self._parquet(session, "", fields, ())
+
+
+def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
+    """Read files whose partitions lie under several prefixes, which Spark takes for a conflict: it is not to look for any."""
+    partitioned = [field for field in schema.fields if field.name in (*_PARTITION_COLUMNS, "_slot")]
+    stored = StructType([field for field in schema.fields if field not in partitioned])
+    rows = session.read.schema(stored).option("recursiveFileLookup", "true").parquet(*[_escaped(file) for file in files])
+    for field in partitioned:
+        value = F.regexp_extract("_metadata.file_path", rf"/{field.name}=(-?\d+)/", 1)
+        rows = rows.withColumn(field.name, value.cast(field.dataType))
+    return rows
 
 
 def _quoted(name: str) -> str:

@@ -20,7 +20,9 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.cluster import cores
+from warehouse.storage.hadoop import store_settings
 from warehouse.storage.jvm import ClassArchive, class_archive, java_options
 
 if TYPE_CHECKING:
@@ -62,8 +64,10 @@ def owned_settings() -> frozenset[str]:
     return frozenset(_OWNED)
 
 
-def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = False) -> SparkSession:
-    """Return the active Spark session, or start one with ``settings``; ``small`` for little data.
+def spark_session(
+    settings: Iterable[tuple[str, str]] = (), *, small: bool = False, root: Path | None = None
+) -> SparkSession:
+    """Return the active Spark session, or start one with ``settings``; ``small`` for little data, ``root`` where tables are.
 
     Raises
     ------
@@ -82,7 +86,9 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     if under_submit:
         given = {**_unless_submitted(_DEFAULTS), **dict(settings), **_OWNED}
         given.pop("spark.master", None)
-    else:
+    if isinstance(root, ObjectPath):
+        given |= store_settings(root, given, launched=under_submit)
+    if not under_submit:
         archive = _with_java_options(given, small=small)
     builder = SparkSession.builder
     for key, value in given.items():
@@ -200,6 +206,8 @@ _held: dict[str, Any] = {}
 
 def hold_lock(session: SparkSession, path: Path) -> None:
     """Let the JVM hold a file lock until it ends, so that no update starts while an orphaned JVM may still commit."""
+    if isinstance(path, ObjectPath):
+        return  # what it may still write lies apart from what others stage
     key = str(path.resolve())
     if key in _held:
         return

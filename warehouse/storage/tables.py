@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-import os
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.types import delta_type
-from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,9 +90,6 @@ def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> N
     from deltalake import Schema  # noqa: PLC0415 - same
 
     schema = pa.schema(Schema.from_json(json.dumps(rows_schema(columns))).to_arrow())
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    pq.write_table(schema.empty_table(), temporary)
-    sync_file(temporary)
-    temporary.replace(file)
-    sync_directory(file.parent)
+    content = io.BytesIO()
+    pq.write_table(schema.empty_table(), content)
+    write_replacing(file, content.getvalue())

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.storage.commit import commit, newest_version, stage, unstage
+from warehouse.storage.commit import commit, stage, unstage
+from warehouse.storage.deltalog import newest_version
 from warehouse.storage.placing import FILE_ROWS, ROW_GROUP_ROWS, identifier, place
 from warehouse.storage.tables import statistics_columns
 
@@ -81,21 +82,23 @@ def write_runs(
         The action that gives the table other columns or another key with it; none: they stay.
 
     """
+    directory = None
     if sizes:
         _size_filters(rows.sparkSession, key, sizes)
         names = [name for name, _ in key]
         order = ("sub_index", "exp_block", *map(identifier, names), "_exp")
-        stage(place(rows, names, sizes), table, ("sub_index", "exp_block"), FILE_ROWS, order)
+        directory = stage(place(rows, names, sizes), table, ("sub_index", "exp_block"), FILE_ROWS, order)
         if staged is not None:
             staged()
     else:
         unstage(table)  # what an attempt that did not end has left is not of this commit
     commit(
         table,
-        newest_version(table, base),
+        newest_version(table, base, facts.metadata),
         statistics=statistics_columns([name for name, _ in key]),
         leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
         facts=facts,
+        staged=directory,
         table_metadata=table_metadata,
     )
 
@@ -122,13 +125,14 @@ def write_rows(
 
     ``staged`` is called as in :func:`write_runs`.
     """
-    stage(rows, table, ("_slot",) if slotted else (), FILE_ROWS)
+    directory = stage(rows, table, ("_slot",) if slotted else (), FILE_ROWS)
     if staged is not None:
         staged()
     commit(
         table,
-        newest_version(table, base),
+        newest_version(table, base, facts.metadata),
         statistics=(),
         leaving=None if leaving is None else lambda values: leaving(values["_slot"]),
         facts=facts,
+        staged=directory,
     )

@@ -7,7 +7,6 @@ end; without an archive it would go unread.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
@@ -18,6 +17,7 @@ from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.reading import quoted
 from warehouse.layout import exp_block_sql, sub_index_sql
+from warehouse.objects.path import path_of
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import NEVER, slot
 
@@ -63,7 +63,7 @@ def archived(session: SparkSession, plan: Plan, planned: StreamPlan, source: Tab
     if source is None:
         return _none(session, planned)
     wanted = [file.path for file in files.files(source.path, source.version) if ends_within(file)]
-    missing = [path for path in wanted if not Path(path).exists()]
+    missing = [path for path in wanted if not path_of(path).exists()]
     if missing:
         raise MissingPartError(
             f"{len(missing)} file(s) of rows to archive, which the last epoch names, are not there ({', '.join(missing[:3])}); "

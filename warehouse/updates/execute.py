@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.erasure.outcome import erased_epoch
 from warehouse.errors import MissingPartError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.commit import sum_up
 from warehouse.storage.deltalog import make_durable
 from warehouse.storage.durable import sync_directory
+from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
@@ -102,7 +105,16 @@ def execute(
     epoch = made(outcome, tuple(seconds), clock())
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
+    if isinstance(root, ObjectPath):
+        _sum_up(root, done)
     return epoch
+
+
+def _sum_up(root: Path, done: Mapping[str, TableProgress]) -> None:
+    """Make the checkpoints that were due, at the versions that the epoch names."""
+    for table in done.values():
+        if table.version // CHECKPOINT_INTERVAL > max(table.base_version, 0) // CHECKPOINT_INTERVAL:
+            sum_up(root / table.path, table.version)
 
 
 def _require_commits(root: Path, plan: Plan, done: Mapping[str, TableProgress], ran: Sequence[int]) -> None:

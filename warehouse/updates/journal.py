@@ -11,12 +11,12 @@ so that no reader pins it), ``ledger`` the landing files known up to an epoch.
 from __future__ import annotations
 
 import hashlib
-import os
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
 from warehouse.errors import LockHeldError, MissingPartError, NoEpochError, RecordDamagedError, TornRecordError
+from warehouse.objects.path import entry_names
 from warehouse.storage.durable import write_exclusive
 from warehouse.time import format_instant
 from warehouse.updates.records import Epoch
@@ -79,13 +79,9 @@ def epoch_numbers(root: Path) -> list[int]:
 
 
 def _numbers(root: Path, ending: str) -> Iterator[int]:
-    try:
-        entries = list(os.scandir(root / "epochs"))
-    except FileNotFoundError:
-        return
-    for entry in entries:
-        stem = entry.name.removesuffix(ending)
-        if entry.name.endswith(ending) and len(stem) == _DIGITS and stem.isdigit():
+    for name in entry_names(root / "epochs"):
+        stem = name.removesuffix(ending)
+        if name.endswith(ending) and len(stem) == _DIGITS and stem.isdigit():
             yield int(stem)
 
 

@@ -1,7 +1,8 @@
 """The writer lock: one update per warehouse.
 
 A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: an
-orphaned JVM may still be writing files where the next update stages its own.
+orphaned JVM may still be writing files where the next update stages its own. In an object store there is neither:
+:mod:`warehouse.updates.claim`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from warehouse.errors import LockHeldError
+from warehouse.objects.path import ObjectPath
 from warehouse.time import format_instant
+from warehouse.updates.claim import store_claim
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,6 +56,10 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
         When another update holds it: with its host, process and since when.
 
     """
+    if isinstance(root, ObjectPath):
+        with store_claim(root, now):
+            yield
+        return
     root.mkdir(parents=True, exist_ok=True)
     holder = root / ".update.holder.json"
     lock = FileLock(root / ".update.lock", timeout=0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.ingest.batch import Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.reading import quoted
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import SlotBounds
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
@@ -173,8 +173,9 @@ class PlanTables:
     def _version(self, table: str) -> int:
         state = self.last.table(table) if self.last else None
         version = state.version if state else 0
-        while commit_path(self.root / "tables" / table, version + 1).exists():
-            version += 1
+        for commit in commits_after(self.root / "tables" / table, version):
+            if commit.metadata.get("epoch") == self.plan.epoch:
+                version = commit.version
         return version
 
     def _read(self, table: str, version: int, wanted: Callable[[DataFile], bool]) -> DataFrame:

@@ -2,6 +2,10 @@
 
 Invariant: every commit above a table's version at the last epoch names the plan's epoch and a step of the plan for that
 table, in order. Anything else is a change from outside.
+
+In an object store a process that was held up can go on when another one has taken its work over. What it commits then is of
+the same plan, and counts; or of one that is finished (a *straggler*): no epoch names it, so it is made void. Void commits
+change nothing and are passed over.
 """
 
 from __future__ import annotations
@@ -9,8 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commit_path, commits_after, drop_torn_checkpoints, undo_commits, whole
+from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.deltalog import (
+    commit_path,
+    commits_after,
+    drop_torn_checkpoints,
+    undo_commits,
+    void_commit,
+    whole,
+)
 from warehouse.updates.records import Partition, SideTable, WaitingSlot
 from warehouse.updates.steps import CreateTable, RestoreTable
 
@@ -64,13 +76,38 @@ def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
         drop_torn_checkpoints(root / path, base)
         done: dict[int, Commit] = {}
         for commit in commits_after(root / path, base):
+            if commit.void:
+                continue
+            if isinstance(root, ObjectPath) and _of_another(commit, plan):
+                void_commit(root / path, commit)
+                continue
             step = _own_step(commit, plan, numbers, done, path) if commit.readable else -1
             if not whole(root / path, commit):
+                if isinstance(root, ObjectPath):
+                    missing = f"{root / path}: files of version {commit.version} are not there"
+                    raise MissingPartError(f"{missing}; restore them from a copy")
                 undo_commits(root / path, commit.version)
                 break
             done[step] = commit
         found[path] = TableProgress(path, base, done)
     return found
+
+
+def _of_another(commit: Commit, plan: Plan) -> bool:
+    """Whether a commit is a straggler.
+
+    Raises
+    ------
+    LockHeldError
+        When it is of a later plan: this process is the one that was held up.
+
+    """
+    epoch = commit.metadata.get("epoch")
+    if not isinstance(epoch, int) or epoch == plan.epoch:
+        return False
+    if epoch > plan.epoch:
+        raise LockHeldError(f"another process, which has begun epoch {epoch}")
+    return True
 
 
 def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, TableProgress]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.places import place_of
 from warehouse.ingest.files import LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing, matches
 from warehouse.storage.beneath import facts_beneath, move_beneath
@@ -110,7 +111,7 @@ def planned_back(stream: Stream, back: Mapping[str, str]) -> tuple[PutBack, ...]
 def put_back_planned(plan: Plan, root: Path) -> None:
     """Put back what a plan lists and is not back yet; one that is in neither place is missed by whoever reads it."""
     for planned in plan.streams:
-        landing = Path(os.path.normpath(root / planned.declaration.landing))
+        landing = place_of(planned.declaration.landing, root)
         for entry in planned.put_back:
             _put_back(landing, Path(os.path.normpath(landing / entry.source)), entry.path)
 

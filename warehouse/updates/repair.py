@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.errors import RecordDamagedError
+from warehouse.objects.path import parquet_source
 from warehouse.storage.durable import sync_directory
 from warehouse.updates.journal import numbers, read_epoch, read_record, record_path
 from warehouse.updates.steps import Plan
@@ -88,7 +89,7 @@ def mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
         columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
         file = root / state.schema_file
         try:
-            whole = pq.read_schema(file).names == [field["name"] for field in rows_schema(columns)["fields"]]
+            whole = pq.read_schema(parquet_source(file)).names == [field["name"] for field in rows_schema(columns)["fields"]]
         except Exception:  # noqa: BLE001 - whatever a damaged file makes its reader raise: it is written again
             whole = False
         if not whole:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import RestateError
 from warehouse.layout import same_cells
+from warehouse.objects.path import parquet_source
 from warehouse.storage.replay import replay
 from warehouse.time import format_instant
 from warehouse.updates.journal import numbers, read_epoch
@@ -172,11 +173,13 @@ def _loaded_once(root: Path, table: str) -> dict[str, LandingFile]:
 def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
     if side is None or not side.rows:
         return ()
-    import pyarrow.dataset as ds  # noqa: PLC0415 - only this verb reads rows here
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only this verb reads rows here
 
-    paths = [str(root / side.path / path) for path in replay(root / side.path, side.version).files]
-    batches = ds.dataset(paths, format="parquet").to_batches(columns=["file"])
-    return tuple(sorted({name for batch in batches for name in batch.column("file").unique().to_pylist() if name}))
+    found: set[str] = set()
+    for path in replay(root / side.path, side.version).files:
+        for batch in pq.ParquetFile(parquet_source(root / side.path / path)).iter_batches(columns=["file"]):
+            found.update(name for name in batch.column("file").unique().to_pylist() if name)
+    return tuple(sorted(found))
 
 
 def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
+    LockHeldError,
     NoEpochError,
     RecordDamagedError,
     UnknownNameError,
@@ -17,6 +18,7 @@ from warehouse.errors import (
     UsageError,
     WarehouseError,
 )
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
@@ -77,6 +79,8 @@ def _released(root: Path) -> Iterator[None]:
     except WarehouseError:
         raise
     except Exception as error:
+        if isinstance(error, FileExistsError) and isinstance(root, ObjectPath):
+            raise LockHeldError(f"another process, which wrote {error.filename} first") from error
         told = passing_failure(error)
         if told is None:
             raise
@@ -370,6 +374,11 @@ class Updater:
         """
         from warehouse.erasure.erase import outlook  # noqa: PLC0415 - now and then
 
+        if isinstance(self.root, ObjectPath):
+            raise UsageError(
+                f"rows cannot be erased under {self.root} yet: a bucket may keep former versions of its objects, and readers "
+                f"keep copies of files; both are beyond what an erasure can prove. Rows leave at their end, and files with them"
+            )
         if dry_run:
             newest = self._epoch(newest_epoch(self.root))
             return outlook(self.catalog, self._nodes, newest, table, keys, now=self.clock(), everywhere=True), None

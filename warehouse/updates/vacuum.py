@@ -7,13 +7,13 @@ files, so nothing is listed. :func:`sweep` lists, and also removes what crashes 
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import commit_path, commits_after
-from warehouse.storage.durable import sync_directory
+from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.updates.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
 from warehouse.updates.known import write_ledger
@@ -102,7 +102,10 @@ def _weigh(paths: Iterable[Path]) -> tuple[int, int]:
 
 def _delete(path: Path) -> None:
     if path.is_dir():
-        shutil.rmtree(path)
+        remove_tree(path)
+        return
+    if isinstance(path, ObjectPath):
+        path.unlink()
         return
     path.unlink(missing_ok=True)
     path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
@@ -150,7 +153,7 @@ def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) ->
         for kind in _TABLE_KINDS:
             for table in _directories(root / kind):
                 if table.relative_to(root).as_posix() not in named:
-                    shutil.rmtree(table)
+                    remove_tree(table)
     return report
 
 

@@ -16,11 +16,12 @@ from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.cluster import on_cluster
-from warehouse.storage.commit import CommitFacts, newest_version
+from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import (
     create_table,
     metadata_action,
     missing_files,
+    newest_version,
     replace_table,
     set_columns,
     set_properties,
@@ -162,7 +163,9 @@ class Work:
                 return self._store_rejected(number, step, observer)
             case SetProperties():
                 properties = retention_properties(self.plan.retain)
-                set_properties(self.root / step.path, properties, self._facts(number, {}).metadata, self.plan.clock)
+                metadata = self._facts(number, {}).metadata
+                version = newest_version(self.root / step.path, step.base_version, metadata)
+                set_properties(self.root / step.path, version, properties, metadata, self.plan.clock)
                 return True
             case EraseRows():
                 return self._erase_rows(number, step, observer)
@@ -238,8 +241,9 @@ class Work:
         table = self.root / step.path
         if step.role == "rows":
             write_schema_file(self.root / schema_file(step.path, self.plan.epoch), self._shape(step.stream)[0])
-        version = newest_version(table, step.base_version)
-        set_columns(table, version, self._table_metadata(step, step.role), self._facts(number, {}).metadata, self.plan.clock)
+        metadata = self._facts(number, {}).metadata
+        version = newest_version(table, step.base_version, metadata)
+        set_columns(table, version, self._table_metadata(step, step.role), metadata, self.plan.clock)
         return True
 
     def _migrate(self, number: int, step: MigrateTable, observer: Observer) -> bool:
@@ -493,8 +497,8 @@ class Work:
 
     def _cut_log(self, number: int, step: CutLog) -> bool:
         table = self.root / step.path
-        version = newest_version(table, step.base_version) + 1
-        commit_mark(table, version, self._facts(number, {}).metadata, self.plan.clock)
+        metadata = self._facts(number, {}).metadata
+        commit_mark(table, newest_version(table, step.base_version, metadata) + 1, metadata, self.plan.clock)
         return True
 
     def _erase_rows(self, number: int, step: EraseRows, observer: Observer) -> bool:

@@ -1,0 +1,183 @@
+"""What is asked of a store: names that are written once, objects that are replaced as they were seen, one claim."""
+
+from __future__ import annotations
+
+import io
+import time
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import obstore
+import pytest
+
+from warehouse.errors import LockHeldError, PlatformError, StoreBusyError
+from warehouse.objects.client import client
+from warehouse.storage.deltalog import Commit, commit_path, commits_after, newest_version, void_commit
+from warehouse.storage.durable import remove_tree, write_exclusive, write_replacing
+from warehouse.updates import claim
+from warehouse.updates.claim import CLAIM, store_claim
+
+if TYPE_CHECKING:
+    from warehouse.objects.path import ObjectPath
+
+WRITERS = 16
+
+
+def test_of_many_writers_of_a_name_one_wins(bucket: ObjectPath) -> None:
+    """A name that must be free is written by exactly one of those who try at once, and the others are told."""
+
+    def attempt(number: int) -> bool:
+        try:
+            write_exclusive(bucket / "epochs" / "1.json", str(number).encode())
+        except FileExistsError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(WRITERS) as pool:
+        won = list(pool.map(attempt, range(WRITERS)))
+    assert won.count(True) == 1
+    assert (bucket / "epochs" / "1.json").read_text() == str(won.index(True))
+
+
+def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that tries again after its answer was lost meets its own object, and has won."""
+    put = obstore.put
+
+    def twice(*given: Any, **options: Any) -> Any:  # noqa: ANN401 - those of obstore
+        put(*given, **options)
+        return put(*given, **options)
+
+    monkeypatch.setattr(obstore, "put", twice)
+    tag = (bucket / "once").put(b"mine", "create")
+    monkeypatch.undo()
+    assert (bucket / "once").read_with_tag() == (b"mine", tag)
+    with pytest.raises(FileExistsError):
+        (bucket / "once").put(b"mine", "create")
+
+
+def test_a_directory_is_what_is_below_it(bucket: ObjectPath) -> None:
+    """Objects are listed by prefix; marks that other programs leave for directories are none."""
+    write_replacing(bucket / "tables" / "a" / "x.bin", b"0123456789")
+    write_replacing(bucket / "tables" / "ab" / "y.bin", b"1")
+    obstore.put(bucket.store, "tables/empty", b"")
+    assert sorted(path.name for path in (bucket / "tables").iterdir()) == ["a", "ab"]
+    assert [path.name for path in (bucket / "tables" / "a").rglob("*")] == ["x.bin"]
+    assert ((bucket / "tables").is_dir(), (bucket / "tables").is_file(), (bucket / "none").exists()) == (True, False, False)
+    assert (bucket / "tables" / "a" / "x.bin").stat().st_size == 10
+    with (bucket / "tables" / "a" / "x.bin").open("rb") as stream:
+        assert (stream.seek(-3, io.SEEK_END), stream.read(), stream.seek(2), stream.read(2)) == (7, b"789", 2, b"23")
+    remove_tree(bucket / "tables" / "a")
+    assert [path.name for path in (bucket / "tables").iterdir()] == ["ab"]
+    with pytest.raises(FileNotFoundError):
+        (bucket / "tables" / "a" / "x.bin").read_bytes()
+
+
+def test_a_store_that_does_not_answer_is_worth_another_try(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No answer is told as a passing failure with the place, which ends a command with exit code 3."""
+    from warehouse.objects.path import ObjectPath  # noqa: PLC0415 - beside its use
+
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    client.cache_clear()
+    try:
+        place = ObjectPath("s3://nobody/x")
+        place.store.__class__  # noqa: B018 - it is made with that address
+        with pytest.raises(StoreBusyError, match="s3://nobody/x") as told:
+            place.read_bytes()
+        assert told.value.exit_code == 3
+    finally:
+        client.cache_clear()
+
+
+def commit(table: ObjectPath, version: int, **metadata: int) -> None:
+    """Write a commit that says of itself so."""
+    import json  # noqa: PLC0415 - here alone
+
+    line = {"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps(metadata)}}
+    write_exclusive(commit_path(table, version), (json.dumps(line) + "\n").encode())
+
+
+def test_a_step_is_committed_once_whoever_commits_it(bucket: ObjectPath) -> None:
+    """Who comes to commit a step that is done, or one before it, is told; void commits are passed over."""
+    table = bucket / "tables" / "a"
+    commit(table, 0, epoch=1, step=2)
+    assert newest_version(table, -1, {"epoch": 1, "step": 3}) == 0
+    for late in ({"epoch": 1, "step": 2}, {"epoch": 1, "step": 1}, {"epoch": 0, "step": 5}, {"epoch": 2, "step": 3}):
+        with pytest.raises(LockHeldError):
+            newest_version(table, -1, late)
+    void_commit(table, next(commits_after(table, -1)))
+    assert newest_version(table, -1, {"epoch": 1, "step": 1}) == 0
+
+
+def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath) -> None:
+    """Who was held up between looking at a commit and undoing it does not undo another one."""
+    table = bucket / "tables" / "a"
+    commit(table, 0, epoch=1, step=2)
+    judged: Commit = next(commits_after(table, -1))
+    void_commit(table, judged)
+    assert [each.void for each in commits_after(table, -1)] == [True]
+    with pytest.raises(LockHeldError):
+        void_commit(table, judged)
+
+
+def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:
+    """The second is told who holds it, and may hold it afterwards."""
+    with store_claim(bucket, 0), pytest.raises(LockHeldError, match=r"process .* since 1970") as told, store_claim(bucket, 0):
+        pass
+    assert told.value.exit_code == 3
+    assert not (bucket / CLAIM).exists()
+    with store_claim(bucket, 0):
+        assert (bucket / CLAIM).exists()
+
+
+def test_a_claim_that_gives_no_sign_of_life_is_taken_over(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its holder, once it goes on, neither renews nor removes the claim of the other."""
+    monkeypatch.setattr(claim, "LEASE", -1.0)
+    with store_claim(bucket, 0):
+        _, tag = (bucket / CLAIM).read_with_tag()
+        other = store_claim(bucket, 2)
+        other.__enter__()
+        content = (bucket / CLAIM).read_bytes()
+        monkeypatch.setattr(claim, "_SIGN_OF_LIFE", 0.0)
+        claim._keep(bucket / CLAIM, {}, tag, Event())  # it ends, since the claim is not its own any more
+    assert (bucket / CLAIM).read_bytes() == content
+    other.__exit__(None, None, None)
+    assert not (bucket / CLAIM).exists()
+
+
+def test_a_holder_gives_signs_of_life(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It writes its claim again, and ends with the object gone."""
+    monkeypatch.setattr(claim, "_SIGN_OF_LIFE", 0.01)
+    with store_claim(bucket, 0):
+        deadline = time.monotonic() + 30
+        while b"signs" not in (bucket / CLAIM).read_bytes():
+            assert time.monotonic() < deadline
+    assert not (bucket / CLAIM).exists()
+
+
+def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(bucket: ObjectPath) -> None:
+    """On its own host nobody has to wait for a process that was killed."""
+    import json  # noqa: PLC0415 - here alone
+    import socket  # noqa: PLC0415 - same
+
+    killed = {"host": socket.gethostname(), "pid": 2**22 + 1, "since": "2024-01-01T00:00:00Z", "token": "x"}
+    write_replacing(bucket / CLAIM, json.dumps(killed).encode())
+    with store_claim(bucket, 0):
+        pass
+    write_replacing(bucket / CLAIM, json.dumps({**killed, "host": "elsewhere"}).encode())
+    with pytest.raises(LockHeldError, match="on elsewhere"), store_claim(bucket, 0):
+        pass
+
+
+def test_a_bucket_that_is_not_there_is_told(bucket: ObjectPath) -> None:
+    """An update says so before it does anything."""
+    with pytest.raises(PlatformError, match="no such bucket"), store_claim(bucket.parent / "nothere", 0):
+        pass
+
+
+def test_a_store_without_conditional_puts_is_refused(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that writes over what exists cannot keep two updates apart."""
+    put = obstore.put
+    monkeypatch.setattr(obstore, "put", lambda *given, **options: put(*given, **{**options, "mode": "overwrite"}))
+    with pytest.raises(PlatformError, match="If-None-Match"), store_claim(bucket, 0):
+        pass

@@ -1,0 +1,197 @@
+"""Two writers of one warehouse in a store: one that was held up goes on when another one has done its work."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.updates.projects import csv, row
+from warehouse.checking.check import check
+from warehouse.errors import ForeignChangeError, LockHeldError
+from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.storage.durable import write_exclusive
+from warehouse.updates import claim
+from warehouse.updates.claim import CLAIM
+from warehouse.updates.journal import numbers, plan_path
+from warehouse.updates.points import Moment, Point
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.objects.server import StoreProject
+    from warehouse.objects.path import ObjectPath
+
+SECONDS = 120
+
+
+class Held:
+    """An update in a thread of its own that is held at a point until it is told to go on."""
+
+    def __init__(self, project: StoreProject, hours: float, point: Point) -> None:
+        self._at, self._on = threading.Event(), threading.Event()
+        self.error: BaseException | None = None
+
+        def observe(moment: Moment) -> None:
+            if moment.point == point and not self._at.is_set():
+                self._at.set()
+                assert self._on.wait(SECONDS)
+
+        def run() -> None:
+            try:
+                project.update(hours, observer=observe)
+            except BaseException as error:  # noqa: BLE001 - what it ended with is what is asked
+                self.error = error
+            finally:
+                self._at.set()
+
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+        assert self._at.wait(SECONDS)
+
+    def go_on(self) -> BaseException | None:
+        """Let it go on to its end, and return what it ended with."""
+        self._on.set()
+        self._thread.join(SECONDS)
+        assert not self._thread.is_alive()
+        return self.error
+
+
+def land(project: StoreProject, hour: int) -> None:
+    """Land a file for an update: one row lives for three hours and one for two."""
+    project.land(f"{hour}.csv", csv(row(f"x{hour}", hour - 0.5, hour + 2.5), row(f"y{hour}", hour - 0.5, hour + 1.5)))
+
+
+def landed(project: StoreProject) -> None:
+    """Land a file for each of three updates."""
+    for hour in (1, 2, 3):
+        land(project, hour)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take every holder of the claim for gone, however alive."""
+    monkeypatch.setattr(claim, "LEASE", -1.0)
+
+
+def clean(project: StoreProject) -> None:
+    """Check everything, each row included."""
+    assert [finding for finding in check(project.root).findings if finding.severity == "fault"] == []
+
+
+def test_while_one_updates_the_other_is_told_to_come_again(project: StoreProject) -> None:
+    """The second ends with exit code 3 and writes nothing; the first ends as if it had been alone."""
+    landed(project)
+    first = Held(project, 1, Point.STEP_READY)
+    with pytest.raises(LockHeldError) as told:
+        project.update(1)
+    assert told.value.exit_code == 3
+    assert first.go_on() is None
+    assert (project.keys(), project.numbers) == ("x1 y1", [0])
+    assert not (project.root / CLAIM).exists()
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_old_writer_that_goes_on_changes_nothing(project: StoreProject) -> None:
+    """Held anywhere, it goes on when its epoch is written, or one more: no row comes twice or goes; it ends with exit code 3."""
+    points = (Point.PLAN_WRITTEN, Point.STEP_READY, Point.STEP_COMMITTED)
+    land(project, 1)
+    project.update(1)
+    hour = 2
+    for point in points:
+        land(project, hour)
+        old = Held(project, hour, point)
+        project.update(hour)
+        later = hour + (point == Point.STEP_READY)
+        if later > hour:
+            land(project, later)
+            project.update(later)
+        epochs, rows = project.numbers, project.live()
+        error = old.go_on()
+        assert isinstance(error, LockHeldError), (point, error)
+        assert (project.numbers, project.live()) == (epochs, rows), point
+        expected = {f"x{each}" for each in range(later - 2, later + 1)} | {f"y{each}" for each in (later - 1, later)}
+        assert set(project.keys().split()) == {key for key in expected if int(key[1:]) > 0}, point
+        hour = later + 1
+    clean(project)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_both_may_carry_out_one_plan(project: StoreProject) -> None:
+    """The old writer commits its step first and the other, which was about to, gives way; the next update completes it."""
+    landed(project)
+    old = Held(project, 1, Point.STEP_READY)
+    other = Held(project, 1, Point.STEP_READY)
+    assert old.go_on() is None
+    assert isinstance(other.go_on(), LockHeldError)
+    assert (project.keys(), project.numbers) == ("x1 y1", [0])
+    project.update(2)
+    assert project.keys() == "x1 x2 y1 y2"
+    clean(project)
+
+
+def straggler(project: StoreProject, epoch: int) -> Path:
+    """Commit the rows of an epoch once more, as a writer of its plan would that nobody waited for."""
+    table = project.root / "tables" / "a"
+    last = list(commits_after(table, -1))[-1].version
+    lines = commit_path(table, last).read_text().splitlines()
+    actions = [json.loads(line) for line in lines if '"add"' in line]
+    info = {"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps({"epoch": epoch, "step": 0})}}
+    path = commit_path(table, last + 1)
+    write_exclusive(path, "".join(json.dumps(action) + "\n" for action in (info, *actions)).encode())
+    return path
+
+
+def test_a_commit_that_came_too_late_is_made_void(project: StoreProject) -> None:
+    """Readers never see it, since no epoch names it; the next update makes it void and goes on above it.
+
+    What does not name an epoch is a change from outside: it stops the update, and is not undone.
+    """
+    landed(project)
+    project.update(1)
+    late = straggler(project, project.epoch.number)
+    assert project.keys() == "x1 y1"
+    project.update(2)
+    assert '"VOID"' in late.read_text()
+    assert project.keys() == "x1 x2 y1 y2"
+    clean(project)
+    table = project.root / "tables" / "a"
+    path = commit_path(table, list(commits_after(table, -1))[-1].version + 1)
+    write_exclusive(path, json.dumps({"commitInfo": {"operation": "OPTIMIZE"}}).encode() + b"\n")
+    with pytest.raises(ForeignChangeError):
+        project.update(3)
+    assert '"OPTIMIZE"' in path.read_text()
+
+
+def killed(project: StoreProject, until: ObjectPath) -> None:
+    """Run an update as a process and kill it, its JVM too, once an object is there."""
+    command = [sys.executable, "-m", "cli.main", "-C", str(project.directory), "update", "--at", "2024-01-01T02:00:00Z"]
+    process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + SECONDS
+        while not until.is_file():
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def test_a_killed_update_is_completed_by_the_next(project: StoreProject) -> None:
+    """Its claim is that of a process that is gone, so nobody waits; its plan is finished as it was recorded."""
+    landed(project)
+    project.update(1)
+    killed(project, plan_path(project.root, 1))
+    assert (project.root / CLAIM).is_file()
+    assert (numbers(project.root, "plan"), project.numbers) == ([0, 1], [0])
+    report = project.update(3)
+    assert ([epoch.number for epoch in report.finished], project.numbers) == ([1], [0, 1, 2])
+    assert project.keys() == "x1 x2 x3 y2 y3"
+    clean(project)

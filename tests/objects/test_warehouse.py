@@ -1,0 +1,137 @@
+"""A warehouse in a store is the one that the same files and verbs make on a disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.objects.server import StoreProject
+from tests.updates.projects import Project, csv, row, stream
+from warehouse.catalog.places import root_path
+from warehouse.catalog.report import Report
+from warehouse.checking.check import check
+from warehouse.errors import UsageError
+from warehouse.project import Warehouse
+from warehouse.serving import Reader
+from warehouse.updates.journal import read_epoch
+from warehouse.updates.update import UpdateOptions
+from warehouse.updates.vacuum import GRACE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.objects.path import ObjectPath
+
+VIEWS: dict[str, dict[str, object]] = {
+    "pairs": {"sql": "SELECT a.k, a.e FROM a JOIN b ON a.k = b.k", "search_key": "k"},
+    "counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"},
+}
+STREAMS = {"a": stream(on_expiry="archive"), "b": stream(landing="landing/b")}
+HOURS = (2, 4, 5)
+
+
+def landed(project: Project) -> None:
+    """Land rows that come early and late, live short and long, and one that is none."""
+    for hour in (0, 1, 2, 3, 4):
+        lines = [row(f"{key}{hour}", hour + 0.5, hour + 0.5 + length) for key, length in (("x", 0.4), ("y", 1.5), ("z", 4))]
+        project.land(f"{hour}.csv", csv(*lines, row("same", hour + 0.2, hour + 3), row("later", hour + 1.5, hour + 3), "bad,,"))
+        project.land(f"{hour}.csv", csv(row("same", hour + 0.1, hour + 2), row(f"z{hour}", hour, hour + 3)), landing="landing/b")
+
+
+def told(reader: Reader, since: int) -> dict[str, object]:
+    """Return what a reader tells of everything."""
+    answers: dict[str, object] = {}
+    for table in ("a", "b", "pairs", "counts", "a_archive"):
+        answers[table] = sorted(map(repr, reader.scan(table, system_columns=True).all()))
+        answers[f"{table} changes"] = sorted(map(repr, reader.changes(table, since=since).all()))
+        answers[f"{table} same"] = sorted(map(repr, reader.probe(table, ["same"]).all()))
+        answers[f"{table} absent"] = reader.probe(table, ["absent"]).all()
+        answers[f"{table} again"] = sorted(map(repr, reader.probe(table, ["z3"]).all()))
+    answers["sql"] = reader.sql("SELECT count(*), max(_exp) FROM system.a").all()
+    answers["rejected"] = sorted(map(repr, reader.sql("SELECT file, record, reason FROM _rejected").all()))
+    return answers
+
+
+def test_it_holds_what_a_local_one_holds(
+    tmp_path: Path, bucket: ObjectPath, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Streams, views, archives, waiting and invalid rows, probes, scans, SQL and changes: all answers are the same.
+
+    Logs are summed up where an epoch names the version, never above. And so after going back, and after what fell out of
+    `retain` was deleted.
+    """
+    monkeypatch.setattr("warehouse.updates.execute.CHECKPOINT_INTERVAL", 3)
+    stored = StoreProject(tmp_path / "stored", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS, place=bucket / "house")
+    local = Project(tmp_path / "local", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS)
+    for project in (stored, local):
+        landed(project)
+        for hours in HOURS:
+            project.update(hours)
+        project.updater().rollback(1)
+        project.update(6)
+    log = stored.root / "tables" / "a" / "_delta_log"
+    sums = [int(path.name.split(".")[0]) for path in log.rglob("*.checkpoint.parquet")]
+    assert sums
+    states = [read_epoch(stored.root, number).table("a") for number in stored.numbers]
+    assert set(sums) <= {state.version for state in states if state}
+    with Reader.open(stored.root) as ours, Reader.open(local.root) as theirs:
+        assert told(ours, 3) == told(theirs, 3)
+    assert [finding for finding in check(stored.root).findings if finding.severity == "fault"] == []
+    before = {path.key for path in stored.root.rglob("*.parquet")}
+    stored.clock += 2 * 3_600_000_000 + 10 * GRACE
+    report = stored.updater().vacuum()
+    after = {path.key for path in stored.root.rglob("*.parquet")}
+    assert (report.epochs, after < before) == (len(HOURS) + 1, True)
+    with Reader.open(stored.root) as ours, Reader.open(local.root) as theirs:
+        assert sorted(map(repr, ours.scan("a").all())) == sorted(map(repr, theirs.scan("a").all()))
+    assert check(stored.root).findings == ()
+
+
+def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
+    """It is opened by its address, and the next probe sees the next epoch; what cannot be done says what to do instead."""
+    landed(project)
+    with Warehouse.open(project.directory) as house:
+        house.update("2024-01-01T01:00:00Z", spark=project.spark)
+        assert {found[0] for found in house.probe("a", ["same", "y0"]).all()} == {"same", "y0"}
+        house.update("2024-01-01T02:00:00Z", spark=project.spark)
+        assert {found[0] for found in house.probe("a", ["y1"]).all()} == {"y1"}
+    environment = {**os.environ, "STREAM_WH_CACHE": str(tmp_path / "cache")}
+
+    def command(*given: str) -> subprocess.CompletedProcess[str]:
+        whole = [sys.executable, "-m", "cli.main", "-C", str(project.directory), *given]
+        return subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
+
+    shown = command("probe", "a", "same", "-o", "json")
+    assert [found["k"] for found in json.loads(shown.stdout)] == ["same", "same"], shown.stderr
+    assert json.loads(command("files", "a", "-o", "json").stdout)[0]["path"].startswith("s3://")
+    for given in (("status",), ("history",), ("describe", "a"), ("check",), ("metrics",), ("report",)):
+        done = command(*given)
+        assert done.returncode == 0, (given, done.stderr)
+    assert "with conditional puts" in command("doctor").stdout
+    refused = command("connect", "duckdb", "a")
+    assert (refused.returncode, "stream-wh files a" in refused.stderr) == (2, True)
+    with pytest.raises(UsageError, match="cannot be erased"):
+        project.updater().erase("a", ["same"])
+
+
+@pytest.mark.parametrize("text", ["s3://bucket/%41", "s3://bucket/a?b", "s3://bucket/../x", "ftp://x/y", "s3://"])
+def test_an_address_that_means_nothing_is_refused(text: str, tmp_path: Path) -> None:
+    """Places are plain names; schemes that nobody reads are told."""
+    report = Report("warehouse.toml")
+    assert root_path(text, tmp_path, "warehouse.root", report) is None
+    assert len(report.problems) == 1
+
+
+def test_a_dry_run_writes_nothing(project: StoreProject) -> None:
+    """It plans without a claim."""
+    landed(project)
+    plan, _ = project.updater().plan(UpdateOptions(at=project.clock, allow_dead=True))
+    assert plan is not None
+    assert list(project.root.rglob("*")) == []

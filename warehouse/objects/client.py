@@ -1,0 +1,86 @@
+"""The clients of object stores, by scheme and bucket; what a store's refusal means.
+
+Credentials and endpoint come from the environment, as the stores' own tools name them (``AWS_ACCESS_KEY_ID``,
+``AWS_ENDPOINT_URL``, ...) or from the machine's role: the library ``object_store``, which obstore and deltalake are made of,
+looks for them.
+"""
+
+from __future__ import annotations
+
+import errno
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import PlatformError, StorageFailedError, StoreBusyError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["asking", "client", "library"]
+
+_DENIED = ("PermissionDeniedError", "UnauthenticatedError")
+_TAKEN = ("AlreadyExistsError", "PreconditionError")
+
+
+def library() -> Any:  # noqa: ANN401 - obstore is an extra: not installed where types are checked
+    """Return the module ``obstore``.
+
+    Raises
+    ------
+    PlatformError
+        When it is not installed.
+
+    """
+    try:
+        import obstore.store  # noqa: PLC0415 - local roots do without
+    except ImportError as error:
+        raise PlatformError("a root in an object store needs more of Python: pip install 'stream-wh[s3]'") from error
+    return obstore
+
+
+@lru_cache(maxsize=64)
+def client(scheme: str, bucket: str) -> Any:  # noqa: ANN401 - as above
+    """Return the client of a bucket.
+
+    Raises
+    ------
+    PlatformError
+        When the library is not installed, or the store cannot be addressed with what the environment says.
+
+    """
+    try:
+        return library().store.from_url(f"{scheme}://{bucket}")
+    except library().exceptions.BaseError as error:
+        raise PlatformError(f"{scheme}://{bucket}: {_first_line(error)}; set what the store needs in the environment") from error
+
+
+@contextmanager
+def asking(place: object) -> Iterator[None]:
+    """Turn what a store answers into the errors of a file system, and its failures into ours.
+
+    Raises
+    ------
+    FileNotFoundError, FileExistsError
+        As of a file; the latter also when a conditional put came too late.
+    StorageFailedError
+        When the store refuses the credentials.
+    StoreBusyError
+        When it does not answer, or with a failure of its own.
+
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(errno.ENOENT, "no such object", str(place)) from None
+    except library().exceptions.BaseError as error:
+        kind = type(error).__name__
+        if kind in _TAKEN:
+            raise FileExistsError(errno.EEXIST, "the object exists, or is another than before", str(place)) from None
+        if kind in _DENIED:
+            raise StorageFailedError(f"{place}: {_first_line(error)}") from error
+        raise StoreBusyError(f"{place}: {_first_line(error)}") from error
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]

@@ -1,0 +1,230 @@
+"""Copies of a store's data files on the local disk, from which they are read as those of a local root are.
+
+Data files never change under their names, so a copy is right for as long as it lies there. A file is copied whole when a
+read opens it. Of a file that is only asked whether it can hold a key the *tail* is copied, into a sparse file of the same
+size: footer, page indexes and Bloom filters, which Parquet's writers put at the end. Copies beyond a bound go, those used
+longest ago first; those of one read stay together, however large.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from warehouse.errors import EpochVacuumedError, PlatformError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.jvm import cache_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+__all__ = ["BOUND", "VARIABLE", "Copies", "copies_of"]
+
+VARIABLE = "STREAM_WH_COPIES"
+BOUND = 20 * 1024**3
+"""Bytes of whole copies by default."""
+_GRACE = 600.0
+"""Seconds for which a copy that was used stays."""
+_TAIL = 64 * 1024
+_AT_ONCE = 8
+_TAILS, _WHOLE, _COLUMNS = "tails", "whole", "columns"
+_FOOTER = struct.Struct("<I4s")
+_Given = TypeVar("_Given")
+_Made = TypeVar("_Made")
+
+
+def copies_of(root: Path) -> Copies | None:
+    """Return the copies of a root's files; none when it is local, since files are read where they are.
+
+    Raises
+    ------
+    PlatformError
+        When ``$STREAM_WH_COPIES`` is no number of bytes.
+
+    """
+    if not isinstance(root, ObjectPath):
+        return None
+    given = os.environ.get(VARIABLE, str(BOUND))
+    if not given.isdigit():
+        raise PlatformError(f'{VARIABLE} is "{given}"; allowed: how many bytes of copies are kept, such as {BOUND}')
+    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
+    return Copies(root, cache_directory() / "objects" / name, int(given))
+
+
+@dataclass
+class Copies:
+    """The copies of one root's files under a directory, ``bound`` bytes of whole ones."""
+
+    root: ObjectPath
+    directory: Path
+    bound: int
+    _held: dict[str, str] = field(default_factory=dict)
+
+    def whole(self, files: Iterable[str]) -> list[str]:
+        """Return where copies of files (absolute names in the store) are, in the same order.
+
+        Raises
+        ------
+        EpochVacuumedError
+            When one of them is gone from the store.
+
+        """
+        wanted = list(files)
+        absent = [file for file in dict.fromkeys(wanted) if not self._is_held(file)]
+        if absent:
+            _at_once(self._fetch, absent)
+            self._bounded(wanted)
+        return [self._held[file] for file in wanted]
+
+    def current(self, file: str) -> str:
+        """Return where a copy of a file is that may be replaced under its name: the store is asked for its tag."""
+        path = ObjectPath(file)
+        try:
+            content, tag = path.read_with_tag()
+        except FileNotFoundError as error:
+            raise _gone(file) from error
+        place = self._place(_COLUMNS, f"{file}.{hashlib.sha256(tag.encode()).hexdigest()[:16]}{path.suffix}")
+        if not place.exists():
+            with self._made(place) as temporary:
+                temporary.write_bytes(content)
+        return str(place)
+
+    def tails(self, files: Sequence[tuple[str, int]], needed: Callable[[list[str]], dict[str, int]]) -> list[str]:
+        """Return where copies of the tails of files are, or of the whole files where there are such.
+
+        Parameters
+        ----------
+        files
+            Names and bytes.
+        needed
+            Told the copies, with their footers; says at which byte of each what is needed begins.
+
+        """
+        self.whole(file for file, size in files if size <= _TAIL)  # which is no more than their tails
+        places = {file: self._held[file] if self._is_held(file) else str(self._place(_TAILS, file)) for file, _ in files}
+        absent = [(file, size) for file, size in files if not os.path.exists(places[file])]  # noqa: PTH110 - asked of many
+        if absent:
+            with ExitStack() as making:
+                tails = [
+                    _Tail(ObjectPath(file), size, making.enter_context(self._made(Path(places[file])))) for file, size in absent
+                ]
+                starts = dict(zip(tails, _at_once(_Tail.fetch, tails), strict=True))
+                begins = needed([str(tail.place) for tail in tails])
+                _at_once(lambda tail: tail.fill(begins.get(str(tail.place), starts[tail]), starts[tail]), tails)
+        return [places[file] for file, _ in files]
+
+    def _is_held(self, file: str) -> bool:
+        held = self._held.get(file)
+        place = held or str(self._place(_WHOLE, file))
+        if not os.path.exists(place):  # noqa: PTH110 - a path object costs more than the look
+            self._held.pop(file, None)
+            return False
+        if held is None:
+            os.utime(place)
+            self._held[file] = place
+        return True
+
+    @contextmanager
+    def _made(self, place: Path) -> Iterator[Path]:
+        """Give a name to write a copy under, which then gets its own, whole or not at all; nobody else may read them."""
+        temporary = place.with_name(f".{uuid.uuid4().hex}")
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            yield temporary
+            temporary.replace(place)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise PlatformError(
+                f"{place}: {error.strerror}; copies of the store's files need room there: name another place by $STREAM_WH_CACHE"
+            ) from error
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _place(self, kind: str, file: str) -> Path:
+        return self.directory / kind / file.removeprefix(f"{self.root}/")
+
+    def _fetch(self, file: str) -> None:
+        place = self._place(_WHOLE, file)
+        try:
+            with self._made(place) as temporary:
+                ObjectPath(file).download(temporary)
+        except FileNotFoundError as error:
+            raise _gone(file) from error
+        self._held[file] = str(place)
+
+    def _bounded(self, kept: Iterable[str]) -> None:
+        """Delete whole copies, those used longest ago first, until the rest is within the bound.
+
+        Those that are ``kept`` stay, and those that another process may be reading.
+        """
+        own = {self._held[file] for file in kept}
+        young = time.time() - _GRACE
+        facts = []
+        for path in (self.directory / _WHOLE).rglob("*"):
+            try:
+                held = path.stat()
+            except FileNotFoundError:
+                continue  # another process did the same
+            if path.is_file():
+                facts.append((held.st_mtime, held.st_size, path))
+        total = sum(size for _, size, _ in facts)
+        for used, size, path in sorted(facts):
+            if total <= self.bound:
+                return
+            if str(path) not in own and used < young:
+                path.unlink(missing_ok=True)
+                total -= size
+
+
+@dataclass(frozen=True)
+class _Tail:
+    """The tail of a file of some size, and where it is copied to."""
+
+    path: ObjectPath
+    size: int
+    place: Path
+
+    def fetch(self) -> int:
+        """Copy the footer with what lies before it, and return the first byte that is there."""
+        start = max(0, self.size - _TAIL)
+        try:
+            data = self.path.read_range(start, self.size)
+            length = _FOOTER.unpack(data[-_FOOTER.size :])[0] + _FOOTER.size
+            if length > len(data):
+                start = max(0, self.size - length)
+                data = self.path.read_range(start, self.size)
+        except FileNotFoundError as error:
+            raise _gone(str(self.path)) from error
+        with self.place.open("wb") as stream:
+            stream.truncate(self.size)
+            stream.seek(start)
+            stream.write(data)
+        return start
+
+    def fill(self, begin: int, start: int) -> None:
+        """Copy what lies between two bytes too."""
+        if begin < start:
+            with self.place.open("r+b") as stream:
+                stream.seek(begin)
+                stream.write(self.path.read_range(begin, start))
+
+
+def _at_once(work: Callable[[_Given], _Made], given: Sequence[_Given]) -> list[_Made]:
+    if not given:
+        return []
+    with ThreadPoolExecutor(min(_AT_ONCE, len(given))) as pool:
+        return list(pool.map(work, given))
+
+
+def _gone(file: str) -> EpochVacuumedError:
+    return EpochVacuumedError(f"{file}: a file of the epoch is gone; run again to read the newest epoch")

@@ -1,0 +1,352 @@
+"""Paths in an object store, with the methods of ``pathlib`` that the warehouse uses.
+
+A root is a path, and all that is under it is reached from there: so a root in a store needs no other code, only another
+kind of path. What a store cannot do as a file system does is asked of :mod:`warehouse.storage.durable`: to write a name that
+must be free, to replace a file, to make it durable. Directories are prefixes: one is there as long as an object is.
+
+No function of the operating system may take such a path for a local one, so it has no ``__fspath__``: ``os`` and ``open``
+refuse it.
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import stat
+import uuid
+from fnmatch import fnmatchcase
+from pathlib import Path, PosixPath
+from typing import IO, TYPE_CHECKING, Any, Literal, NoReturn, Self, cast
+
+from warehouse.objects.client import asking, client, library
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterator, Mapping
+    from datetime import datetime
+
+__all__ = ["ObjectPath", "entry_names", "is_uri", "parquet_source", "path_of"]
+
+_URI = re.compile(r"(s3|gs|az)://[^/]+")
+_BUFFER = 64 * 1024
+_PIECE = 4 * 1024 * 1024
+_ATTRIBUTE = "stream-wh-put"
+
+
+def is_uri(text: str) -> bool:
+    """Whether a text names a place in an object store.
+
+    >>> is_uri("s3://bucket/warehouse"), is_uri("data")
+    (True, False)
+    """
+    return _URI.match(text) is not None
+
+
+def path_of(place: str | Path) -> Path:
+    """Return the path that a text means: in a store, or absolute on the local disk."""
+    if isinstance(place, ObjectPath):
+        return place
+    text = str(place)
+    return ObjectPath(text) if is_uri(text) else Path(text).absolute()
+
+
+def entry_names(directory: Path) -> list[str]:
+    """Return the names in a directory, in no order; none when it is not there."""
+    try:
+        if isinstance(directory, ObjectPath):
+            return [entry.name for entry in directory.iterdir()]
+        return [entry.name for entry in os.scandir(directory)]
+    except FileNotFoundError:
+        return []
+
+
+def parquet_source(file: Path) -> Any:  # noqa: ANN401 - what pyarrow takes
+    """Return what pyarrow reads a file from: its path, or in a store a stream of ranges."""
+    return file.open("rb") if isinstance(file, ObjectPath) else file
+
+
+class ObjectPath(PosixPath):
+    """A place in an object store.
+
+    >>> place = ObjectPath("s3://bucket/warehouse") / "epochs"
+    >>> str(place), place.name, str(place.parent)
+    ('s3://bucket/warehouse/epochs', 'epochs', 's3://bucket/warehouse')
+    """
+
+    _listed: Mapping[str, Any] | None
+
+    # --- what it is called ---
+
+    def __str__(self) -> str:
+        parts = self.parts
+        if parts and parts[0].endswith(":"):
+            return f"{parts[0]}//{'/'.join(parts[1:])}"
+        return "/".join(parts)
+
+    def __fspath__(self) -> NoReturn:
+        raise TypeError(f"{self}: a place in an object store is no path of the file system")
+
+    def is_absolute(self) -> bool:
+        """Whether it names its store."""
+        return bool(self.parts) and self.parts[0].endswith(":")
+
+    def absolute(self) -> Self:
+        """Return itself."""
+        return self
+
+    def resolve(self, strict: bool = False) -> Self:  # noqa: ARG002 - as pathlib has it
+        """Return itself: a store has no links."""
+        return self
+
+    @property
+    def store(self) -> Any:  # noqa: ANN401 - obstore is an extra: not installed where types are checked
+        """The client of its bucket."""
+        scheme, bucket = self.parts[:2]
+        return client(scheme.removesuffix(":"), bucket)
+
+    @property
+    def key(self) -> str:
+        """Its name in the bucket."""
+        return "/".join(self.parts[2:])
+
+    # --- what is there ---
+
+    def _head(self) -> Mapping[str, Any]:
+        held: Mapping[str, Any] | None = getattr(self, "_listed", None)
+        if held is not None:
+            return held
+        with asking(self):
+            return cast("Mapping[str, Any]", library().head(self.store, self.key))
+
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:  # noqa: ARG002 - as pathlib has it
+        """Return the size and the time of modification of an object."""
+        facts = self._head()
+        modified: datetime = facts["last_modified"]
+        seconds = int(modified.timestamp())
+        nanoseconds = seconds * 1_000_000_000 + modified.microsecond * 1000
+        given = (stat.S_IFREG | 0o644, 0, 0, 1, 0, 0, int(facts["size"]), seconds, seconds, seconds)
+        return os.stat_result(given, {"st_mtime": nanoseconds / 1e9, "st_mtime_ns": nanoseconds})
+
+    def exists(self, *, follow_symlinks: bool = True) -> bool:  # noqa: ARG002 - as pathlib has it
+        """Whether there is an object of that name, or some below it."""
+        return self.is_file() or self.is_dir()
+
+    def is_file(self) -> bool:
+        """Whether there is an object of that name."""
+        try:
+            self._head()
+        except FileNotFoundError:
+            return False
+        return True
+
+    def is_dir(self) -> bool:
+        """Whether there are objects below it."""
+        if getattr(self, "_listed", None) is not None:
+            return False
+        return next(self._below(chunk=1), None) is not None
+
+    def is_symlink(self) -> bool:
+        """Return false: a store has no links."""
+        return False
+
+    def _below(self, chunk: int = 1000) -> Iterator[ObjectPath]:
+        with asking(self):
+            for page in library().list(self.store, prefix=self.key, chunk_size=chunk):
+                yield from map(self._of, filter(_is_no_mark, page))
+
+    def _of(self, facts: Mapping[str, Any]) -> ObjectPath:
+        found = ObjectPath(*self.parts[:2], facts["path"])
+        found._listed = facts
+        return found
+
+    def iterdir(self) -> Generator[Self, None, None]:
+        """Yield the objects and prefixes directly below it.
+
+        Raises
+        ------
+        FileNotFoundError
+            When there are none.
+
+        """
+        with asking(self):
+            found = library().list_with_delimiter(self.store, prefix=self.key)
+        inner = [ObjectPath(*self.parts[:2], prefix) for prefix in found["common_prefixes"]]
+        entries = [*inner, *map(self._of, filter(_is_no_mark, found["objects"]))]
+        if not entries:
+            raise FileNotFoundError(errno.ENOENT, "nothing is there", str(self))
+        yield from cast("list[Self]", entries)
+
+    def rglob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]  # noqa: ANN401 - as pathlib has it
+        """Yield the objects at any depth whose names match; a store has no directories to yield."""
+        for found in self._below():
+            if fnmatchcase(found.name, pattern):
+                yield cast("Self", found)
+
+    def glob(self, pattern: str, **_: Any) -> Iterator[Self]:  # type: ignore[override]  # noqa: ANN401 - as pathlib has it
+        """Yield what is directly below it and matches a pattern of one name."""
+        if self.is_dir():
+            yield from (found for found in self.iterdir() if fnmatchcase(found.name, pattern))
+
+    # --- reading ---
+
+    def read_bytes(self) -> bytes:
+        """Return an object's content."""
+        return self.read_with_tag()[0]
+
+    def read_with_tag(self) -> tuple[bytes, str]:
+        """Return an object's content and the tag that changes with it."""
+        with asking(self):
+            found = library().get(self.store, self.key)
+            return bytes(found.bytes()), str(found.meta["e_tag"])
+
+    def read_text(self, encoding: str | None = None, errors: str | None = None, newline: str | None = None) -> str:  # noqa: ARG002
+        """Return an object's text."""
+        return self.read_bytes().decode(encoding or "utf-8", errors or "strict")
+
+    def read_range(self, start: int, end: int) -> bytes:
+        """Return the bytes ``[start, end)`` of an object."""
+        if end <= start:
+            return b""
+        with asking(self):
+            return bytes(library().get_range(self.store, self.key, start=start, end=end))
+
+    def download(self, target: Path) -> None:
+        """Write an object's content to a local file, piece by piece."""
+        with asking(self):
+            found = library().get(self.store, self.key)
+            with target.open("wb") as stream:
+                for piece in found.stream(min_chunk_size=_PIECE):
+                    stream.write(piece)
+
+    def open(  # type: ignore[override]
+        self,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: str | None = None,
+        newline: str | None = None,
+    ) -> IO[Any]:
+        """Open an object to read it: as text, whole, or as bytes, of which ranges are fetched as they are asked for."""
+        if mode == "rb":
+            return io.BufferedReader(_Ranges(self), _BUFFER if buffering < 0 else max(buffering, 1))
+        if mode == "r":
+            return io.StringIO(self.read_text(encoding, errors), newline)
+        raise io.UnsupportedOperation(f"{self}: an object is written at once, not opened to write ({mode})")
+
+    # --- writing ---
+
+    def put(self, content: bytes, mode: Literal["create", "overwrite"] | Mapping[str, str] = "overwrite") -> str:
+        """Write an object whole, and return its tag.
+
+        Parameters
+        ----------
+        content
+            Its bytes.
+        mode
+            ``create``: the name must be free (``If-None-Match: *``); ``{"e_tag": T}``: it must be the object of that tag
+            (``If-Match``).
+
+        Raises
+        ------
+        FileExistsError
+            When the condition does not hold. A put whose answer was lost is tried again and then meets its own object: that
+            is no such case, and told by an attribute.
+
+        """
+        token = uuid.uuid4().hex
+        try:
+            with asking(self):
+                done = library().put(
+                    self.store, self.key, content, mode=mode, attributes={_ATTRIBUTE: token}, use_multipart=False
+                )  # fmt: skip
+                return str(done["e_tag"])
+        except FileExistsError:
+            with asking(self):
+                found = library().get(self.store, self.key)
+            if found.attributes.get(_ATTRIBUTE) != token:
+                raise
+            return str(found.meta["e_tag"])
+
+    def write_bytes(self, data: Any) -> int:  # noqa: ANN401 - as pathlib has it
+        """Write an object, in place of one of that name."""
+        self.put(bytes(data))
+        return len(data)
+
+    def write_text(
+        self, data: str, encoding: str | None = None, errors: str | None = None, newline: str | None = None  # noqa: ARG002 - same
+    ) -> int:
+        """Write an object, in place of one of that name."""
+        return self.write_bytes(data.encode(encoding or "utf-8", errors or "strict"))
+
+    def copy_to(self, target: ObjectPath) -> None:
+        """Give an object's content a further name, in the store."""
+        with asking(self):
+            library().copy(self.store, self.key, target.key)
+
+    def replace(self, target: Any) -> Self:  # noqa: ANN401 - as pathlib has it
+        """Rename an object, in two steps: a crash between them leaves it under both names."""
+        self.copy_to(target)
+        self.unlink()
+        return cast("Self", target)
+
+    def rename(self, target: Any) -> Self:  # noqa: ANN401 - as pathlib has it
+        """Rename an object, in two steps as :meth:`replace`."""
+        return self.replace(target)
+
+    def unlink(self, missing_ok: bool = False) -> None:  # noqa: ARG002 - as pathlib has it
+        """Delete an object; stores do not tell whether it was there."""
+        try:
+            with asking(self):
+                library().delete(self.store, self.key)
+        except FileNotFoundError:
+            return
+
+    def unlink_below(self) -> None:
+        """Delete every object below it."""
+        keys = [found.key for found in self._below()]
+        if keys:
+            with asking(self):
+                library().delete(self.store, keys)
+
+    def mkdir(self, mode: int = 0o777, parents: bool = False, exist_ok: bool = False) -> None:
+        """Do nothing: a prefix is there with its first object."""
+
+    def rmdir(self) -> None:
+        """Do nothing: a prefix is gone with its last object."""
+
+
+def _is_no_mark(facts: Mapping[str, Any]) -> bool:
+    """Whether an object is more than the empty one with which Hadoop marks a directory; the warehouse writes no empty one."""
+    return bool(facts["size"])
+
+
+class _Ranges(io.RawIOBase):
+    """An object as a file that is read by ranges."""
+
+    def __init__(self, path: ObjectPath) -> None:
+        super().__init__()
+        self._path = path
+        self._size = path.stat().st_size
+        self._position = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any writable buffer
+        end = min(self._position + len(buffer), self._size)
+        data = self._path.read_range(self._position, end)
+        buffer[: len(data)] = data
+        self._position += len(data)
+        return len(data)

@@ -1,0 +1,136 @@
+"""The writer's claim of a warehouse in an object store, where no file lock dies with its process.
+
+An object that names its holder, made by a conditional put and written again every few seconds. One that has not been
+written for :data:`LEASE` may be taken over, by a put on condition that it is still the same; so may that of a process of
+this host that is gone. Time is the store's: the age of a claim is between its modification and that of an object written
+just now.
+
+The claim keeps writers from being in each other's way; it is not what keeps the warehouse whole. A process can be held up
+for longer than any lease and then go on. What it does then is harmless, because every record and every commit has a name of its
+own that is written once, on condition that it is free (:func:`warehouse.storage.durable.write_exclusive`,
+:func:`warehouse.storage.deltalog.newest_version`), and because data files never share a name.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+import uuid
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.errors import LockHeldError, PlatformError, WarehouseError
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from warehouse.objects.path import ObjectPath
+
+__all__ = ["CLAIM", "LEASE", "store_claim"]
+
+CLAIM = ".update.claim.json"
+LEASE = 60.0
+"""Seconds without a sign of life after which a holder counts as gone."""
+_SIGN_OF_LIFE = 10.0
+_CLOCK = ".update.clock"
+
+
+@contextmanager
+def store_claim(root: ObjectPath, now: int) -> Iterator[None]:
+    """Hold the claim; ``now`` (microseconds) is recorded for whoever finds it held.
+
+    Raises
+    ------
+    LockHeldError
+        When somebody else holds it.
+    PlatformError
+        When the store has no conditional puts, or there is no bucket.
+
+    """
+    path = root / CLAIM
+    facts = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now), "token": uuid.uuid4().hex}
+    tag = _taken(path, facts)
+    stop = threading.Event()
+    keeper = threading.Thread(target=_keep, args=(path, facts, tag, stop), name="claim", daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        keeper.join()
+        if _read(path).get("token") == facts["token"]:
+            path.unlink()
+
+
+def _taken(path: ObjectPath, facts: Mapping[str, object]) -> str:
+    content = json.dumps(facts).encode()
+    try:
+        tag = path.put(content, "create")
+    except FileNotFoundError:
+        raise PlatformError(f"{path.parent}: there is no such bucket; make it, or correct `root`") from None
+    except FileExistsError:
+        return _taken_over(path, content)
+    try:
+        path.put(b"{}", "create")
+    except FileExistsError:
+        return tag
+    raise PlatformError(
+        f"{path.parent}: the store does not heed If-None-Match, so two updates could write over each other; "
+        f"use one with conditional puts"
+    )
+
+
+def _taken_over(path: ObjectPath, content: bytes) -> str:
+    """Take over the claim of a holder that is gone."""
+    try:
+        found, tag = path.read_with_tag()
+        held = json.loads(found)
+        written = path.stat().st_mtime
+    except FileNotFoundError:
+        raise LockHeldError("another process, which has just ended") from None
+    clock = path.with_name(_CLOCK)
+    clock.put(b"now")
+    age = clock.stat().st_mtime - written
+    if age < LEASE and not _gone(held):
+        raise LockHeldError(
+            f"process {held.get('pid')} on {held.get('host')} since {held.get('since')}; "
+            f"it was alive {max(0, round(age))} s ago (one that is gone for {LEASE:.0f} s is taken over)"
+        )
+    try:
+        return path.put(content, {"e_tag": tag})
+    except (FileExistsError, FileNotFoundError):
+        raise LockHeldError("another process, which took over just now") from None
+
+
+def _gone(held: Mapping[str, object]) -> bool:
+    """Whether a holder was of this host and is gone, as far as this process can see."""
+    there = Path(f"/proc/{held.get('pid')}").exists()
+    return held.get("host") == socket.gethostname() and not there and Path("/proc/self").exists()
+
+
+def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threading.Event) -> None:
+    """Write the claim again and again, until it is another's."""
+    number = 0
+    while not stop.wait(_SIGN_OF_LIFE):
+        number += 1
+        try:
+            tag = path.put(json.dumps({**facts, "signs": number}).encode(), {"e_tag": tag})
+        except (FileExistsError, FileNotFoundError):
+            text = "%s was taken over: this process gave no sign of life for too long; what it does from here on will be refused"
+            logging.getLogger("warehouse").warning(text, path)
+            return
+        except WarehouseError:
+            continue  # the store is busy; what is written at last is what counts
+
+
+def _read(path: ObjectPath) -> Mapping[str, object]:
+    try:
+        found = json.loads(path.read_bytes())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
