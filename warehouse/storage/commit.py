@@ -79,7 +79,7 @@ def stage(
 def unstage(table: Path) -> None:
     """Drop what is staged in the table's directory; in an object store each staging stands alone."""
     if not isinstance(table, ObjectPath):
-        remove_tree(table / STAGED)
+        remove_tree(table / STAGED, ignore_errors=True)
 
 
 def commit(

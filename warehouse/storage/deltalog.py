@@ -97,7 +97,7 @@ def commits_after(table: Path, version: int) -> Iterator[Commit]:
     while True:
         try:
             yield _read_commit(table, number)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return
         except (ValueError, TypeError, KeyError):
             yield Commit(number, {}, (), (), frozenset(), readable=False)

@@ -57,12 +57,12 @@ def write_replacing(path: Path, content: bytes) -> None:
     sync_directory(path.parent)
 
 
-def remove_tree(directory: Path) -> None:
-    """Delete a directory with all that is in it; one that is not there is none."""
+def remove_tree(directory: Path, *, ignore_errors: bool = False) -> None:
+    """Delete a directory with all that is in it; with ``ignore_errors``, as much of it as can be."""
     if isinstance(directory, ObjectPath):
         directory.unlink_below()
     else:
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=ignore_errors)
 
 
 def sync_file(path: Path) -> None:
