@@ -35,7 +35,7 @@ from .arrivals import soaked
 from .witness import Witness
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["Soak", "main"]
 
@@ -77,13 +77,14 @@ class Worker:
     def _read_errors(self) -> None:
         self._errors.extend(self.process.stderr or ())
 
-    def begin(self, slot: int, fatal: tuple[str, int] | None = None) -> list[str]:
+    def begin(self, slot: int, fatal: tuple[str, int] | None = None, way: str = "") -> list[str]:
         """Let a process update to a slot; return the moments that it was faster to tell than its number.
 
-        ``fatal`` is a point, and which time it is reached, at which the process kills itself.
+        ``fatal`` is a point, and which time it is reached, at which the process kills itself; ``way`` makes it a migration.
         """
         assert self.process.stdin is not None
-        self.process.stdin.write(f"{slot}\n" if fatal is None else f"{slot} {fatal[1]} {fatal[0]}\n")
+        what = f"{slot}:{way}" if way else f"{slot}"
+        self.process.stdin.write(f"{what}\n" if fatal is None else f"{what} {fatal[1]} {fatal[0]}\n")
         self.process.stdin.flush()
         early: list[str] = []
         while not (line := self.heard(_START_SECONDS) or "").startswith("pid "):
@@ -228,8 +229,11 @@ class Soak(Witness):
             "made_epoch": sum(line.get("epoch_after", -2) > line.get("epoch_before", -2) for line in lines),
         }
 
-    def kill_at_each(self, moments: Sequence[tuple[str, int]]) -> None:
-        """Let one update after the other be killed at a moment, each completing what the one before began; check each."""
+    def kill_at_each(self, moments: Sequence[tuple[str, int]], migrations: Mapping[str, Sequence[tuple[str, int]]]) -> None:
+        """Let one update after the other be killed at a moment, each completing what the one before began; check each.
+
+        Then each migration, begun again after each kill until it is done; ``""`` is the update that moves what one has left.
+        """
         worker = self._worker()
         try:
             for moment in moments:
@@ -238,6 +242,16 @@ class Soak(Witness):
                 assert worker.ended() is not None, f"{moment} is never reached"
                 self.check()
                 assert len(self.model.states) - before <= 2
+            self._complete(worker)
+            for way, fatal in migrations.items():
+                slot = self.slot if way else self.land()
+                for moment in fatal:
+                    worker.begin(slot, moment, way)
+                    assert worker.ended() is not None, f"{way}: {moment} is never reached"
+                    self.check()
+                worker.begin(slot, None, way)
+                assert worker.ended() is None
+                self.check()
             self._complete(worker)
         finally:
             worker.kill()

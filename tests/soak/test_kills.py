@@ -1,4 +1,4 @@
-"""Updates that are killed: at each of their moments, and a few at random as `python -m tests.soak.kills` does by the hundred."""
+"""Updates and migrations killed at each of their moments, and at random as `python -m tests.soak.kills` does by the hundred."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.updates.test_crash_matrix import MOMENTS, OF_VIEW
+from warehouse.updates.journal import newest_epoch
+from warehouse.updates.points import Point
 
 from .arrivals import soaked
 from .kills import Soak, main
@@ -23,13 +25,26 @@ BUDGET = 40.0
 """Seconds after which no further update is killed at random; pytest's summary of warnings says so."""
 
 
-def test_updates_killed_at_each_moment(tmp_path: Path) -> None:
+OF_STEPS = [(Point.PLAN_WRITTEN, 1), (Point.STEP_READY, 1), (Point.STEP_COMMITTED, 1), (Point.DURABLE, 1)]
+MIGRATIONS = {
+    "rebuild": [(Point.PLANNED, 1), *OF_STEPS, (Point.EPOCH_WRITTEN, 1)],
+    "beside": [(Point.LOCKED, 1), (Point.DATABASE_READY, 1)],  # it writes its epoch and nothing else
+    "": OF_STEPS,
+}
+"""The moments at which migrations are killed: written anew, side by side, and the update that moves what the latter left."""
+
+
+def test_updates_and_migrations_killed_at_each_moment(tmp_path: Path) -> None:
     """Each is killed at another named moment, the next one completes it; after each nothing is lost or doubled."""
     soak = Soak(soaked(tmp_path / "project"), directory=tmp_path)
     for _ in range(2):  # rows that expire, and epochs that fall out of `retain`, from the beginning
         soak.land()
     last = MOMENTS[-1]
-    soak.kill_at_each([*MOMENTS[:-1], *OF_VIEW, last])
+    soak.kill_at_each([*MOMENTS[:-1], *OF_VIEW, last], MIGRATIONS)
+    epoch = newest_epoch(soak.project.root)
+    assert epoch is not None
+    layout, former = next((table.layout, table.former) for table in epoch.tables if table.name == "rows")
+    assert (layout.technique, layout.version, former) == ("norebuild", 2, ())
 
 
 def test_updates_killed_at_random_times(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

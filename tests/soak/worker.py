@@ -2,7 +2,8 @@
 
 Run as ``python -m tests.soak.worker DIRECTORY``. It answers ``ready``, then for each line ``SLOT`` on standard input ``pid N``, a
 line for each moment of the update that process N makes, and ``ended CODE`` when it has ended in whatever way and Spark
-is at rest; a failed update's traceback goes to standard error. ``SLOT NTH POINT`` lets the process kill itself at a moment.
+is at rest; a failed update's traceback goes to standard error. ``SLOT NTH POINT`` lets the process kill itself at a moment,
+and ``SLOT:WAY`` in place of a slot makes a migration of :data:`MIGRATIONS` of the process, with the clock at that slot.
 
 Starting a JVM and warming it takes many times as long as an update. So the updating process is forked from this one and
 uses its JVM by a connection of its own. When it is killed its JVM would die with it: here its jobs are cancelled, and the
@@ -26,8 +27,10 @@ from typing import TYPE_CHECKING
 from tests.conftest import SMALL_AND_SHORT
 from tests.updates.projects import at
 from warehouse.catalog.load import load_catalog
+from warehouse.catalog.model import LayoutSpec
 from warehouse.storage.session import hold_lock, release_lock, spark_session
 from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock
+from warehouse.updates.migrate import MigrationRequest
 from warehouse.updates.update import UpdateOptions, Updater
 
 if TYPE_CHECKING:
@@ -37,6 +40,11 @@ if TYPE_CHECKING:
 
 _INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
 """Compiling expressions takes longer than evaluating them on so few rows."""
+MIGRATIONS = {
+    "rebuild": MigrationRequest(LayoutSpec(technique="rebuild")),
+    "beside": MigrationRequest(LayoutSpec(technique="norebuild"), side_by_side=True, move_below=1.0),
+}
+"""Ways of giving the stream another layout; after the second the next update moves all that is left."""
 _QUIET_SECONDS = 0.25
 _PAUSE_SECONDS = 0.05
 
@@ -61,14 +69,17 @@ class Telling:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def updated(directory: Path, session: SparkSession, slot: int, fatal: tuple[str, int] | None) -> int:
-    """Update, in a thread of its own: a thread's connection to the JVM is its own."""
+def updated(directory: Path, session: SparkSession, slot: int, way: str, fatal: tuple[str, int] | None) -> int:
+    """Update or migrate, in a thread of its own: a thread's connection to the JVM is its own."""
     codes: list[int] = []
 
     def update() -> None:
         try:
             updater = Updater(load_catalog(directory), lambda _: session, partial(at, slot), Telling(fatal))
-            updater.update(UpdateOptions(at=at(slot)))
+            if way:
+                updater.migrate("rows", MIGRATIONS[way])
+            else:
+                updater.update(UpdateOptions(at=at(slot)))
             codes.append(0)
         except BaseException:  # noqa: BLE001 - whatever it is, the one who watches is told
             traceback.print_exc()
@@ -103,8 +114,9 @@ def main(directory: Path) -> None:
         keep_jvm_lock(root)
         child = os.fork()
         if child == 0:
-            slot, *moment = line.rstrip("\n").split(" ", 2)
-            os._exit(updated(directory, session, int(slot), (moment[1], int(moment[0])) if moment else None))
+            what, *moment = line.rstrip("\n").split(" ", 2)
+            slot, _, way = what.partition(":")
+            os._exit(updated(directory, session, int(slot), way, (moment[1], int(moment[0])) if moment else None))
         say(f"pid {child}")
         _, status = os.waitpid(child, 0)
         if os.WIFSIGNALED(status):

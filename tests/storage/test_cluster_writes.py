@@ -41,6 +41,13 @@ def test_rows_are_staged_sorted(spark: SparkSession, tmp_path: Path) -> None:
     assert sorted(found) == list(range(200))
 
 
+def test_no_rows_are_no_files_or_empty_ones(spark: SparkSession, tmp_path: Path) -> None:
+    """Also where Spark knows beforehand that there are none, and then does not count."""
+    for none in (rows(spark).where("k < 0"), rows(spark).where("false"), spark.sql("SELECT 1 AS k WHERE false")):
+        write_shared(none, tmp_path / "staged", (), {}, ("k",))
+    assert sum(pq.read_metadata(file).num_rows for file in (tmp_path / "staged").rglob("*.parquet")) == 0
+
+
 def test_rows_that_are_not_found_are_an_error(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Here half of the files are overlooked, as where one of two executors writes to a disk of its own."""
     monkeypatch.setattr(cluster, "is_data", lambda path: path.parts[0] != "sub_index=1")
