@@ -27,7 +27,8 @@ collect_ignore = [] if VARIABLE in os.environ else ["test_cluster.py"]
 
 def _isolates() -> bool:
     as_root = [] if os.geteuid() == 0 else ["--map-root-user"]
-    done = subprocess.run(["unshare", *as_root, "--mount", "true"], check=False, capture_output=True)
+    all_of_it = "mount -t tmpfs tmpfs /mnt && mkdir /mnt/etc && mount --rbind /etc /mnt/etc && exec chroot / true"
+    done = subprocess.run(["unshare", *as_root, "--mount", "sh", "-c", all_of_it], check=False, capture_output=True)
     return done.returncode == 0
 
 
