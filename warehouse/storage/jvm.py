@@ -20,7 +20,7 @@ __all__ = ["SMALL_WORK", "ClassArchive", "cache_directory", "class_archive", "ja
 SMALL_WORK = 64 * 1024 * 1024
 """Bytes of input below which compiling well costs more than it gains."""
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC"
-"""One compiler has a code cache of 48 MB by default; sweeping it took a quarter of all processor time of sessions of many updates."""
+"""One compiler has a code cache of 48 MB by default: sweeping it took a quarter of the time of sessions of many updates."""
 
 
 @dataclass(frozen=True)
