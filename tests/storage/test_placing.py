@@ -1,4 +1,4 @@
-"""Runs are dealt to tasks whole, and cut into ranges of keys when one of them would be the work of all."""
+"""Large runs are written as files of disjoint ranges of keys."""
 
 from __future__ import annotations
 
@@ -6,41 +6,24 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
-import pytest
 
-from warehouse.storage import placing
+from warehouse.layout import tasks
 from warehouse.storage.commit import STAGED, stage
 from warehouse.storage.placing import place
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from pyspark.sql import SparkSession
 
 ORDER = ("sub_index", "exp_block", "k", "_exp")
 
 
-@pytest.mark.parametrize(
-    ("runs", "workers", "ranges"),
-    [
-        ([300_000, 250_000, 200_000], 2, 0),  # small runs are left whole
-        ([2_000_000, 100_000], 2, 0),  # two executors cannot wait for each other for long
-        ([2_000_000, 100_000], 8, 3),  # seven would wait for one
-        ([1_000_000] * 8, 8, 0),  # each has its own
-        ([4_000_001], 1, 2),  # a file has no more rows, and is one task
-        ([400_000_000], 4, 128),  # a task for each file, and as many for each executor
-    ],
-)
-def test_large_runs_are_cut(runs: list[int], workers: int, ranges: int) -> None:
-    """Only where others would wait for the task that has it, or where it is several files anyway."""
-    sizes = {(number, 0): rows for number, rows in enumerate(runs)}
-    assert placing._ranges(sizes, placing._tasks(sizes, workers), workers) == ranges
-
-
 def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Within a run no two files share a key, each is sorted, and no row is lost; a small run beside it stays one file."""
-    monkeypatch.setattr(placing, "FILE_ROWS", 3000)
-    monkeypatch.setattr(placing, "RANGE_ROWS", 2400)
+    monkeypatch.setattr(tasks, "FILE_ROWS", 3000)
+    monkeypatch.setattr(tasks, "RANGE_ROWS", 2400)
     rows = spark.range(8000).selectExpr(
         "CAST(lpad(id * 7919 % 1000, 4, '0') AS string) AS k",
         "timestamp_micros(id * 31 % 977) AS _exp",

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.erasure.keys import keys_of_erasure
 from warehouse.ingest.local import local_frame
+from warehouse.layout.tasks import FILE_ROWS
 from warehouse.storage.commit import CommitFacts, commit, newest_version, stage, unstage
-from warehouse.storage.placing import FILE_ROWS
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings, write_rows, write_runs

@@ -14,12 +14,13 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, NotSharedError, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import file_problem, unchanged
-from warehouse.ingest.reading import SOURCE_COLUMNS, quoted, read_files, relative_path
+from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pyspark.errors import AnalysisException
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.reading import SOURCE_COLUMNS, empty, quoted
+from warehouse.ingest.reading import SOURCE_COLUMNS, empty
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import NEVER, at_slot
 

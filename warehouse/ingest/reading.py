@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.columns import header_problem
 from warehouse.ingest.local import local_frame
@@ -80,11 +81,6 @@ def empty(session: SparkSession, stream: Stream) -> DataFrame:
     columns = [f"`{column.name}` {column.type}" for column in stream.columns]
     columns += [f"{name} {kind}" for name, kind in SOURCE_COLUMNS.items()]
     return local_frame(session, [], ", ".join(columns))
-
-
-def quoted(name: str) -> str:
-    """Return a column name as a Spark SQL identifier."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _paths(stream: Stream, files: Sequence[LandingFile]) -> list[str]:

@@ -99,5 +99,3 @@ def write_shared(
         if is_data(entry.relative_to(place)):
             entry.rename(staged / entry.name)
     shutil.rmtree(place, ignore_errors=True)
-
-

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.deltalog import StoredFile
 
-__all__ = ["STAGED", "CommitFacts", "commit", "newest_version", "stage", "sum_up", "unstage"]
+__all__ = ["STAGED", "CommitFacts", "checkpoint", "commit", "newest_version", "stage", "unstage"]
 
 STAGED = "_staged"
 _PLAIN = {
@@ -139,7 +139,7 @@ def commit(
             raise LockHeldError(f"another process, which committed version {version + 1} of {table.name} first") from None
         raise ForeignChangeError(table.name, version + 1, "was made by somebody else just now") from error
     if (version + 1) % CHECKPOINT_INTERVAL == 0 and not isinstance(table, ObjectPath):
-        sum_up(table, version + 1)
+        checkpoint(table, version + 1)
 
 
 def _placed(table: Path, staged: Path | None) -> list[Path]:
@@ -198,7 +198,7 @@ def _transaction(facts: CommitFacts, now: int) -> list[dict[str, Any]]:
     return [{"txn": {"appId": facts.application, "version": facts.transaction, "lastUpdated": now}}]
 
 
-def sum_up(table: Path, version: int) -> None:
+def checkpoint(table: Path, version: int) -> None:
     """Sum the log up, and let go of what is older than the table keeps its log.
 
     In an object store only a version that an epoch names may be: one above may still be made void, its sum not.

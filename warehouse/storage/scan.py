@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import StructType
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
@@ -90,7 +91,7 @@ class TableFiles:
     def _parquet(self, session: SparkSession, path: str, fields: dict[str, Any], files: Sequence[str]) -> DataFrame:
         schema = StructType.fromJson(fields)
         if not files:
-            nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {_quoted(field.name)}" for field in schema.fields]
+            nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in schema.fields]
             return session.range(0).selectExpr(*nulls)
         if isinstance(self._root, ObjectPath):
             return _placed_apart(session, schema, files)
@@ -120,10 +121,6 @@ def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str
         value = F.regexp_extract("_metadata.file_path", rf"/{field.name}=(-?\d+)/", 1)
         rows = rows.withColumn(field.name, value.cast(field.dataType))
     return rows
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _escaped(path: str) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.identifiers import quoted
+from warehouse.layout.tasks import FILE_ROWS, ROW_GROUP_ROWS
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.deltalog import newest_version
-from warehouse.storage.placing import FILE_ROWS, ROW_GROUP_ROWS, identifier, place
+from warehouse.storage.placing import place
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ def write_runs(
     if sizes:
         _size_filters(rows.sparkSession, key, sizes)
         names = [name for name, _ in key]
-        order = ("sub_index", "exp_block", *map(identifier, names), "_exp")
+        order = ("sub_index", "exp_block", *map(quoted, names), "_exp")
         directory = stage(place(rows, names, sizes), table, ("sub_index", "exp_block"), FILE_ROWS, order)
         if staged is not None:
             staged()

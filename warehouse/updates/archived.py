@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from pyspark import StorageLevel
 
 from warehouse.catalog.archives import EXPIRED_AT
+from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.reading import quoted
 from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.objects.path import path_of
 from warehouse.storage.tables import SYSTEM_COLUMNS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from warehouse.erasure.outcome import erased_epoch
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.commit import sum_up
+from warehouse.storage.commit import checkpoint
 from warehouse.storage.deltalog import make_durable
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
@@ -106,15 +106,15 @@ def execute(
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     if isinstance(root, ObjectPath):
-        _sum_up(root, done)
+        _checkpoint_due(root, done)
     return epoch
 
 
-def _sum_up(root: Path, done: Mapping[str, TableProgress]) -> None:
+def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:
     """Make the checkpoints that were due, at the versions that the epoch names."""
     for table in done.values():
         if table.version // CHECKPOINT_INTERVAL > max(table.base_version, 0) // CHECKPOINT_INTERVAL:
-            sum_up(root / table.path, table.version)
+            checkpoint(root / table.path, table.version)
 
 
 def _require_commits(root: Path, plan: Plan, done: Mapping[str, TableProgress], ran: Sequence[int]) -> None:

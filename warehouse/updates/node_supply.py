@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import Batch
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.reading import quoted
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import SlotBounds
 from warehouse.storage.tables import SYSTEM_COLUMNS

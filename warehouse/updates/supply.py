@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
+from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch import Batch, prepare, unreadable
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session

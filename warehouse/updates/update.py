@@ -3,56 +3,40 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.drift import compare
 from warehouse.errors import (
     ChangedDeclarationError,
-    LockHeldError,
     NoEpochError,
     RecordDamagedError,
     UnknownNameError,
     UpdateTimeError,
     UsageError,
-    WarehouseError,
 )
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.deltalog import commits_after
-from warehouse.storage.failures import passing_failure
-from warehouse.storage.session import release_lock
 from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.after_load import put_away
 from warehouse.updates.declared_nodes import declared_nodes, sound_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
-from warehouse.updates.journal import (
-    epoch_numbers,
-    epoch_path,
-    newest_epoch,
-    numbers,
-    plan_path,
-    read_epoch,
-    read_record,
-    write_record,
-)
+from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.updates.known import known_files, known_of
-from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock, writer_lock
-from warehouse.updates.mend import set_aside_torn
+from warehouse.updates.lock import writer_lock
 from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import columns_declared, make_plan
-from warehouse.updates.points import Moment, Observer, Point, nobody
+from warehouse.updates.plan_executor import PlanExecutor, released
+from warehouse.updates.points import Moment, Point
 from warehouse.updates.records import Epoch, Loaded, Removed
-from warehouse.updates.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
 from warehouse.updates.vacuum import VacuumReport, retire, sweep, tidy_records, trim_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.catalog.model import Stream
     from warehouse.erasure.erase import Outlook
     from warehouse.erasure.receipt import Receipt
     from warehouse.ingest.files import LeftOut
@@ -62,38 +46,9 @@ if TYPE_CHECKING:
     from warehouse.updates.plan import StreamInput
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
+    from warehouse.updates.steps import Plan
 
 __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
-
-
-_at_work: set[Path] = set()
-"""Roots whose lock the JVM of this process holds."""
-
-
-@contextmanager
-def _released(root: Path) -> Iterator[None]:
-    """Give back the lock of the JVM, unless Ctrl-C came: then it may be at work still, and keeps the lock until it ends."""
-    interrupted = False
-    try:
-        yield
-    except WarehouseError:
-        raise
-    except Exception as error:
-        if isinstance(error, FileExistsError) and isinstance(root, ObjectPath):
-            raise LockHeldError(f"another process, which wrote {error.filename} first") from error
-        told = passing_failure(error)
-        if told is None:
-            raise
-        raise told from error
-    except (KeyboardInterrupt, SystemExit):
-        interrupted = True
-        raise
-    finally:
-        if not interrupted:
-            release_lock(jvm_lock_path(root))
-            _at_work.discard(root)
-        elif root in _at_work:
-            keep_jvm_lock(root)
 
 
 @dataclass(frozen=True)
@@ -136,31 +91,8 @@ class UpdateReport:
 
 
 @dataclass(frozen=True)
-class Updater:
-    """Moves the windows of one warehouse.
-
-    Parameters
-    ----------
-    catalog
-        The declarations in force.
-    spark
-        Gives the Spark session for about so many bytes of work; called only when there is some.
-    clock
-        Gives the wall-clock instant in microseconds.
-    observer
-        Called at every point of an update.
-
-    """
-
-    catalog: Catalog
-    spark: Callable[[int], SparkSession]
-    clock: Callable[[], int]
-    observer: Observer = nobody
-
-    @property
-    def root(self) -> Path:
-        """The warehouse's directory."""
-        return self.catalog.root
+class Updater(PlanExecutor):
+    """Moves the windows of one warehouse, and carries out all other verbs that write."""
 
     @cached_property
     def _nodes(self) -> list[NodeInput]:
@@ -186,7 +118,7 @@ class Updater:
         target = self._target(options)
         with writer_lock(self.root, self.clock()):
             self.observer(Moment(Point.LOCKED, -1))
-            with _released(self.root):
+            with released(self.root):
                 return self._update(options, target)
 
     def plan(self, options: UpdateOptions) -> tuple[Plan | None, tuple[LandingFacts, ...]]:
@@ -212,7 +144,7 @@ class Updater:
 
     def reload(self, path: str) -> Epoch:
         """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             last, _ = self._finish()
             if last is None:
                 raise UsageError("nothing has been loaded yet; the next update loads every landing file")
@@ -224,7 +156,7 @@ class Updater:
 
     def drop(self, table: str) -> Epoch:
         """Forget a table that is no longer declared, and what it loaded; its files go when no readable epoch names them."""
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             last, _ = self._finish()
             names = [state.name for state in last.tables] if last else []
             state = last.table(table) if last else None
@@ -301,7 +233,7 @@ class Updater:
         """
         if dry_run:
             return self._migrating(newest_epoch(self.root), ()).migrate(table, request, dry_run=True)
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
             last, finished = self._finish()
             report = self._migrating(last, finished).migrate(table, request)
@@ -337,7 +269,7 @@ class Updater:
     def _going_back(self) -> Iterator[GoingBack]:
         from warehouse.updates.going_back import GoingBack  # noqa: PLC0415 - rarely needed
 
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
             last, finished = self._finish()
             if last is None:
@@ -355,7 +287,7 @@ class Updater:
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs, leftovers included."""
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             last, _ = self._finish()
             self._publish_again(last)  # or what it shows could go before anybody saw a newer epoch
             now = self.clock()
@@ -384,15 +316,12 @@ class Updater:
             return outlook(self.catalog, self._nodes, newest, table, keys, now=self.clock(), everywhere=True), None
         with writer_lock(self.root, self.clock()):
             self.observer(Moment(Point.LOCKED, -1))
-            with _released(self.root):
+            with released(self.root):
                 last, _ = self._finish()
                 found = outlook(self.catalog, self._nodes, self._epoch(last), table, keys, now=self.clock())
                 if found.nothing:
                     return found, None
-                self.observer(Moment(Point.PLANNED, found.plan.epoch))
-                write_record(plan_path(self.root, found.plan.epoch), found.plan)
-                self.observer(Moment(Point.PLAN_WRITTEN, found.plan.epoch))
-                return found, self._carry_out(self._execute(found.plan, last))
+                return found, self._carry_out(self._begun(found.plan, last))
 
     @staticmethod
     def _epoch(newest: Epoch | None) -> Epoch:
@@ -409,7 +338,7 @@ class Updater:
         from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
         from warehouse.updates.repair import mend_records, mend_schema_files  # noqa: PLC0415 - same
 
-        with writer_lock(self.root, self.clock()), _released(self.root):
+        with writer_lock(self.root, self.clock()), released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
             done = list(mend_records(self.root))
             last, finished = self._finish()
@@ -522,111 +451,6 @@ class Updater:
         idle = last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes
         return None if idle else self._begun(plan, last)
 
-    def _begun(self, plan: Plan, last: Epoch | None) -> Epoch:
-        """Record a plan, then execute it."""
-        self._check_plan(plan)
-        self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
-        write_record(plan_path(self.root, plan.epoch), plan)
-        self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
-        return self._execute(plan, last)
-
-    def _check_plan(self, plan: Plan) -> None:
-        """Find before anything is written what would stop the plan for good, since a recorded plan is always finished."""
-        for step in plan.steps:
-            if isinstance(step, CreateTable) and (self.root / step.path / "_delta_log").exists():
-                raise UsageError(
-                    f'a table "{step.stream}" was dropped, and epochs that are still readable have its files in '
-                    f"{self.root / step.path}; lower `retain` and run `stream-wh vacuum`, or choose another name"
-                )
-        from warehouse.ingest.classify import check_times, plain_times  # noqa: PLC0415 - planning alone needs no Spark
-
-        reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveRelation | MoveDeferred)}
-        for stream in self.catalog.sources:
-            if stream.name in reads and not plain_times(stream):
-                check_times(self._guarded_spark(), stream)
-
-    def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
-        from warehouse.updates.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
-
-        epoch = execute(plan, self.root, last, spark=self._guarded_spark, clock=self.clock, observer=self.observer)
-        self._publish(epoch)
-        return epoch
-
-    def _publish(self, epoch: Epoch, *, anew: bool = False) -> None:
-        """Replace the file that other tools open by that of an epoch just committed."""
-        from warehouse.publishing.database import replace as replace_database  # noqa: PLC0415 - it takes the engine
-
-        replace_database(self.root, epoch, observer=self.observer, anew=anew)
-
-    def _publish_again(self, newest: Epoch | None) -> None:
-        """Make that file again where it is missing or of another epoch or place."""
-        from warehouse.publishing.database import replace_if_needed  # noqa: PLC0415 - as above
-
-        replace_if_needed(self.root, newest, observer=self.observer)
-
-    def _some_spark(self) -> SparkSession:
-        """Return Spark for what waits in the landing directories and what one update may read of the tables."""
-        last = newest_epoch(self.root)
-        inputs, _ = stream_inputs(self.catalog, last, {}, self.clock())
-        waiting = sum(file.size for given in inputs for group in given.groups for file in group.files)
-        stored = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
-        return self.spark(waiting + stored // 4)
-
-    def _guarded_spark(self) -> SparkSession:
-        from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
-
-        session = self._some_spark()
-        hold_lock(session, jvm_lock_path(self.root))
-        _at_work.add(self.root)
-        return session
-
-    def _finish(self) -> tuple[Epoch | None, tuple[Epoch, ...]]:
-        """Finish an unfinished plan and return the newest epoch."""
-        set_aside_torn(self.root)
-        last = newest_epoch(self.root)
-        plan = self._unfinished(last)
-        if plan is None:
-            self._carry_out(last)
-            return last, ()
-        epoch = self._execute(plan, last)
-        self._carry_out(epoch)
-        return epoch, (epoch,)
-
-    def _carry_out(self, newest: Epoch | None) -> Receipt | None:
-        """Do what is left of an erasure that made the newest epoch."""
-        if newest is None or newest.erased is None:
-            return None
-        from warehouse.erasure.erase import complete, is_open  # noqa: PLC0415 - now and then
-
-        if not is_open(self.root, newest):
-            return None
-        self._publish_again(newest)
-        return complete(self.catalog, newest, now=self.clock(), observer=self.observer)
-
-    def _unfinished(self, last: Epoch | None) -> Plan | None:
-        try:
-            return self._recorded_plan(last)
-        except RecordDamagedError:
-            if any(self._moved(last)):
-                raise
-            plan_path(self.root, 0 if last is None else last.number + 1).unlink()
-            return None
-
-    def _recorded_plan(self, last: Epoch | None) -> Plan | None:
-        number = 0 if last is None else last.number + 1
-        return read_record(plan_path(self.root, number), Plan) if number in numbers(self.root, "plan") else None
-
-    def _moved(self, last: Epoch | None) -> Iterator[bool]:
-        """Whether some table is above the last epoch: then a damaged plan cannot be made anew."""
-        versions = {}
-        for state in last.tables if last else ():
-            versions[state.path] = state.version
-            versions.update({side.path: side.version for side in state.sides})
-        for kind in ("tables", "deferred", "rejected", "restored"):
-            parent = self.root / kind
-            for table in parent.iterdir() if parent.is_dir() else ():
-                yield any(True for _ in commits_after(table, versions.get(f"{kind}/{table.name}", -1)))
-
     def _check_drift(self, last: Epoch | None) -> tuple[str, ...]:
         if last is None:
             return self.catalog.warnings
@@ -696,13 +520,3 @@ class Updater:
                 if candidate.resolve().is_relative_to(stream.landing.resolve()) and candidate.is_file():
                     return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()
         raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
-
-    def _record(self, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
-        """Write an epoch at the same window time; files that the last one left for another stay left."""
-        left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
-        blank = {"counts": (), "seconds": (), "removed": (), "warnings": (), "starts_from": None, "planned_at": 0}
-        numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
-        epoch = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
-        write_record(epoch_path(self.root, epoch.number), epoch)
-        self._publish(epoch)
-        return epoch

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, assert_never
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
+from warehouse.catalog.identifiers import quoted
 from warehouse.erasure.rows import erase_rows
 from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.reading import quoted
 from warehouse.ingest.rejected import with_records
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.commit import CommitFacts

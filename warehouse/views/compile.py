@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.views.algebra import (
     Aggregate,
@@ -34,7 +35,7 @@ from warehouse.views.changes import changed
 from warehouse.views.labels import STR, label
 from warehouse.views.language.chains import chain_of, put_back
 from warehouse.views.language.columns import columns_of, types_of
-from warehouse.views.language.dialect import column_of, quoted
+from warehouse.views.language.dialect import column_of
 from warehouse.views.language.renaming import renamed_group
 from warehouse.views.language.simplify import simplified, with_inputs
 from warehouse.views.lifetimes import lifetime

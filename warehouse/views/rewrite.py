@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AntiJoin, Distinct, Join, Named, Project, inputs_of
 from warehouse.views.language.chains import Chain, chain_of, name_above, put_back
 from warehouse.views.language.columns import columns_of
-from warehouse.views.language.dialect import column_of, quoted
+from warehouse.views.language.dialect import column_of
 from warehouse.views.language.simplify import simplified, with_inputs
 
 if TYPE_CHECKING:

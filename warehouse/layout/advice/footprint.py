@@ -14,9 +14,10 @@ from math import exp, gcd, lcm, sqrt
 from statistics import fmean, pstdev
 from typing import TYPE_CHECKING
 
-from warehouse.layout.advice.work import FILE_ROWS, RANGE_ROWS, UpdateWork, task_work
+from warehouse.layout.advice.work import UpdateWork, task_work
 from warehouse.layout.assignment import expiration_column, row, stagger
 from warehouse.layout.planned import planned_cells
+from warehouse.layout.tasks import FILE_ROWS, RANGE_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

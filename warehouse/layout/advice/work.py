@@ -7,21 +7,16 @@ does), and takes as long as its busiest task; so rows read again, written and so
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
-from heapq import heapify, heapreplace
+from heapq import heapreplace
 from math import log2
 from typing import TYPE_CHECKING
+
+from warehouse.layout.tasks import deal, key_ranges, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["ProbeWork", "UpdateWork", "busiest_task", "task_work"]
-
-_TASK_ROWS = 20_000
-"""Fewer rows than this are not cut into tasks: the writer's rows of a row group."""
-FILE_ROWS = 4_000_000
-RANGE_ROWS = 3_200_000
-_SMALLEST_RANGE = 1_000_000
-"""How the writer cuts large runs into ranges of keys (:mod:`warehouse.storage.placing`)."""
 
 
 @dataclass(frozen=True)
@@ -88,18 +83,17 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
     >>> busiest_task([8_000_000, 8_000_000], 4)
     4000000.0
     """
-    runs = sorted((float(size) for size in sizes if size > 0), reverse=True)
-    count = max(1, min(len(runs), workers, int(-(-sum(runs) // _TASK_ROWS))))
-    loads = [0.0] * count
-    heapify(loads)
-    for rows in runs:
-        heapreplace(loads, loads[0] + rows)
-    busiest, total = max(loads), sum(runs)
-    files = -(-int(total) // RANGE_ROWS)
-    ranges = max(files, min(-(-files // workers) * workers, -(-int(total) // _SMALLEST_RANGE)))
-    if max(runs, default=0.0) > FILE_ROWS or (busiest > _SMALLEST_RANGE and busiest * ranges > 2 * total):
-        return -(-ranges // workers) * total / ranges
-    return busiest
+    runs = [float(size) for size in sizes if size > 0]
+    if not runs:
+        return 0.0
+    tasks = deal(runs, workers)
+    ranges = key_ranges(runs, tasks, workers)
+    if ranges:
+        return -(-ranges // workers) * sum(runs) / ranges
+    busy = [0.0] * workers
+    for rows in sorted(loads(runs, tasks), reverse=True):
+        heapreplace(busy, busy[0] + rows)
+    return max(busy)
 
 
 def task_work(

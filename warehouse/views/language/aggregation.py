@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Aggregate, Distinct, Group, Named, Project
-from warehouse.views.language.dialect import meaning, quoted, text
+from warehouse.views.language.dialect import meaning, text
 from warehouse.views.language.expressions import aggregates_in, function_name
 from warehouse.views.language.scope import UNKNOWN, bound_column
 

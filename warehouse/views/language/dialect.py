@@ -17,12 +17,13 @@ from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
 from sqlglot.parsers.spark import SparkParser
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.language.faults import TOO_DEEP, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_of", "conjuncts", "meaning", "parse_query", "plain", "quoted", "text", "unquoted"]
+__all__ = ["column_of", "conjuncts", "meaning", "parse_query", "plain", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -131,11 +132,6 @@ def meaning(node: exp.Expr) -> str:
 def unquoted(node: exp.Expr) -> str:
     """Return a bound node as a person would write it, for messages."""
     return text(node).replace("`", "")
-
-
-def quoted(name: str) -> str:
-    """Return a column name in backticks."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def plain(name: str) -> str:

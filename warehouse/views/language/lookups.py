@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AsOf, Named, Project
 from warehouse.views.labels import STR
-from warehouse.views.language.dialect import quoted, text
+from warehouse.views.language.dialect import text
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.scope import owners_of
 from warehouse.views.language.units import Unit, Workshop, all_hold

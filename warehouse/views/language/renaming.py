@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import msgspec
 from sqlglot import exp
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Group, Named, Project
-from warehouse.views.language.dialect import parse_query, quoted, text
+from warehouse.views.language.dialect import parse_query, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Distinct, Filter, Named, Order, Project, Top
 from warehouse.views.language.aggregation import grouped
 from warehouse.views.language.clauses import limit_of, order_of, ranking_of
-from warehouse.views.language.dialect import conjuncts, meaning, quoted, text
+from warehouse.views.language.dialect import conjuncts, meaning, text
 from warehouse.views.language.expressions import aggregates_in, check_expression
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.outputs import projected

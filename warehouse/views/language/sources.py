@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Literal
 from sqlglot import exp
 
 from warehouse.catalog.functions import GENERATORS
+from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import nearest
 from warehouse.time import format_duration
 from warehouse.views.algebra import Named, Project, Scan, TimeWindow, Top
 from warehouse.views.language.clauses import check_clauses
 from warehouse.views.language.columns import types_of
-from warehouse.views.language.dialect import conjuncts, quoted, text
+from warehouse.views.language.dialect import conjuncts, text
 from warehouse.views.language.expressions import check_expression, function_name
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.joining import Step

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Filter, Named, Project
 from warehouse.views.labels import label
 from warehouse.views.language.columns import columns_of
-from warehouse.views.language.dialect import quoted, text
+from warehouse.views.language.dialect import text
 from warehouse.views.language.scope import bound_column, owners_of
 
 if TYPE_CHECKING:

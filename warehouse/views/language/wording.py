@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.identifiers import quoted
 from warehouse.time import format_duration
 from warehouse.views.algebra import (
     AntiJoin,
@@ -26,7 +27,7 @@ from warehouse.views.algebra import (
     inputs_of,
 )
 from warehouse.views.language.columns import columns_of
-from warehouse.views.language.dialect import column_of, quoted
+from warehouse.views.language.dialect import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

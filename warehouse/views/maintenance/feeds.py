@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from warehouse.ingest.reading import quoted
+from warehouse.catalog.identifiers import quoted
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.ingest.reading import quoted
+from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keys import among, beside

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.reading import quoted
+from warehouse.catalog.identifiers import quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import NEVER
 

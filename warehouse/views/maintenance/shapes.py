@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from pyspark.errors import AnalysisException, PySparkException
 
 from warehouse.catalog.declaration import ColumnRecord
+from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.types import canonical, is_key_type, parse_type
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.reading import quoted
 from warehouse.views.algebra import Group, stateful_of
 from warehouse.views.maintenance.feeds import Move, feed
 from warehouse.views.maintenance.groups import is_adjustable, state_columns

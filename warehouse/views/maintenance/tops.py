@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.reading import quoted
+from warehouse.catalog.identifiers import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.ingest.reading import quoted
+from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.time import NEVER
 from warehouse.views.maintenance.keys import among, beside
