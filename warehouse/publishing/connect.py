@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE
+from warehouse.publishing.store_connect import store_snippet
 from warehouse.serving.statement import literal, quoted
 
 if TYPE_CHECKING:
@@ -40,19 +41,18 @@ def tool_of(name: str) -> Tool:
 
 
 def written_snippet(tool: Tool, root: Path, state: TableState) -> str:
-    """Return the snippet for a table of a warehouse that has the file.
+    """Return the snippet for a table of a warehouse that has the file, or is in an object store.
 
     Raises
     ------
     MissingPartError
         When it has not.
+    UsageError
+        When the tool cannot read from a store.
 
     """
     if isinstance(root, ObjectPath):
-        raise UsageError(
-            f"under {root} there is no {DATABASE}, since tools open it on a disk only; `stream-wh files {state.name}` prints "
-            f"the table's files and the filter that every engine needs"
-        )
+        return store_snippet(tool, root, state.name)
     place = root.resolve()
     if not (place / DATABASE).exists():
         raise MissingPartError(f"{place / DATABASE} is not there; run `stream-wh update`, or `stream-wh check --repair`")
