@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["StandaloneCluster", "spark_home"]
 
@@ -81,7 +81,8 @@ def _free_port() -> int:
 class StandaloneCluster:
     """A master and workers, one executor each; to be used in a ``with`` statement.
 
-    ``directory`` gets logs; ``shared`` are the directories that executors see, under the paths that the driver has for them.
+    ``directory`` gets logs; ``shared`` are the directories that executors see, under the paths that the driver has for them;
+    ``environment`` are variables that they have of their own, such as the credentials of a store.
     """
 
     directory: Path
@@ -90,6 +91,7 @@ class StandaloneCluster:
     cores: int = 1
     memory: str = "1g"
     port: int = field(default_factory=_free_port)
+    environment: Mapping[str, str] = field(default_factory=dict)
     _web: int = field(default_factory=_free_port)
     _processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -155,7 +157,7 @@ class StandaloneCluster:
 
     def _start(self, name: str, before: Sequence[str], command: Sequence[str], host: str = _HOST) -> None:
         environment = {"SPARK_HOME": str(spark_home()), "JAVA_HOME": str(_java().parent.parent), "PATH": os.environ["PATH"],
-                       "SPARK_LOCAL_IP": host, "SPARK_SCALA_VERSION": _scala()}  # fmt: skip
+                       "SPARK_LOCAL_IP": host, "SPARK_SCALA_VERSION": _scala(), **self.environment}  # fmt: skip
         with (self.directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [*before, *command], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True

@@ -15,6 +15,7 @@ import pytest
 
 from benchmarks.event_log import event_log_settings
 from benchmarks.standalone import StandaloneCluster
+from tests.objects.server import SERVER, running_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 VARIABLE = "STREAM_WH_CLUSTER"
-collect_ignore = [] if VARIABLE in os.environ else ["test_cluster.py"]
+collect_ignore = [] if VARIABLE in os.environ else ["test_cluster.py", "test_cluster_store.py"]
 
 
 def _isolates() -> bool:
@@ -42,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 _QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 PROJECTS = ("submitted", "killed", "large")
+STORED = "stored"
+"""The project whose root is in a store: of its files executors see what lands."""
 ON_BOTH = {
     "spark.cores.max": "2",
     "spark.executor.memory": "512m",
@@ -64,14 +67,27 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in PROJECTS:
         for part in ("data", "landing/a"):
             (place / name / part).mkdir(parents=True)
+    (place / STORED / "landing" / "a").mkdir(parents=True)
     return place
 
 
 @pytest.fixture(scope="session")
-def cluster(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneCluster]:
+def store_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """Start the S3 server, where there is one, and return the environment in which it is found; empty without one."""
+    if not SERVER:
+        yield {}
+        return
+    with running_server(tmp_path_factory.mktemp("server")) as environment:
+        yield environment
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    place: Path, store_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[StandaloneCluster]:
     """Return a cluster of two workers with one core each."""
-    shared = [place / name / part for name in PROJECTS for part in ("data", "landing")]
-    with StandaloneCluster(tmp_path_factory.mktemp("cluster") / "logs", shared) as cluster:
+    shared = [place / name / part for name in PROJECTS for part in ("data", "landing")] + [place / STORED / "landing"]
+    with StandaloneCluster(tmp_path_factory.mktemp("cluster") / "logs", shared, environment=store_environment) as cluster:
         yield cluster
 
 
