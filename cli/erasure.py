@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from warehouse.erasure.erase import Outlook
     from warehouse.erasure.receipt import Receipt
+    from warehouse.erasure.store import StoreReceipt
 
 __all__ = ["of_foreseen", "of_receipt"]
 
@@ -68,6 +69,7 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
         *(f"  view {view} built anew" for view in receipt.views_built_anew),
         f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
         *(f"  {trace.path}: {trace.found}" for trace in receipt.proof.traces[:_SHOWN]),
+        *_store_lines(receipt.store),
         f"receipt: {path}",
     ]
     return Report(
@@ -76,6 +78,13 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
         exit_code=0 if receipt.whole else CHECK_FAILED,
         warnings=tuple(_elsewhere([trace.path for trace in receipt.proof.elsewhere])),
     )
+
+
+def _store_lines(store: StoreReceipt | None) -> Iterator[str]:
+    if store is not None:
+        aborted = f", {store.uploads_aborted} unfinished uploads aborted" if store.uploads_aborted else ""
+        yield f"{store.copies_removed} copies in your cache removed{aborted}; those of other users and machines are theirs"
+        yield from (f"  not proved: {each}" for each in store.unproved)
 
 
 def _landing_lines(files: Sequence[str]) -> Iterator[str]:

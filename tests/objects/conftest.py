@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-NEED_STORE = ["test_copies.py", "test_store.py", "test_two_writers.py", "test_warehouse.py"]
+NEED_STORE = ["test_connect.py", "test_copies.py", "test_erase.py", "test_store.py", "test_two_writers.py", "test_warehouse.py"]
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 
 
@@ -41,12 +41,13 @@ def bucket(server: str, request: pytest.FixtureRequest) -> ObjectPath:  # noqa: 
 @pytest.fixture(scope="session")
 def spark(server: str) -> Iterator[SparkSession]:  # noqa: ARG001 - its environment
     """Return a session that reaches the server."""
+    from benchmarks.delta import delta_settings  # noqa: PLC0415 - same
     from tests.conftest import SMALL_AND_SHORT  # noqa: PLC0415 - tests of the store alone do without
     from warehouse.storage.session import spark_session  # noqa: PLC0415 - same
 
     with pytest.MonkeyPatch.context() as patch:  # no Python on executors is needed: one started would fail
         patch.setenv("PYSPARK_PYTHON", "no-python-on-executors")
-        session = spark_session(SMALL_AND_SHORT, root=ObjectPath("s3://any"))
+        session = spark_session((*SMALL_AND_SHORT, *delta_settings()), root=ObjectPath("s3://any"))
     yield session
     session.stop()
 

@@ -15,7 +15,6 @@ from tests.updates.projects import Project, csv, row, stream
 from warehouse.catalog.places import root_path
 from warehouse.catalog.report import Report
 from warehouse.checking.check import check
-from warehouse.errors import UsageError
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
 from warehouse.updates.journal import read_epoch
@@ -117,8 +116,6 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
     assert "with conditional puts" in command("doctor").stdout
     refused = command("connect", "duckdb", "a")
     assert (refused.returncode, "stream-wh files a" in refused.stderr) == (2, True)
-    with pytest.raises(UsageError, match="cannot be erased"):
-        project.updater().erase("a", ["same"])
 
 
 @pytest.mark.parametrize("text", ["s3://bucket/%41", "s3://bucket/a?b", "s3://bucket/../x", "ftp://x/y", "s3://"])

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.erasure.shown import shows
+from warehouse.objects.copies import copied_anew
+from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
 from warehouse.serving.statement import Statement, instant, literal
@@ -23,11 +25,13 @@ if TYPE_CHECKING:
     from warehouse.updates.records import SideTable, TableState
     from warehouse.updates.steps import Role
 
-__all__ = ["PLACE", "Found", "dead_rows", "rejected_texts", "rows_of_keys"]
+__all__ = ["FILES_COPIED", "PLACE", "Found", "dead_rows", "rejected_texts", "rows_of_keys"]
 
 PLACE = "_erased_from"
 """The column that names the file of a row: no table has one of this name."""
 _FILES_AT_ONCE = 500
+FILES_COPIED = 32
+"""Files of a store that are copied to be read, at a time."""
 _ROWS_AT_ONCE = 20_000
 _SLOT = re.compile(r"_slot=(-?\d+)/[^/]*$")
 
@@ -51,11 +55,11 @@ def rows_of_keys(root: Path, state: TableState, keys: ErasedKeys) -> Iterator[Fo
     candidates = [file for file in held if may_hold(file, names, keys.selection)]
     connection = connect(Resources())
     try:
-        counts = _counted(connection, candidates, keys.condition)
+        counts = _counted(root, connection, candidates, keys.condition)
         yield Found(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
         if state.deferred is not None:
             waiting = read_snapshot(root, state.deferred.path, state.deferred.version, ()).files
-            counts = _counted(connection, waiting, keys.condition)
+            counts = _counted(root, connection, waiting, keys.condition)
             slots = sorted({int(match[1]) for path in counts if (match := _SLOT.search(path))})
             cells = tuple((slot, 0) for slot in slots)
             yield Found(state.name, "deferred", state.deferred.path, sum(counts.values()), len(counts), cells)
@@ -73,7 +77,7 @@ def dead_rows(root: Path, state: TableState, dead_by: int, slot: int) -> Found:
     candidates = [file for file in held if file.min_exp_slot is None or file.min_exp_slot <= slot + 1]
     connection = connect(Resources())
     try:
-        counts = _counted(connection, candidates, Statement(f"_exp <= {instant(dead_by)}"))
+        counts = _counted(root, connection, candidates, Statement(f"_exp <= {instant(dead_by)}"))
     finally:
         connection.close()
     return Found(state.name, "rows", state.path, sum(counts.values()), len(counts), _cells(candidates, counts))
@@ -84,20 +88,25 @@ def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConne
     files = [file.path for file in read_snapshot(root, side.path, side.version, ()).files]
     if not files:
         return
-    answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM {_scan(files)}")
-    while rows := answer.fetchmany(_ROWS_AT_ONCE):
-        yield from (row[0] for row in rows)
+    with copied_anew(root, files) as places:
+        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM {_scan(places)}")
+        while rows := answer.fetchmany(_ROWS_AT_ONCE):
+            yield from (row[0] for row in rows)
 
 
-def _counted(connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], condition: Statement) -> dict[str, int]:
+def _counted(
+    root: Path, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], condition: Statement
+) -> dict[str, int]:
     """Return how many rows of each file satisfy a condition, of those in which some do."""
     counts: dict[str, int] = {}
-    for begin in range(0, len(files), _FILES_AT_ONCE):
-        scan = _scan([file.path for file in files[begin : begin + _FILES_AT_ONCE]])
-        found = connection.execute(
-            f"SELECT {PLACE}, count(*) FROM {scan} WHERE {condition.sql} GROUP BY {PLACE}", list(condition.parameters)
-        )
-        counts.update(found.fetchall())
+    at_once = FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
+    for begin in range(0, len(files), at_once):
+        with copied_anew(root, [file.path for file in files[begin : begin + at_once]]) as places:
+            found = connection.execute(
+                f"SELECT {PLACE}, count(*) FROM {_scan(places)} WHERE {condition.sql} GROUP BY {PLACE}",
+                list(condition.parameters),
+            )
+            counts.update({places[path]: rows for path, rows in found.fetchall()})
     return counts
 
 

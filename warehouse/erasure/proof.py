@@ -15,18 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.erasure.finding import PLACE
+from warehouse.erasure.finding import FILES_COPIED, PLACE
 from warehouse.erasure.shown import shows
+from warehouse.objects.copies import copied_anew
+from warehouse.objects.path import ObjectPath, parquet_source
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import literal, where_key
+from warehouse.updates.claim import CLAIM
 from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     from warehouse.erasure.keys import ErasedKeys
@@ -36,7 +39,7 @@ __all__ = ["Proof", "Trace", "prove"]
 _FILES_AT_ONCE = 200
 _ROWS_AT_ONCE = 20_000
 _TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
-_OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json")
+_OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json", CLAIM)
 _SUMS = b"crc\0"
 _BOUNDS = ("minValues", "maxValues")
 _TOLD = ("message", "failed", "warnings", "reason", "left_out")
@@ -143,14 +146,18 @@ def _of_rows(
 ) -> Proof:
     kind, name = directory.split("/")
 
-    def look(some: list[Path]) -> dict[str, str]:
-        if kind == "rejected":
-            return _texts(connection, some, test)
-        return _rows(connection, some, keys, own=kind != "restored" and name in tables)
+    def look(some: list[str]) -> dict[str, str]:
+        with copied_anew(root, some) as places:
+            if kind == "rejected":
+                found = _texts(connection, places, test)
+            else:
+                found = _rows(connection, places, keys, own=kind != "restored" and name in tables)
+            return {places[place]: told for place, told in found.items()}
 
-    result = Proof()
-    for begin in range(0, len(files), _FILES_AT_ONCE):
-        for path, found in sorted(_looked(files[begin : begin + _FILES_AT_ONCE], look).items()):
+    result, at_once = Proof(), FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
+    for begin in range(0, len(files), at_once):
+        some = [str(path) for path in files[begin : begin + at_once]]
+        for path, found in sorted(_looked(some, look).items()):
             relative = path.removeprefix(f"{root}/")
             trace = Trace(relative, found)
             mine = name in tables or relative.removeprefix(f"{directory}/") not in named
@@ -158,18 +165,18 @@ def _of_rows(
     return result
 
 
-def _looked(files: list[Path], look: Callable[[list[Path]], dict[str, str]]) -> dict[str, str]:
+def _looked(files: list[str], look: Callable[[list[str]], dict[str, str]]) -> dict[str, str]:
     """Look into files together; where one of them cannot be read, one by one: what cannot be read proves nothing."""
     try:
         return look(files)
     except duckdb.Error:
         if len(files) == 1:
-            return {str(files[0]): "cannot be read"}
+            return {files[0]: "cannot be read"}
         return {path: found for file in files for path, found in _looked([file], look).items()}
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, files: list[Path], keys: ErasedKeys, *, own: bool) -> dict[str, str]:
-    paths = ", ".join(literal(str(path)) for path in files)
+def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: ErasedKeys, *, own: bool) -> dict[str, str]:
+    paths = ", ".join(map(literal, files))
     scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = '{PLACE}')"
     types = {str(row[0]).lower(): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     del types[PLACE]
@@ -195,13 +202,13 @@ def _same_value(types: Mapping[str, str], keys: ErasedKeys) -> Iterator[Any]:
         yield where_key(several, keys.columns)
 
 
-def _texts(connection: duckdb.DuckDBPyConnection, files: list[Path], test: Callable[[str], bool]) -> dict[str, str]:
+def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Callable[[str], bool]) -> dict[str, str]:
     counts: dict[str, int] = {}
     for path in files:
-        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM read_parquet({literal(str(path))})")
+        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM read_parquet({literal(path)})")
         while rows := answer.fetchmany(_ROWS_AT_ONCE):
             if found := sum(test(row[0]) for row in rows):
-                counts[str(path)] = counts.get(str(path), 0) + found
+                counts[path] = counts.get(path, 0) + found
     return {path: f"{rows} rows" for path, rows in counts.items()}
 
 
@@ -226,7 +233,7 @@ def _documents(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - checkpoints alone
 
-        yield from pq.ParquetFile(path).read().to_pylist(maps_as_pydicts="lossy")
+        yield from pq.ParquetFile(parquet_source(path)).read().to_pylist(maps_as_pydicts="lossy")
         return
     text = path.read_bytes().decode(errors="replace")
     try:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.erasure.proof import Proof
+    from warehouse.erasure.store import StoreReceipt
 
 __all__ = ["Receipt", "TableReceipt", "receipt_path", "write_receipt"]
 
@@ -37,7 +38,7 @@ class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
     ``keys`` are hashes, none when expired rows were erased. ``landing`` are landing files that still hold a key:
-    the erasure is whole once there are none, and none that is yet to come.
+    the erasure is whole once there are none, and none that is yet to come. ``store`` tells of a root in an object store.
     """
 
     format: int
@@ -55,11 +56,12 @@ class Receipt:
     epochs_retired: int
     proof: Proof
     landing: tuple[str, ...] = ()
+    store: StoreReceipt | None = None
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left, neither under the root nor among the landing files."""
-        return not self.landing and not self.proof.traces
+        """Whether nothing is left, neither under the root nor among the landing files nor beside the objects of a store."""
+        return not self.landing and not self.proof.traces and not (self.store and self.store.unproved)
 
 
 def receipt_path(root: Path, epoch: int) -> Path:

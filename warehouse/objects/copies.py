@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import struct
 import time
 import uuid
@@ -17,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EpochVacuumedError, PlatformError
@@ -26,7 +28,7 @@ from warehouse.storage.jvm import cache_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["BOUND", "VARIABLE", "Copies", "copies_of"]
+__all__ = ["BOUND", "VARIABLE", "Copies", "copied_anew", "copies_of", "forget_copies"]
 
 VARIABLE = "STREAM_WH_COPIES"
 BOUND = 20 * 1024**3
@@ -55,8 +57,32 @@ def copies_of(root: Path) -> Copies | None:
     given = os.environ.get(VARIABLE, str(BOUND))
     if not given.isdigit():
         raise PlatformError(f'{VARIABLE} is "{given}"; allowed: how many bytes of copies are kept, such as {BOUND}')
-    name = hashlib.sha256(str(root).encode()).hexdigest()[:16]
-    return Copies(root, cache_directory() / "objects" / name, int(given))
+    return Copies(root, _directory(root), int(given))
+
+
+def _directory(root: ObjectPath) -> Path:
+    return cache_directory() / "objects" / hashlib.sha256(str(root).encode()).hexdigest()[:16]
+
+
+def forget_copies(root: ObjectPath) -> int:
+    """Delete the copies that this user has of a root's files, and return how many there were."""
+    directory = _directory(root)
+    count = sum(path.is_file() for path in directory.rglob("*"))
+    shutil.rmtree(directory, ignore_errors=True)
+    return count
+
+
+@contextmanager
+def copied_anew(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
+    """Give where files can be read on this machine, each with its own name: there under a local root.
+
+    Of a store they are copied for as long as the context lasts: what readers have copied tells nothing of what is there.
+    """
+    if not isinstance(root, ObjectPath):
+        yield {file: file for file in files}
+        return
+    with TemporaryDirectory(prefix="stream-wh-") as scratch:
+        yield dict(zip(Copies(root, Path(scratch), 0).whole(files), files, strict=True))
 
 
 @dataclass

@@ -1,0 +1,89 @@
+"""What a bucket of S3 keeps beside the objects that are listed: former versions, and parts of uploads that never ended.
+
+Asked of the client that Spark's file system for S3 has made, so with the same credentials, endpoint and retries. Both are
+questions that credentials may not permit (``s3:GetBucketVersioning``, ``s3:ListBucketMultipartUploads``,
+``s3:AbortMultipartUpload``): then it is not known.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from py4j.protocol import Py4JJavaError
+
+from warehouse.errors import StoreBusyError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from warehouse.objects.path import ObjectPath
+
+__all__ = ["Versions", "abort_uploads", "former_versions"]
+
+Versions = Literal["none", "kept", "unknown"]
+_DENIED = 403
+_MODEL = "software.amazon.awssdk.services.s3.model"
+
+
+def former_versions(session: SparkSession, root: ObjectPath) -> Versions:
+    """Return whether a bucket keeps objects that were replaced or deleted.
+
+    One that has ever kept versions is taken to do so: what it kept until it was suspended is there still.
+
+    Raises
+    ------
+    StoreBusyError
+        When the store does not answer.
+
+    """
+    try:
+        request = _request(session, "GetBucketVersioning").bucket(root.parts[1]).build()
+        status = _client(session, root).getBucketVersioning(request).statusAsString()
+    except Py4JJavaError as error:
+        _unless_denied(root, error)
+        return "unknown"
+    return "none" if status is None else "kept"
+
+
+def abort_uploads(session: SparkSession, root: ObjectPath) -> int | None:
+    """Abort the uploads under a root that were begun and never completed, and return how many; none when that is not permitted.
+
+    The caller is the root's only writer.
+
+    Raises
+    ------
+    StoreBusyError
+        When the store does not answer.
+
+    """
+    bucket, prefix = root.parts[1], f"{root.key}/" if root.key else ""
+    try:
+        client = _client(session, root)
+        request = _request(session, "ListMultipartUploads").bucket(bucket).prefix(prefix).build()
+        uploads = list(client.listMultipartUploadsPaginator(request).uploads().iterator())
+        for upload in uploads:
+            abort = _request(session, "AbortMultipartUpload").bucket(bucket).key(upload.key()).uploadId(upload.uploadId())
+            client.abortMultipartUpload(abort.build())
+    except Py4JJavaError as error:
+        _unless_denied(root, error)
+        return None
+    return len(uploads)
+
+
+def _client(session: SparkSession, root: ObjectPath) -> Any:  # noqa: ANN401 - Java's S3Client
+    inner: Any = session  # the gateway is the only way to Hadoop's file system
+    files = inner._jvm.org.apache.hadoop.fs.Path(str(root)).getFileSystem(inner._jsc.hadoopConfiguration())  # noqa: SLF001
+    return files.getS3AInternals().getAmazonS3Client("stream-wh")
+
+
+def _request(session: SparkSession, name: str) -> Any:  # noqa: ANN401 - Java's builder
+    kind: Any = session._jvm  # noqa: SLF001 - as above
+    for part in (*_MODEL.split("."), f"{name}Request"):
+        kind = getattr(kind, part)
+    return kind.builder()
+
+
+def _unless_denied(root: ObjectPath, error: Py4JJavaError) -> None:
+    cause = error.java_exception
+    if not hasattr(cause, "statusCode") or cause.statusCode() != _DENIED:
+        raise StoreBusyError(f"{root}: {cause.toString()[:300]}") from error
