@@ -224,7 +224,8 @@ def _drift(warehouse: Warehouse, reader: Reader, now: int) -> tuple[str, ...]:
 
     catalog = warehouse.catalog
     try:
-        return drift_warnings(reader, spark=dict(catalog.spark), retain=catalog.retain, now=now)
+        target = catalog.target_file_size
+        return drift_warnings(reader, spark=dict(catalog.spark), retain=catalog.retain, now=now, target_file_size=target)
     except (WarehouseError, OSError) as error:
         return (f"whether layouts still fit is not known: {error}",)
 

@@ -416,6 +416,7 @@ class Warehouse:
             now=_clock(),
             widest=declared.widest_block if declared else None,
             what_if=what_if,
+            target_file_size=catalog.target_file_size,
         )
 
     # --- reading ---

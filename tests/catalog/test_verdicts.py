@@ -27,6 +27,7 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
     [
         ({"warehouse.retain": "1d"}, "free", "in force at once"),
         ({"spark": {"spark.driver.memory": "1g"}}, "free", "in force at once"),
+        ({"warehouse.target_file_size": "64MB"}, "from now on", "files written from now on"),
         ({"warehouse.update_interval": "30m"}, "rebuild", "`stream-wh migrate --rebuild`"),
         ({"warehouse.anchor": "2013-01-02"}, "rebuild", "`stream-wh migrate --rebuild`"),
         ({f"{STREAM}.files": "*.csv"}, "free", "in force at once"),

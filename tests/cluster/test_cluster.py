@@ -17,7 +17,6 @@ from benchmarks.event_log import event_log_settings, tasks
 from benchmarks.standalone import spark_home
 from tests.updates.projects import Project, at, csv, stream, text
 from warehouse.errors import NotSharedError
-from warehouse.layout import tasks as tasks_of_runs
 from warehouse.storage.session import table_session
 from warehouse.testing import Model, Row, Rules
 from warehouse.time import HOUR, to_datetime
@@ -94,14 +93,13 @@ def test_spark_submit_moves_windows_by_both_executors(
 
 
 def test_a_large_run_is_written_by_both_executors(
-    on_cluster: SparkSession, place: Path, events: Path, model: Model, monkeypatch: pytest.MonkeyPatch
+    on_cluster: SparkSession, place: Path, events: Path, model: Model
 ) -> None:
-    """One run of more rows than a file holds is cut into ranges of keys, each written by a task of its own."""
-    monkeypatch.setattr(tasks_of_runs, "FILE_ROWS", 2000)
-    monkeypatch.setattr(tasks_of_runs, "RANGE_ROWS", 1600)
+    """One run of more bytes than `target_file_size` is cut into ranges of keys, each written by a task of its own."""
     layout = {"grid": [1, 1], "expiry_block": 4}
-    project = Project(place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse={"root": "data"})
-    landed(project, model, 1, 5000)
+    declared = {"root": "data", "target_file_size": "1MB"}
+    project = Project(place / "large", on_cluster, {"a": stream(layout=layout)}, warehouse=declared)
+    landed(project, model, 1, 22_000)
     before = len(tasks(events))
     project.update(1)
     model.update(at(1))

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.layout.tasks import deal, key_ranges, loads
+from warehouse.layout.tasks import FILE_BYTES, FILE_ROWS, deal, file_rows, key_ranges, largest_file, loads
 
 
 @given(st.lists(st.integers(1, 6_000_000), min_size=1, max_size=30), st.integers(1, 8))
@@ -35,3 +35,35 @@ def test_no_task_is_much_fuller_than_the_others(runs: list[int], workers: int) -
 def test_large_runs_are_cut(runs: list[int], workers: int, ranges: int) -> None:
     """Only where others would wait for the task that has it, or where it is several files anyway."""
     assert key_ranges(runs, deal(runs, workers), workers) == ranges
+
+
+@pytest.mark.parametrize(
+    ("runs", "workers", "target", "ranges"),
+    [
+        ([50_000, 40_000], 2, 100_000, 0),  # each is a file
+        ([126_000], 1, 100_000, 2),  # a quarter more than a file should have
+        ([125_000], 1, 100_000, 0),
+        ([400_000_000], 4, 1_000_000, 400),
+        ([4_000_001], 1, 10_000_000, 0),  # larger files
+    ],
+)
+def test_runs_are_cut_by_the_size_of_a_file(runs: list[int], workers: int, target: int, ranges: int) -> None:
+    """What is larger than a file should be is cut into as many as it makes."""
+    assert key_ranges(runs, deal(runs, workers, target), workers, target) == ranges
+
+
+@given(st.none() | st.integers(10**6, 10**12), st.integers(0, 10**10), st.integers(1, 10**5))
+def test_rows_of_a_file_follow_the_rows_that_are_stored(target: int | None, rows: int, each: int) -> None:
+    """A file of so many rows has about the size that is asked for, once more than a few rows are stored; at least one row."""
+    found = file_rows(target, rows=rows, size=rows * each)
+    assert found >= 1
+    if target is None:
+        assert found <= FILE_ROWS
+    if rows > 10**8 and found > 10 and not (target is None and found == FILE_ROWS):
+        assert found * each == pytest.approx(target or FILE_BYTES, rel=0.1)
+    assert largest_file(found) * 4 <= found * 5
+
+
+def test_a_table_of_few_rows_says_little_of_their_size() -> None:
+    """Ten rows in a file of their own, mostly footer, do not make files of the next run small."""
+    assert file_rows(None, rows=10, size=20_000) > 1_000_000

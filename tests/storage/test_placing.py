@@ -7,23 +7,19 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from warehouse.layout import tasks
 from warehouse.storage.commit import STAGED, stage
 from warehouse.storage.placing import place
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import pytest
     from pyspark.sql import SparkSession
 
 ORDER = ("sub_index", "exp_block", "k", "_exp")
 
 
-def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Path) -> None:
     """Within a run no two files share a key, each is sorted, and no row is lost; a small run beside it stays one file."""
-    monkeypatch.setattr(tasks, "FILE_ROWS", 3000)
-    monkeypatch.setattr(tasks, "RANGE_ROWS", 2400)
     rows = spark.range(8000).selectExpr(
         "CAST(lpad(id * 7919 % 1000, 4, '0') AS string) AS k",
         "timestamp_micros(id * 31 % 977) AS _exp",
@@ -31,7 +27,7 @@ def test_ranges_of_keys_are_files_of_their_own(spark: SparkSession, tmp_path: Pa
         "CAST(0 AS bigint) AS exp_block",
     )
     sizes = {(1, 0): 7900, (2, 0): 100}
-    stage(place(rows, ["k"], sizes), tmp_path, ("sub_index", "exp_block"), 10_000, ORDER)
+    stage(place(rows, ["k"], sizes, 2400), tmp_path, ("sub_index", "exp_block"), 10_000, ORDER)
     found, keys = {}, []
     for number in sizes:
         files = sorted((tmp_path / STAGED).glob(f"sub_index={number[0]}/*/*.parquet"))

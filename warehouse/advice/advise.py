@@ -89,6 +89,7 @@ def advise(
     now: int,
     widest: int | None = None,
     what_if: str | None = None,
+    target_file_size: int | None = None,
 ) -> Advice:
     """Return advice on a table of the newest epoch.
 
@@ -106,6 +107,8 @@ def advise(
         The widest expiry block that `erase_within` allows.
     what_if
         What to suppose in place of what was measured.
+    target_file_size
+        Bytes of a file; none: the default.
 
     Raises
     ------
@@ -120,10 +123,14 @@ def advise(
         state = pin.state(table)
         refuse_unsuitable(state)
         epochs = recent_epochs(pin.root, pin.epoch)
-        return measured(reader, state, epochs, workers=workers_of(spark), retain=retain, now=now), state.layout
+        workers = workers_of(spark)
+        known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, target_file_size=target_file_size)
+        return known, state.layout
 
     found, layout = reader.retrying(build)
-    load = found.load if supposed is None else changed(found.load, supposed, reader.epoch.update_interval)
+    load = found.load
+    if supposed is not None:
+        load = changed(load, supposed, reader.epoch.update_interval, target_file_size)
     return advise_load(load, found.pricing, spark=spark, table=table, current=layout, widest=widest, notes=found.notes)
 
 
@@ -145,7 +152,8 @@ def suppose(what_if: str, catalog: Catalog | None) -> Advice:
     given = parse_what_if(what_if)
     spark = dict(catalog.spark) if catalog else {}
     interval, retain = (catalog.update_interval, catalog.retain) if catalog else (None, 0)
-    load = workload_of(given, interval=interval, retain=retain, workers=workers_of(spark))
+    target = catalog.target_file_size if catalog else None
+    load = workload_of(given, interval=interval, retain=retain, workers=workers_of(spark), target_file_size=target)
     notes = ["nothing was measured: prices are those of the benchmarks' machine, and may be off by half"]
     if given.probes is None:
         notes.append("one probe for each update is assumed; say probes= if there are more")

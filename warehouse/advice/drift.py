@@ -44,7 +44,9 @@ _MOST_PERIODS = 200
 """Longer windows are compared by ``advise`` only: it takes seconds."""
 
 
-def drift_warnings(reader: Reader, *, spark: Mapping[str, str], retain: int, now: int) -> tuple[str, ...]:
+def drift_warnings(
+    reader: Reader, *, spark: Mapping[str, str], retain: int, now: int, target_file_size: int | None = None
+) -> tuple[str, ...]:
     """Return a warning for each sign that a table's layout does not fit any more, with the remedy; see :func:`advise`."""
     states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]
@@ -54,11 +56,13 @@ def drift_warnings(reader: Reader, *, spark: Mapping[str, str], retain: int, now
     workers = workers_of(spark)
     found: list[str] = []
     for state in states:
-        past = past_of(epochs, state.name, workers)
+        past = past_of(epochs, state.name, workers, target_file_size)
         signs = [*_too_long_lived(state, past), *_periodic(state, past)]
         if len(past.updates) >= MIN_UPDATES and state.layout.periods <= _MOST_PERIODS:
             with suppress(UsageError):  # no live row
-                known = measured(reader, state, epochs, workers=workers, retain=retain, now=now, keys=False)
+                known = measured(
+                    reader, state, epochs, workers=workers, retain=retain, now=now, keys=False, target_file_size=target_file_size
+                )
                 signs += [*_uneven(state, known), *_dear(state, known)]
         found += [f'the layout of "{state.name}" no longer fits: {sign}' for sign in signs]
     return tuple(found)
@@ -176,6 +180,6 @@ def _least(known: Measured) -> float:
     runs = [load.rate / load.workers] * load.workers
     work = task_work(
         runs=runs, files=1, read=0, workers=load.workers, sub_indices=1,
-        arriving=load.arriving, landing_files=load.landing_files,
+        arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
     )  # fmt: skip
     return known.pricing.update.cost(work.vector()).value

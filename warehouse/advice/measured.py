@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import exp, log
 from typing import TYPE_CHECKING
 
-from warehouse.advice.past import past_of
+from warehouse.advice.past import past_of, target_rows_of
 from warehouse.advice.stored import stored_rows
 from warehouse.errors import UsageError
 from warehouse.layout.advice import DEFAULT_PRICES, Pricing, ProbeWork, Workload
@@ -49,7 +49,15 @@ class Measured:
 
 
 def measured(
-    reader: Reader, state: TableState, epochs: Sequence[Epoch], *, workers: int, retain: int, now: int, keys: bool = True
+    reader: Reader,
+    state: TableState,
+    epochs: Sequence[Epoch],
+    *,
+    workers: int,
+    retain: int,
+    now: int,
+    keys: bool = True,
+    target_file_size: int | None = None,
 ) -> Measured:
     """Return what the epochs, the read log and the table's files tell.
 
@@ -58,7 +66,7 @@ def measured(
     UsageError
         When the table holds no live row.
     """
-    past = past_of(epochs, state.name, workers)
+    past = past_of(epochs, state.name, workers, target_file_size)
     reads = tuple(read for read in reads_of(reader.root) if read.table == state.name)
     probes = tuple(read for read in reads if read.kind == "probe" and read.keys == 1)
     stored = stored_rows(reader, state, keys=keys and not probes)
@@ -108,6 +116,7 @@ def measured(
         cold_probes=sum(read.first for read in probes) / len(probes) if probes else 0.0,
         retained=retain / interval,
         workers=workers,
+        target_rows=target_rows_of(state, target_file_size),
     )
     return Measured(
         load=load,

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import MissingPartError, RecordDamagedError
 from warehouse.layout.advice.work import UpdateWork, task_work
+from warehouse.layout.tasks import file_rows
 from warehouse.updates.journal import epoch_numbers, read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from warehouse.updates.records import Counts, Epoch, Partition
+    from warehouse.updates.records import Counts, Epoch, Partition, TableState
 
-__all__ = ["MOST_EPOCHS", "Past", "Update", "past_of", "recent_epochs"]
+__all__ = ["MOST_EPOCHS", "Past", "Update", "past_of", "recent_epochs", "target_rows_of"]
 
 MOST_EPOCHS = 200
 """How many epochs are looked at, the newest ones."""
@@ -73,7 +74,7 @@ def recent_epochs(root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> tuple[E
     return tuple(reversed(found))
 
 
-def past_of(epochs: Sequence[Epoch], table: str, workers: int) -> Past:
+def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None = None) -> Past:
     """Return the updates of a table since its layout is what it is.
 
     Parameters
@@ -84,11 +85,13 @@ def past_of(epochs: Sequence[Epoch], table: str, workers: int) -> Past:
         The table's name.
     workers
         Tasks that run side by side in an update.
+    target_file_size
+        Bytes of a file; none: the default.
     """
-    return Past(tuple(_updates(epochs, table, workers)))
+    return Past(tuple(_updates(epochs, table, workers, target_file_size)))
 
 
-def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Update]:
+def _updates(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None) -> Iterator[Update]:
     newest = epochs[-1].table(table)
     for before, epoch in pairwise(epochs):
         old, new = before.table(table), epoch.table(table)
@@ -110,8 +113,15 @@ def _updates(epochs: Sequence[Epoch], table: str, workers: int) -> Iterator[Upda
             sub_indices=counts.planned if rebuilds else cells,
             arriving=max(counts.rows + counts.taken, counts.inserted),
             landing_files=counts.files,
+            target_rows=target_rows_of(old, target_file_size),
         )
         yield Update(epoch.number, epoch.slot - epoch.previous_slot, counts, work, seconds)
+
+
+def target_rows_of(state: TableState, target_file_size: int | None) -> int:
+    """Return the rows of a file that an update of a table aims at."""
+    parts = state.partitions
+    return file_rows(target_file_size, rows=sum(part.rows for part in parts), size=sum(part.bytes for part in parts))
 
 
 def _written(before: Sequence[Partition], after: Sequence[Partition]) -> tuple[list[int], int]:

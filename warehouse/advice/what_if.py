@@ -10,6 +10,7 @@ from warehouse.catalog.spelling import nearest
 from warehouse.errors import UsageError
 from warehouse.layout.advice import Lifetimes, Workload, shares
 from warehouse.layout.advice.lifetimes import Kind
+from warehouse.layout.tasks import file_rows
 from warehouse.time import HOUR, format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -93,7 +94,9 @@ def parse_what_if(text: str) -> WhatIf:
     return WhatIf(**found)  # type: ignore[arg-type]
 
 
-def workload_of(given: WhatIf, *, interval: int | None, retain: int, workers: int) -> Workload:
+def workload_of(
+    given: WhatIf, *, interval: int | None, retain: int, workers: int, target_file_size: int | None = None
+) -> Workload:
     """Return the workload of a table that does not exist yet.
 
     Of rate, rows and lifetimes two are needed, or all three: the third follows.
@@ -106,6 +109,8 @@ def workload_of(given: WhatIf, *, interval: int | None, retain: int, workers: in
         Those of the project that the table would be in, where there is one; microseconds.
     workers
         Tasks that run side by side.
+    target_file_size
+        Bytes of a file; none: the default.
 
     Raises
     ------
@@ -135,21 +140,23 @@ def workload_of(given: WhatIf, *, interval: int | None, retain: int, workers: in
             f"--what-if: rate={rate:g} and these lifetimes make {live:.0f} live rows, not rows={given.rows:g}; leave one out"
         )
     kept = given.retain if given.retain is not None else retain
+    size = given.row_bytes or _DEFAULT_ROW_BYTES
     return Workload(
         periods=periods,
         rate=rate,
         shares=share,
         arriving=rate,
-        row_bytes=given.row_bytes or _DEFAULT_ROW_BYTES,
+        row_bytes=size,
         rows_per_key=given.rows_per_key or 1.0,
         probes=1.0 if given.probes is None else given.probes,
         scans=given.scans or 0.0,
         retained=kept / own,
         workers=workers,
+        target_rows=file_rows(target_file_size, rows=live, size=live * size),
     )
 
 
-def changed(load: Workload, given: WhatIf, interval: int) -> Workload:
+def changed(load: Workload, given: WhatIf, interval: int, target_file_size: int | None = None) -> Workload:
     """Return a measured workload with what is supposed instead; what arrives in all changes as the inserted rows do.
 
     Raises
@@ -169,16 +176,18 @@ def changed(load: Workload, given: WhatIf, interval: int) -> Workload:
     if given.rate is not None or given.rows is not None:
         rate = given.rate if given.rate is not None else cast("float", given.rows) / mean
     factor = rate / load.rate if load.rate else 1.0
+    live, size = rate * mean, given.row_bytes
     return replace(
         load,
         rate=rate,
         shares=share,
         arriving=load.arriving * factor if load.rate else rate,
-        row_bytes=given.row_bytes or load.row_bytes,
+        row_bytes=size or load.row_bytes,
         rows_per_key=given.rows_per_key or load.rows_per_key,
         probes=load.probes if given.probes is None else given.probes,
         scans=load.scans if given.scans is None else given.scans,
         retained=load.retained if given.retain is None else given.retain / interval,
+        target_rows=load.target_rows if size is None else file_rows(target_file_size, rows=live, size=live * size),
     )
 
 

@@ -72,6 +72,7 @@ class WarehouseSection(BaseModel):
     retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
     read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
+    target_file_size: Size | None = Field(default=None, description='a size such as "256MB", from "1MB" to "1TB"', ge=10**6)
 
 
 class SqlSection(BaseModel):

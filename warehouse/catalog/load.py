@@ -125,6 +125,7 @@ def load_catalog(directory: Path) -> Catalog:
         sql=SqlBounds(sql.memory, sql.spill, sql.timeout),
         read_log=warehouse.read_log == "on",
         keys=declared_keys(raw),
+        target_file_size=warehouse.target_file_size,
     )
 
 

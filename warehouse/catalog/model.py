@@ -216,7 +216,8 @@ class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
     ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
-    what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice.
+    what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
+    ``target_file_size`` (bytes; none: the default) how large data files are made.
     """
 
     file: Path
@@ -234,6 +235,7 @@ class Catalog:
     sql: SqlBounds = field(default_factory=SqlBounds)
     read_log: bool = True
     keys: tuple[tuple[str, str], ...] = ()
+    target_file_size: int | None = None
 
     @property
     def sources(self) -> tuple[Stream, ...]:

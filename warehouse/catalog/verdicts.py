@@ -133,6 +133,8 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
     if unfit is not None:
         return Verdict(key, unfit.old, now, _word(unfit), _what_to_do(unfit), stops=True)
     section, _, rest = key.partition(".")
+    if key == "warehouse.target_file_size":
+        return Verdict(key, before, now, "from now on", "it is for files written from now on; those that are there stay")
     if section not in _TABLES:
         return Verdict(key, before, now, "free", "it is in force at once")
     name, _, own = rest.partition(".")

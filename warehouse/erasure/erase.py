@@ -19,6 +19,7 @@ from warehouse.erasure.plan import Sought, erasure_plan, nodes_to_build
 from warehouse.erasure.proof import Proof, Trace, prove
 from warehouse.erasure.receipt import Receipt, TableReceipt, write_receipt
 from warehouse.erasure.scope import archives_of, tables_above
+from warehouse.erasure.store import clear_store
 from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.logcut import cut_log
@@ -30,8 +31,10 @@ from warehouse.updates.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.updates.vacuum import forget_past, named_files, retire, sweep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
+
+    from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog
     from warehouse.erasure.keys import ErasedKeys
@@ -130,7 +133,8 @@ def outlook(
     archives = archives_of(last, state.name)
     sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
     sought += [Sought(archive, tuple(rows_of_keys(catalog.root, archive, erased)), None) for archive in archives]
-    plan = erasure_plan(last, erasure, sought, above, nodes_to_build(nodes, above), clock=now)
+    built = nodes_to_build(nodes, above)
+    plan = erasure_plan(last, erasure, sought, above, built, clock=now, target_file_size=catalog.target_file_size)
     some = any(found.rows for each in sought for found in each.found)
     own = frozenset((state.name, *(archive.name for archive in archives)))
     before = Proof() if some and not everywhere else prove(catalog.root, own, erased, _named(catalog.root, last))
@@ -151,7 +155,7 @@ def _of_expired(catalog: Catalog, last: Epoch, table: str | None, now: int) -> O
         found = () if dead_by is None else (dead_rows(catalog.root, state, dead_by, last.slot),)
         sought.append(Sought(state, found, dead_by))
     erasure = Erasure(table=table, key=(), keys=(), views=(), asked_at=now, salt="")
-    plan = erasure_plan(last, erasure, sought, (), (), clock=now)
+    plan = erasure_plan(last, erasure, sought, (), (), clock=now, target_file_size=catalog.target_file_size)
     rows = any(found.rows for each in sought for found in each.found)
     return Outlook(plan, Proof(), (), nothing=not rows and len(epoch_numbers(catalog.root)) == 1)
 
@@ -185,11 +189,13 @@ def is_open(root: Path, newest: Epoch | None) -> bool:
     return newest is not None and newest.erased is not None and plan_path(root, newest.number).exists()
 
 
-def complete(catalog: Catalog, newest: Epoch, *, now: int, observer: Observer) -> Receipt:
+def complete(
+    catalog: Catalog, newest: Epoch, *, now: int, observer: Observer, spark: Callable[[], SparkSession]
+) -> Receipt:
     """Carry out what is left of an erasure once its epoch is written, and return the receipt.
 
     The caller holds the writer lock. Older epochs are retired, whatever ``retain`` says; everything that the newest does not
-    name is deleted; logs are cut; every file is read again.
+    name is deleted; logs are cut; every file is read again. ``spark`` gives the session by which a store is asked.
     """
     root = catalog.root
     plan, erasure = _open(plan_path(root, newest.number))
@@ -204,6 +210,7 @@ def complete(catalog: Catalog, newest: Epoch, *, now: int, observer: Observer) -
     state = newest.table(erasure.table or "")
     landing = landing_files(catalog, state, keys) if keys is not None and state is not None else ()
     observer(Moment(Point.PROVED, newest.number))
+    store = clear_store(root, spark)
     receipt = Receipt(
         format=1,
         kind="keys" if keys is not None else "expired",
@@ -220,6 +227,7 @@ def complete(catalog: Catalog, newest: Epoch, *, now: int, observer: Observer) -
         epochs_retired=retired,
         proof=proof,
         landing=tuple(str(path) for path in landing),
+        store=store,
     )
     write_receipt(root, receipt)
     observer(Moment(Point.RECEIPT_WRITTEN, newest.number))

@@ -72,6 +72,7 @@ def erasure_plan(
     nodes: Sequence[NodeInput],
     *,
     clock: int,
+    target_file_size: int | None = None,
 ) -> Plan:
     """Return the plan of the epoch after ``last`` that erases what was found.
 
@@ -89,6 +90,8 @@ def erasure_plan(
         Their declarations.
     clock
         The wall-clock instant in microseconds.
+    target_file_size
+        Bytes of a file; none: the default.
 
     """
     epoch = last.number + 1
@@ -122,6 +125,7 @@ def erasure_plan(
         steps=tuple(steps),
         nodes=tuple(planned),
         erasure=erasure,
+        target_file_size=target_file_size,
     )
 
 

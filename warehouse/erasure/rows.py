@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.erasure.keys import keys_of_erasure
 from warehouse.ingest.local import local_frame
-from warehouse.layout.tasks import FILE_ROWS
+from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import CommitFacts, commit, newest_version, stage, unstage
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
@@ -42,6 +42,7 @@ def erase_rows(
     state: TableState,
     facts: Mapping[str, object],
     transaction: int,
+    target_rows: int,
 ) -> None:
     """Commit a table without the rows that a step erases.
 
@@ -61,6 +62,8 @@ def erase_rows(
         What the commit says of itself.
     transaction
         The epoch, by which Delta's own writers know what was committed.
+    target_rows
+        Rows of a file.
 
     """
     table, leaving = root / step.path, set(step.cells)
@@ -82,6 +85,7 @@ def erase_rows(
             table,
             key=key,
             sizes={(cell, block): count for cell, block, count in parts if (cell, block) in leaving},
+            target_rows=target_rows,
             base=step.base_version,
             leaving=lambda cell, block: (cell, block) in leaving,
             facts=commit_facts,
@@ -96,8 +100,9 @@ def erase_rows(
             facts=commit_facts,
         )
     else:
-        stage(rows.coalesce(1), table, (), FILE_ROWS)
-        commit(table, newest_version(table, step.base_version), statistics=(), leaving=lambda _: True, facts=commit_facts)
+        staged = stage(rows.coalesce(1), table, (), largest_file(FILE_ROWS))
+        version = newest_version(table, step.base_version)
+        commit(table, version, statistics=(), leaving=lambda _: True, facts=commit_facts, staged=staged)
 
 
 def _stored(session: SparkSession, root: Path, step: EraseRows, columns: Sequence[ColumnRecord]) -> DataFrame:

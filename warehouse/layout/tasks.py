@@ -1,7 +1,8 @@
 """Dealing runs to the tasks that write them, and cutting large ones: what the writer does and what the cost model counts on.
 
 A run of ordinary size is one file of one task. One that a single task would write much longer than the others write all the
-rest, or that is more than a file's rows, is cut into ranges of the search key.
+rest, or that is more than a file holds, is cut into ranges of the search key. How large a file should be is given in bytes
+(``target_file_size``); rows of the table's own size say how many that are.
 """
 
 from __future__ import annotations
@@ -12,19 +13,53 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FILE_ROWS", "RANGE_ROWS", "ROW_GROUP_ROWS", "deal", "key_ranges", "loads"]
+__all__ = ["FILE_ROWS", "ROW_GROUP_ROWS", "deal", "file_rows", "key_ranges", "largest_file", "loads"]
 
 ROW_GROUP_ROWS = 20_000
 """Rows of a Parquet row group; fewer are not dealt to a second task."""
-FILE_ROWS = 4_000_000
-"""A larger run is written as several files of disjoint key ranges."""
-RANGE_ROWS = 3_200_000
-"""Ranges of sampled keys differ in size; they are made smaller than a file, so that few are cut again."""
+FILE_ROWS = 3_200_000
+"""Rows of a file, where no ``target_file_size`` is given: more are not sorted in the memory that a task ordinarily has."""
+FILE_BYTES = 384 * 10**6
+"""And its bytes."""
+SUPPOSED_BYTES = 120
+"""Bytes of a row before any is stored: 118 were measured (docs/sizing.md)."""
+SUPPOSED_ROWS = 100
+"""As many rows of supposed size are counted with those stored: a few rows in a file of their own are mostly its footer."""
 SMALLEST_RANGE = 1_000_000
 """Ranges of fewer rows are not made: what the other executors would save, Spark needs to sample the keys."""
 
 
-def deal(runs: Sequence[float], workers: int) -> list[int]:
+def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:
+    """How many rows a file should have, by what is stored of the table.
+
+    Parameters
+    ----------
+    target
+        ``target_file_size`` in bytes; none: :data:`FILE_BYTES`, and no more than :data:`FILE_ROWS`.
+    rows, size
+        Rows of the table, and the bytes of their files.
+
+    Examples
+    --------
+    >>> file_rows(None), file_rows(64_000_000), file_rows(64_000_000, rows=1e6, size=1e9)
+    (3200000, 533333, 64005)
+    """
+    each = (size + SUPPOSED_ROWS * SUPPOSED_BYTES) / (rows + SUPPOSED_ROWS)
+    if target is None:
+        return max(1, min(FILE_ROWS, int(FILE_BYTES / each)))
+    return max(1, int(target / each))
+
+
+def largest_file(target_rows: int) -> int:
+    """The most rows that a file has: ranges of sampled keys differ in size, and few are to be cut again.
+
+    >>> largest_file(FILE_ROWS)
+    4000000
+    """
+    return target_rows + target_rows // 4
+
+
+def deal(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> list[int]:
     """The number of the task that writes each run: largest first to the least loaded; small batches are one task.
 
     Parameters
@@ -33,6 +68,8 @@ def deal(runs: Sequence[float], workers: int) -> list[int]:
         Rows of each run, at least one.
     workers
         How many tasks run at once.
+    target_rows
+        Rows of a file, by :func:`file_rows`.
 
     Examples
     --------
@@ -40,7 +77,7 @@ def deal(runs: Sequence[float], workers: int) -> list[int]:
     [1, 0, 1]
     """
     total = sum(runs)
-    count = max(1, min(len(runs), max(workers, _parts(total, FILE_ROWS)), _parts(total, ROW_GROUP_ROWS)))
+    count = max(1, min(len(runs), max(workers, _parts(total, largest_file(target_rows))), _parts(total, ROW_GROUP_ROWS)))
     least = [(0.0, task) for task in range(count)]
     tasks = [0] * len(runs)
     for place in sorted(range(len(runs)), key=lambda number: -runs[number]):
@@ -57,7 +94,7 @@ def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
     return found
 
 
-def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int) -> int:
+def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target_rows: int = FILE_ROWS) -> int:
     """Into how many ranges of the search key all rows are cut; none when each run is better left whole.
 
     Examples
@@ -70,10 +107,10 @@ def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int) -> int
     """
     total = sum(runs)
     heaviest = max(loads(runs, tasks))
-    files = _parts(total, RANGE_ROWS)
+    files = _parts(total, target_rows)
     wanted = max(files, min(-(-files // workers) * workers, _parts(total, SMALLEST_RANGE)))  # none is idle in the last round
     # One task that has twice its share, and more than a range: the others wait for it.
-    if max(runs) > FILE_ROWS or (heaviest > SMALLEST_RANGE and heaviest * wanted > 2 * total):
+    if max(runs) > largest_file(target_rows) or (heaviest > SMALLEST_RANGE and heaviest * wanted > 2 * total):
         return wanted
     return 0
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.layout.tasks import deal, key_ranges
+from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges
 from warehouse.storage.cluster import cores
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ __all__ = ["place"]
 _RUN = ("sub_index", "exp_block")
 
 
-def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], int]) -> DataFrame:
+def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], int], target_rows: int = FILE_ROWS) -> DataFrame:
     """Deal rows to tasks, each run to one, or a large one to several by ranges of the search key.
 
     Parameters
@@ -35,13 +35,15 @@ def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], i
         The columns of the search key.
     sizes
         Rows to expect per (sub-index, expiry block).
+    target_rows
+        Rows of a file.
 
     """
     workers = cores(rows.sparkSession)
     cells = sorted(sizes)
     runs = [sizes[cell] for cell in cells]
-    tasks = deal(runs, workers)
-    ranges = key_ranges(runs, tasks, workers)
+    tasks = deal(runs, workers, target_rows)
+    ranges = key_ranges(runs, tasks, workers, target_rows)
     if ranges:
         return rows.repartitionByRange(ranges, *_RUN, *[quoted(name) for name in key])
     count = max(tasks) + 1

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.layout.tasks import FILE_ROWS, ROW_GROUP_ROWS
+from warehouse.layout.tasks import FILE_ROWS, ROW_GROUP_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.deltalog import newest_version
 from warehouse.storage.placing import place
@@ -54,6 +54,7 @@ def write_runs(
     *,
     key: Sequence[tuple[str, str]],
     sizes: Mapping[tuple[int, int], int],
+    target_rows: int = FILE_ROWS,
     base: int,
     leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
@@ -72,6 +73,8 @@ def write_runs(
         (column, type) of the search key, in order.
     sizes
         Rows to expect per (sub-index, expiry block): how the write is cut into tasks.
+    target_rows
+        Rows of a file, by :func:`warehouse.layout.tasks.file_rows`.
     base
         A version of the table; what was committed since then is looked for.
     leaving
@@ -89,7 +92,8 @@ def write_runs(
         _size_filters(rows.sparkSession, key, sizes)
         names = [name for name, _ in key]
         order = ("sub_index", "exp_block", *map(quoted, names), "_exp")
-        directory = stage(place(rows, names, sizes), table, ("sub_index", "exp_block"), FILE_ROWS, order)
+        placed = place(rows, names, sizes, target_rows)
+        directory = stage(placed, table, ("sub_index", "exp_block"), largest_file(target_rows), order)
         if staged is not None:
             staged()
     else:
@@ -127,7 +131,7 @@ def write_rows(
 
     ``staged`` is called as in :func:`write_runs`.
     """
-    directory = stage(rows, table, ("_slot",) if slotted else (), FILE_ROWS)
+    directory = stage(rows, table, ("_slot",) if slotted else (), largest_file(FILE_ROWS))
     if staged is not None:
         staged()
     commit(

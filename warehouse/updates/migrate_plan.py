@@ -118,6 +118,7 @@ def migration_plan(
         warnings=rebuilt(nodes, base),
         base=base,
         cause="migrate",
+        target_file_size=catalog.target_file_size,
     )
 
 

@@ -130,6 +130,7 @@ def make_plan(
         nodes=tuple(planned_nodes),
         warnings=rebuilt(nodes, last),
         refused=tuple(sorted((refused or {}).items())),
+        target_file_size=catalog.target_file_size,
     )
 
 

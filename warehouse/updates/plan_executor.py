@@ -169,7 +169,7 @@ class PlanExecutor:
         if not is_open(self.root, newest):
             return None
         self._publish_again(newest)
-        return complete(self.catalog, newest, now=self.clock(), observer=self.observer)
+        return complete(self.catalog, newest, now=self.clock(), observer=self.observer, spark=self._guarded_spark)
 
     def _unfinished(self, last: Epoch | None) -> Plan | None:
         try:

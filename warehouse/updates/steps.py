@@ -362,6 +362,7 @@ class Plan(msgspec.Struct, frozen=True):
     erasure: Erasure | None = None
     refused: tuple[tuple[str, str], ...] = ()
     declared: tuple[tuple[str, str], ...] = ()
+    target_file_size: int | None = None
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

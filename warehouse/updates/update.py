@@ -16,7 +16,6 @@ from warehouse.errors import (
     UpdateTimeError,
     UsageError,
 )
-from warehouse.objects.path import ObjectPath
 from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.after_load import put_away
 from warehouse.updates.declared_nodes import declared_nodes, sound_nodes, with_columns
@@ -305,20 +304,17 @@ class Updater(PlanExecutor):
         Returns what was found, and the receipt; none when it only looked, or there was nothing to erase.
         """
         from warehouse.erasure.erase import outlook  # noqa: PLC0415 - now and then
+        from warehouse.erasure.store import require_no_versions  # noqa: PLC0415 - as above
 
-        if isinstance(self.root, ObjectPath):
-            raise UsageError(
-                f"rows cannot be erased under {self.root} yet: a bucket may keep former versions of its objects, and readers "
-                f"keep copies of files; both are beyond what an erasure can prove. Rows leave at their end, and files with them"
-            )
         if dry_run:
             newest = self._epoch(newest_epoch(self.root))
             return outlook(self.catalog, self._nodes, newest, table, keys, now=self.clock(), everywhere=True), None
         with writer_lock(self.root, self.clock()):
             self.observer(Moment(Point.LOCKED, -1))
             with released(self.root):
-                last, _ = self._finish()
-                found = outlook(self.catalog, self._nodes, self._epoch(last), table, keys, now=self.clock())
+                last = self._epoch(self._finish()[0])
+                require_no_versions(self.root, self._guarded_spark)
+                found = outlook(self.catalog, self._nodes, last, table, keys, now=self.clock())
                 if found.nothing:
                     return found, None
                 return found, self._carry_out(self._begun(found.plan, last))

@@ -15,6 +15,7 @@ from warehouse.ingest.batch import SPARK_FAILURES, Batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.rejected import with_records
+from warehouse.layout.tasks import file_rows
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.deltalog import (
@@ -276,6 +277,7 @@ class Work:
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
+            target_rows=self._target_rows(step.stream),
             base=step.base_version,
             leaving=lambda *_: True,
             facts=self._facts(number, facts, batch_of=step.table_id)
@@ -299,6 +301,7 @@ class Work:
                 self.root / step.path,
                 key=inputs.key,
                 sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
+                target_rows=self._target_rows(step.stream),
                 base=step.base_version,
                 leaving=lambda bucket, _: bucket in content.sizes,
                 facts=self._batch_facts(
@@ -329,6 +332,7 @@ class Work:
             self.root / step.path,
             key=node.key,
             sizes=sizes,
+            target_rows=self._target_rows(step.stream),
             base=step.base_version,
             leaving=lambda bucket, _: bucket in result.sizes,
             facts=self._facts(
@@ -443,6 +447,7 @@ class Work:
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
+            target_rows=self._target_rows(step.stream),
             base=step.base_version,
             leaving=leaving if merged or dead or step.expired else None,
             facts=self._main_facts(
@@ -477,6 +482,7 @@ class Work:
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
+            target_rows=self._target_rows(step.stream),
             base=step.base_version,
             leaving=lambda cell, block: cell in step.cells or (cell, block) in former,
             facts=self._main_facts(
@@ -495,6 +501,11 @@ class Work:
         state = self.last.table(name) if self.last else None
         return state.partitions if state else ()
 
+    def _target_rows(self, name: str) -> int:
+        """Rows of a file of a table, by what the last epoch stores of it."""
+        held = self._partitions(name)
+        return file_rows(self.plan.target_file_size, rows=sum(part.rows for part in held), size=sum(part.bytes for part in held))
+
     def _cut_log(self, number: int, step: CutLog) -> bool:
         table = self.root / step.path
         metadata = self._facts(number, {}).metadata
@@ -507,7 +518,9 @@ class Work:
             raise KeyError(step.stream)
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         metadata = self._facts(number, {"erased": step.rows}).metadata
-        erase_rows(self.supply.spark(), self.root, step, self.plan.erasure, state, metadata, self.plan.epoch)
+        session, erasure = self.supply.spark(), self.plan.erasure
+        rows = self._target_rows(step.stream)
+        erase_rows(session, self.root, step, erasure, state, metadata, self.plan.epoch, rows)
         return True
 
     def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from warehouse.layout.advice.work import UpdateWork, task_work
 from warehouse.layout.assignment import expiration_column, row, stagger
 from warehouse.layout.planned import planned_cells
-from warehouse.layout.tasks import FILE_ROWS, RANGE_ROWS
+from warehouse.layout.tasks import largest_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -103,11 +103,11 @@ class _Tally:
     spread: float = 0.0
 
     def work(self, runs: Sequence[float], read: float, cells: int) -> None:
-        load, files = self.load, sum(map(_expected, runs))
+        load, files = self.load, sum(self.expected(rows) for rows in runs)
         self.works.append(
             task_work(
                 runs=runs, files=files, read=read, workers=load.workers, sub_indices=min(cells, files),
-                arriving=load.arriving, landing_files=load.landing_files,
+                arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
             )
         )  # fmt: skip
         self.written.append(sum(runs))
@@ -115,7 +115,7 @@ class _Tally:
     def state(self, sizes: Sequence[float], cells: Iterable[float]) -> None:
         """Note the files of an epoch and the rows of every sub-index, empty ones too."""
         total = sum(sizes)
-        self.files.append(sum(map(_expected, sizes)))
+        self.files.append(sum(self.expected(rows) for rows in sizes))
         self.rows.append(total)
         share = [1 - (1 - min(1.0, size / total)) ** self.load.rows_per_key for size in sizes] if total else []
         self.holding.append(sum(share))
@@ -123,6 +123,11 @@ class _Tally:
         mean = fmean(counts)
         if mean:
             self.spread = max(self.spread, pstdev(counts, mean) / mean)
+
+    def expected(self, rows: float) -> float:
+        """How many files a run makes that has so many rows on average: where few are expected there may be none."""
+        target = self.load.target_rows
+        return 1.0 - exp(-rows) if rows <= largest_file(target) else rows / target
 
     def footprint(self) -> Footprint:
         return Footprint(
@@ -133,11 +138,6 @@ class _Tally:
             written=fmean(self.written),
             spread=self.spread,
         )
-
-
-def _expected(rows: float) -> float:
-    """How many files a run makes that has so many rows on average: where few are expected there may be none."""
-    return 1.0 - exp(-rows) if rows <= FILE_ROWS else rows / RANGE_ROWS
 
 
 @dataclass

@@ -11,7 +11,7 @@ from heapq import heapreplace
 from math import log2
 from typing import TYPE_CHECKING
 
-from warehouse.layout.tasks import deal, key_ranges, loads
+from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -71,8 +71,8 @@ class ProbeWork:
         return tuple(each.name for each in fields(cls))
 
 
-def busiest_task(sizes: Iterable[float], workers: int) -> float:
-    """The rows of the busiest worker when runs of these sizes are dealt to tasks, large ones cut.
+def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_ROWS) -> float:
+    """The rows of the busiest worker when runs of these sizes are dealt to tasks, those of more rows than a file's cut.
 
     Examples
     --------
@@ -86,8 +86,8 @@ def busiest_task(sizes: Iterable[float], workers: int) -> float:
     runs = [float(size) for size in sizes if size > 0]
     if not runs:
         return 0.0
-    tasks = deal(runs, workers)
-    ranges = key_ranges(runs, tasks, workers)
+    tasks = deal(runs, workers, target_rows)
+    ranges = key_ranges(runs, tasks, workers, target_rows)
     if ranges:
         return -(-ranges // workers) * sum(runs) / ranges
     busy = [0.0] * workers
@@ -105,6 +105,7 @@ def task_work(
     sub_indices: float,
     arriving: float,
     landing_files: float,
+    target_rows: int = FILE_ROWS,
 ) -> UpdateWork:
     """The work of an update that writes runs of these rows.
 
@@ -122,9 +123,11 @@ def task_work(
         Sub-indices that are written to.
     arriving, landing_files
         What landed.
+    target_rows
+        Rows of a file.
     """
     sizes = [rows for rows in runs if rows > 0]
-    busiest = busiest_task(sizes, workers)
+    busiest = busiest_task(sizes, workers, target_rows)
     tasks = max(1.0, sum(sizes) / busiest) if busiest else 1.0
     return UpdateWork(
         landing_file=landing_files,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from warehouse.layout.tasks import FILE_ROWS
+
 __all__ = ["Workload"]
 
 
@@ -37,6 +39,8 @@ class Workload:
         Update intervals for which a superseded file stays on disk.
     workers
         Tasks that run side by side.
+    target_rows
+        Rows of a file, where runs are larger.
     """
 
     periods: int
@@ -51,6 +55,7 @@ class Workload:
     scans: float = 0.0
     retained: float = 0.0
     workers: int = 2
+    target_rows: int = FILE_ROWS
 
     @property
     def live(self) -> float:
