@@ -32,8 +32,8 @@ NOT_RUN = {"tutorial.md": 1, "schedulers.md": 1, "object-storage.md": 1}
 """How many blocks of a page say that they are not run; no other page has any."""
 ELSEWHERE = {
     "README.md": {  # .ci/run, tests/docs/test_site.py, and by hand
-        "tests", "tests on a cluster", "tests of object storage", "tests of the Airflow provider", "tests with other tools",
-        "demo", "the docs as a site",
+        "tests", "long tests", "tests on a cluster", "tests of object storage", "tests of the Airflow provider",
+        "tests with other tools", "demo", "the docs as a site",
     },
     "object-storage.md": {"a root in a store"},  # tests/objects
     "clusters.md": {"standalone", "spark-submit on a cluster"},  # tests/cluster

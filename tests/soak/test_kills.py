@@ -7,7 +7,8 @@ import subprocess
 import sys
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tests.updates.test_crash_matrix import MOMENTS, OF_VIEW
 from warehouse.updates.journal import newest_epoch
@@ -15,9 +16,6 @@ from warehouse.updates.points import Point
 
 from .arrivals import soaked
 from .kills import Soak, main
-
-if TYPE_CHECKING:
-    import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 KILLS = 2
@@ -34,6 +32,7 @@ MIGRATIONS = {
 """The moments at which migrations are killed: written anew, side by side, and the update that moves what the latter left."""
 
 
+@pytest.mark.long
 def test_updates_and_migrations_killed_at_each_moment(tmp_path: Path) -> None:
     """Each is killed at another named moment, the next one completes it; after each nothing is lost or doubled."""
     soak = Soak(soaked(tmp_path / "project"), directory=tmp_path)

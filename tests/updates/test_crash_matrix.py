@@ -153,7 +153,11 @@ def full_disk(spark: SparkSession) -> Iterator[Callable[[], None]]:
     free()
 
 
-@pytest.mark.parametrize(("name", "moments"), [("witness", MOMENTS), ("viewed", OF_VIEW)], ids=["rows", "view"])
+@pytest.mark.parametrize(
+    ("name", "moments"),
+    [("witness", MOMENTS), pytest.param("viewed", OF_VIEW, marks=pytest.mark.long)],
+    ids=["rows", "view"],
+)
 def test_a_full_disk_at_every_moment(
     request: pytest.FixtureRequest, full_disk: Callable[[], None], name: str, moments: list[tuple[Point, int]]
 ) -> None:

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-UPDATES = 100
-WITH_VIEW = 97
-"""From which update on there is a view: four, as many as an expiry block has slots."""
+VIEWED = 4
+"""How many of the last updates have a view: as many as an expiry block has slots."""
 RETAIN = 5
 LANDING = 4
 """Rows land every so many updates; the others only expire."""
@@ -35,7 +34,8 @@ def _landed(slot: int) -> str:
     return csv(*(row(f"k{place}", slot - 0.5, slot + place - 0.5) for place in range(1, 9)), row("gone", slot - 0.5, slot - 0.1))
 
 
-def test_a_hundred_updates_with_connections_open(tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize("updates", [30, pytest.param(100, marks=pytest.mark.long)])
+def test_updates_with_connections_open(tmp_path: Path, spark: SparkSession, updates: int) -> None:
     """After each, a process with DuckDB alone and a connection of its own count what a scan counts; older ones keep theirs.
 
     Expiry blocks have four slots, so most updates leave dead rows in the files::
@@ -50,15 +50,15 @@ def test_a_hundred_updates_with_connections_open(tmp_path: Path, spark: SparkSes
     held: list[tuple[int, int, duckdb.DuckDBPyConnection]] = []
     dead = 0
     for alone in with_duckdb_alone(project.root, tmp_path):
-        for slot in range(1, UPDATES + 1):
+        for slot in range(1, updates + 1):
             project.clock = at(slot)
             if slot % LANDING == 1:
                 project.land(f"{slot}.csv", _landed(slot))
-            if slot == WITH_VIEW:
+            if slot == updates - VIEWED + 1:
                 project.views["filtered"] = FILTERED
                 project.declare()
             project.update(slot)
-            tables = ["a", "filtered"] if slot >= WITH_VIEW else ["a"]
+            tables = ["a", "filtered"] if slot > updates - VIEWED else ["a"]
             with Reader.open(project.root) as reader:
                 number = reader.epoch.number
                 counts = [len(reader.scan(table).all()) for table in tables]
@@ -69,8 +69,8 @@ def test_a_hundred_updates_with_connections_open(tmp_path: Path, spark: SparkSes
                 query = "SELECT (SELECT max(number) FROM w._epochs), (SELECT count(*) FROM w.a)"
                 assert connection.execute(query).fetchall() == [(epoch, count)]
             dead += sum(part.rows for state in project.epoch.tables for part in state.partitions) > counts[0]
-    assert dead > UPDATES / 2, "most of the time a reader has rows to leave out"
-    assert project.numbers[0] > UPDATES - 2 * RETAIN
+    assert dead > updates / 2, "most of the time a reader has rows to leave out"
+    assert project.numbers[0] > updates - 2 * RETAIN
     first = held[0][2]
     with pytest.raises(duckdb.IOException):
         first.execute("SELECT count(*) FROM w.a")

@@ -13,6 +13,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.soak.arrivals import soaked
 from tests.soak.reads import digest
 from tests.soak.witness import Following, Witness, counted, expected
@@ -26,25 +28,26 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parent.parent.parent
-UPDATES = 9
 HELD = 12
 """Reads of each kind at each moment."""
-FREE = 3400
-"""Reads of each process that reads freely."""
-TOTAL = 10_000
 
 
-def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("total", "updates", "free"),
+    [(2_000, 3, 700), pytest.param(10_000, 9, 3_400, marks=pytest.mark.long)],
+    ids=["two-thousand", "ten-thousand"],
+)
+def test_reads_beside_updates_and_vacuum(tmp_path: Path, spark: SparkSession, total: int, updates: int, free: int) -> None:
     """At every moment of every update, by readers that follow, that stay, and that have just come; and freely meanwhile."""
     witness = Witness(soaked(tmp_path / "project", spark, viewed=False))
     _move(witness)
     seen = [tmp_path / f"seen-{seed}.txt" for seed in range(2)]  # files: a pipe that nobody empties would stop its writer
-    processes = [_reading(witness.project.directory, seed, output) for seed, output in enumerate(seen)]
+    processes = [_reading(witness.project.directory, seed, output, free) for seed, output in enumerate(seen)]
     counts: Counter[str] = Counter()
     stayed = Following(witness.project)
     follower = Following(witness.project)
     states = witness.model.states
-    for _ in range(UPDATES):
+    for _ in range(updates):
         written = [len(states) - 1]
 
         def read(moment: Moment, written: list[int] = written) -> None:
@@ -85,11 +88,11 @@ def test_ten_thousand_reads_beside_updates_and_vacuum(tmp_path: Path, spark: Spa
         assert last > 1, "the epochs went by while it read"
     stayed.close()
     follower.close()
-    assert counts["free"] + counts["held"] >= TOTAL, counts
+    assert counts["free"] + counts["held"] >= total, counts
 
 
-def _reading(directory: Path, seed: int, output: Path) -> subprocess.Popen[bytes]:
-    until = ["--reads", str(FREE), "--until", "2"]
+def _reading(directory: Path, seed: int, output: Path, reads: int) -> subprocess.Popen[bytes]:
+    until = ["--reads", str(reads), "--until", "2"]
     command = [sys.executable, "-m", "tests.soak.reads", str(directory), *until, "--seed", str(seed)]
     with output.open("wb") as file:
         return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file)

@@ -100,7 +100,10 @@ def old_rows(project: Project) -> int:
 
 @pytest.mark.parametrize(
     ("before", "keys"),
-    [("norebuild", {"technique": "rebuild"}), ("rebuild", {"technique": "norebuild"})],
+    [
+        pytest.param("norebuild", {"technique": "rebuild"}, marks=pytest.mark.long),
+        ("rebuild", {"technique": "norebuild"}),
+    ],
     ids=["to-rebuild", "to-norebuild"],
 )
 def test_the_old_layout_only_expires_and_vanishes(

@@ -86,6 +86,7 @@ def undisturbed(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> dic
     return found
 
 
+@pytest.mark.long
 def test_an_update_stopped_again_and_again_makes_the_same_answers(
     begun: Project, undisturbed: dict[str, Any], tmp_path: Path
 ) -> None:

@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["TASKS_WHOLE", "cores", "is_data", "on_cluster", "write_shared"]
-
-TASKS_WHOLE = {"mapreduce.fileoutputcommitter.algorithm.version": "1"}
-"""A task's files appear together or not at all; the quicker algorithm shows them one by one, also those of a task that fails."""
+__all__ = ["cores", "is_data", "on_cluster", "write_shared"]
 
 
 def on_cluster(session: SparkSession) -> bool:
@@ -87,7 +84,7 @@ def write_shared(
     counted = Observation()
     rows = rows.observe(counted, F.count(F.lit(1)).alias("rows"))
     # The counting does not tell Spark that it keeps an order, so it comes before the sort.
-    writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**{**options, **TASKS_WHOLE})
+    writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(place))

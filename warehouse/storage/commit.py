@@ -23,7 +23,7 @@ from deltalake.exceptions import DeltaError
 
 from warehouse.errors import ForeignChangeError, LockHeldError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.cluster import TASKS_WHOLE, is_data, on_cluster, write_shared
+from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.deltalog import commit_path, newest_version, remove_action, stored_files
 from warehouse.storage.durable import remove_tree, write_exclusive
 from warehouse.storage.footers import file_statistics
@@ -42,8 +42,14 @@ __all__ = ["STAGED", "CommitFacts", "checkpoint", "commit", "newest_version", "s
 STAGED = "_staged"
 _PLAIN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
-    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    # A task's files appear together or not at all, by renaming directories: to show them one by one Hadoop makes each directory
+    # once more, and starts a process of `chmod` for it.
+    "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
+_FILE_BY_FILE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
+"""For a store, where renaming is copying; a task that fails fails the update on one machine."""
+
+
 @dataclass(frozen=True)
 class CommitFacts:
     """What a commit says of itself; ``application`` and ``transaction`` tell Delta's own writers what was committed."""
@@ -65,7 +71,7 @@ def stage(
     staged = table / STAGED
     if isinstance(table, ObjectPath):
         staged = table / f"staged-{uuid.uuid4().hex}"
-        options |= TASKS_WHOLE if on_cluster(rows.sparkSession) else {}
+        options |= {} if on_cluster(rows.sparkSession) else _FILE_BY_FILE
     elif on_cluster(rows.sparkSession):
         write_shared(rows, staged, partition_columns, options, order)
         return staged

@@ -23,6 +23,7 @@ from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot
+from warehouse.updates import evaluation
 from warehouse.updates.archived import archived
 from warehouse.updates.migrating import reshaped
 from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
@@ -50,10 +51,6 @@ if TYPE_CHECKING:
     from warehouse.updates.steps import NodePlan, Plan, StreamPlan
 
 __all__ = ["NodeSupply", "StreamSupply", "Supply"]
-
-
-COMPILED_FROM_ROWS = 1_000_000
-INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 
 
 @dataclass
@@ -132,7 +129,9 @@ class Supply:
         types = {column.name.lower(): column.type for column in planned.columns}
         key = [(column, types[column.lower()]) for column in planned.node.search_key]
         pushed = {"spark.sql.parquet.pushdown.inFilterThreshold": str(PUSHED_KEYS)}
-        session = table_session(self.spark(), {**key_settings(key), **pushed, **self._evaluation(planned)})
+        arrived = {table: counts.live for table, counts in self.counted.items()}
+        evaluated = evaluation.of_node(planned, self.last, arrived)
+        session = table_session(self.spark(), {**key_settings(key), **pushed, **evaluated})
         move = move_of(self.plan, planned)
         tables = PlanTables(self.root, self.plan, self.last, move, session, self.files, self._dead)
         maintenance = Maintenance(
@@ -144,15 +143,6 @@ class Supply:
             spares=lambda: self._own(tables, f"{planned.name}.spare", planned),
         )
         return NodeSupply(planned, session, maintenance, tables, self.node(planned.spare_of) if planned.spare_of else None)
-
-    def _evaluation(self, planned: NodePlan) -> Mapping[str, str]:
-        """Return settings for the amount of rows: compiling expressions takes longer than evaluating them on few."""
-        rows = 0
-        for table in scanned(planned.node.operator):
-            state = self.last.table(table) if self.last else None
-            rows += sum(part.rows for part in state.partitions) if state else 0
-            rows += self.counted[table].live if table in self.counted else 0
-        return INTERPRETED if rows < COMPILED_FROM_ROWS else {}
 
     def _own(self, tables: PlanTables, table: str, planned: NodePlan) -> DataFrame | None:
         """A node's own rows that were live at the last epoch, with all columns."""
@@ -190,6 +180,7 @@ class Supply:
                 {
                     "spark.sql.session.timeZone": stream.timezone,
                     **key_settings([(column, types[column]) for column in stream.search_key]),
+                    **evaluation.of_stream(self.plan, planned, self.last),
                 },
             )
             self.streams[name] = StreamSupply(stream, planned, session, left_out=self._left_out_before(planned))
