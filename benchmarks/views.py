@@ -3,7 +3,8 @@
 Two streams with windows of 400 update intervals, so that each update brings 0.25 % of the live rows. The join key has
 about as many values as a window has rows: every arriving row finds about one partner. Maintenance is the time of the
 view's own steps (plan, read, join, commit); computing again is a plain Spark job over the same live rows that writes
-Parquet.
+Parquet. The floor of a join is what no maintenance by Spark over such files does without: one job that reads the windows
+once, probes what arrived, which is at hand already, and writes what comes of it as it comes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from benchmarks import data
 from benchmarks.plain import measured
@@ -131,13 +133,36 @@ class _Windows:
             self.land((piece + 1) * span, self.rows // pieces, span)
         return self.update(spark)
 
-    def live(self, spark: SparkSession, table: str) -> DataFrame:
-        """Return a table's live rows as any engine reads them."""
+    def stored(self, spark: SparkSession, table: str) -> DataFrame:
+        """Return a table's rows as any engine reads them, with the ended ones that are still there."""
         with Warehouse.open(self.directory) as warehouse:
             files = warehouse.sql(f"SELECT path FROM _files WHERE table_name = '{table}'").all()
         place = self.directory / "data"
+        return spark.read.parquet(*[str(place / path) for (path,) in files])
+
+    def live(self, spark: SparkSession, table: str) -> DataFrame:
+        """Return a table's live rows as any engine reads them."""
         now = at_slot(self.slot - 1, _ANCHOR, HOUR)
-        return spark.read.parquet(*[str(place / path) for (path,) in files]).where(f"unix_micros(_exp) > {now}")
+        return self.stored(spark, table).where(f"unix_micros(_exp) > {now}")
+
+    def floor(self, spark: SparkSession) -> float:
+        """Join what arrived last with the windows and write it, bare and without adaptive execution; return the seconds."""
+        own = spark.newSession()
+        own.conf.set("spark.sql.adaptive.enabled", "false")
+        windows = {name: self.stored(own, name) for name in ("l", "r")}
+        came = {name: rows.where(f"_load_slot = {self.slot - 1}").toArrow() for name, rows in windows.items()}
+        out = self.directory / "floor"
+
+        def probed(arrived: str, window: str) -> DataFrame:
+            delta = F.broadcast(own.createDataFrame(came[arrived]).alias(arrived))
+            overlap = f"greatest({arrived}._ts, {window}._ts) < least({arrived}._exp, {window}._exp)"
+            rows = windows[window].alias(window).join(delta, F.expr(f"l.k = r.k AND {overlap}"))
+            ends = ("greatest(l._ts, r._ts) AS _ts", "least(l._exp, r._exp) AS _exp")
+            return rows.selectExpr("l.k", "l.v AS lv", "r.v AS rv", "l.s AS ls", *ends)
+
+        cost = measured(spark, lambda: probed("l", "r").unionByName(probed("r", "l")).write.parquet(str(out)))
+        shutil.rmtree(out)
+        return cost.wall
 
     def again(self, spark: SparkSession, view: str) -> float:
         """Compute a view again from the live rows and write it; return the seconds."""
@@ -174,12 +199,14 @@ def measure(bench: Bench) -> list[Ratio]:
         windows = _Windows(bench.scratch / f"windows-{size}", size, views, bench.settings.seed)
         bench.say(f"building two windows of {size:,} rows and {len(views)} view(s)")
         windows.start(bench.spark)
-        kept, again = _played(bench, windows)
+        kept, again, floor = _played(bench, windows)
         lines += _lines(size, kept, again, whole=size == rows)
+        lines += _floors(size, kept, again["joined"], floor)
         joins[size] = [_seconds(epoch, "joined") for epoch in kept]
         bench.details[f"join of windows of {size} rows"] = {
             "seconds of maintenance": joins[size],
             "seconds of computing again": again["joined"],
+            "seconds of the floor": floor,
             "results entered": [_counted(epoch, "joined")[0] for epoch in kept],
             "bytes written": [_counted(epoch, "joined")[1] for epoch in kept],
         }
@@ -196,18 +223,34 @@ def measure(bench: Bench) -> list[Ratio]:
     return lines
 
 
-def _played(bench: Bench, windows: _Windows) -> tuple[list[Epoch], dict[str, list[float]]]:
+def _played(bench: Bench, windows: _Windows) -> tuple[list[Epoch], dict[str, list[float]], list[float]]:
     kept: list[Epoch] = []
+    floor: list[float] = []
     again: dict[str, list[float]] = {view: [] for view in windows.views if view in _AGAIN}
     for number in range(min(bench.settings.updates, _UPDATES) + _WARM_UP):
         windows.land(windows.slot, windows.rows // _WINDOW, 1)
         epoch = windows.update(bench.spark)
         took = {view: windows.again(bench.spark, view) for view in again}
+        bare = windows.floor(bench.spark)
         if number >= _WARM_UP:
             kept.append(epoch)
+            floor.append(bare)
             for view, seconds in took.items():
                 again[view].append(seconds)
-    return kept, again
+    return kept, again, floor
+
+
+def _floors(size: int, kept: Sequence[Epoch], again: list[float], floor: list[float]) -> list[Ratio]:
+    """How far below computing again a step could be at best, and how far above that it is."""
+    bare = Sample("floor", "s", tuple(floor))
+    steps = Sample("maintaining", "s", tuple(_seconds(epoch, "joined") for epoch in kept))
+    return [
+        ratio(
+            _NAME, f"computing `joined` again / the floor of maintaining it, windows of {size:,} rows",
+            Sample("computing again", "s", tuple(again)), bare,
+        ),
+        ratio(_NAME, f"maintaining `joined` / its floor, windows of {size:,} rows", steps, bare),
+    ]  # fmt: skip
 
 
 def _lines(size: int, kept: Sequence[Epoch], again: dict[str, list[float]], *, whole: bool) -> list[Ratio]:

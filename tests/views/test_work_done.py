@@ -142,13 +142,13 @@ def _operations(project: Project, table: str) -> set[str]:
 
 
 def test_each_term_of_a_join_starts_at_what_arrived(work: Work) -> None:
-    """Two terms, for one row that arrived on either side: the kept delta is sent to the files of the other, never the reverse."""
+    """Two terms, for one row that arrived on either side: the gathered delta goes to the files of the other, not they to it."""
     joins = [each for plan in work.plans for each in plan.all() if each.name == "BroadcastHashJoin"]
     assert len(joins) == 2
     for join in joins:
         left, right = join.below
         build, streamed = (left, right) if "BuildLeft" in join.text else (right, left)
-        assert build.leaves == {"InMemoryTableScan"}
+        assert build.leaves == {"LocalTableScan"}
         assert "Scan" in streamed.leaves
     others = {each.name for plan in work.plans for each in plan.all() if "Join" in each.name} - {"BroadcastHashJoin"}
     assert not others

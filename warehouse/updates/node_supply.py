@@ -6,7 +6,7 @@ its inputs loaded; rows that died before they were stored come from memory, whil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.identifiers import quoted
@@ -18,7 +18,6 @@ from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned, stateful_of
 from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
-from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.maintain import Maintenance
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
+
+WIDE = 64 * 1024 * 1024
+"""Bytes of files whose rows the driver does not take, however few they are."""
 
 
 def move_of(plan: Plan, planned: NodePlan) -> Move:
@@ -54,8 +56,8 @@ def move_of(plan: Plan, planned: NodePlan) -> Move:
 class PlanTables:
     """The tables that one node's step reads, in the node's session.
 
-    ``dead`` gives rows of a table that this process knows to have died before they were stored; none when there are
-    none, or when they are not known any more.
+    ``dead`` gives rows of a table that this process knows to have died before they were stored, ``dead_rows`` how many;
+    none when there are none, or when they are not known any more.
     """
 
     root: Path
@@ -65,13 +67,13 @@ class PlanTables:
     session: SparkSession
     files: TableFiles
     dead: Callable[[str], DataFrame | None]
+    dead_rows: Callable[[str], int]
 
     def arrived(self, table: str) -> DataFrame:
         """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
         if self.move.first:
             return self.now(table)
-        stream = next((stream for stream in self.plan.streams if stream.name == table), None)
-        k0 = self.move.k0 if stream is None else stream.k0
+        k0 = self._loaded_until(table)
         if self.move.k0 == self.move.k:  # files were left over: the epoch before loaded the same slots
             lives = SlotBounds.expiring_after(self.move.k)
             rows = self._live(self._moved(table, lives)).exceptAll(self._live(self._base(table, lives)))
@@ -80,6 +82,24 @@ class PlanTables:
         loaded = self._plain(rows)
         gone = None if self.keyed(table) else self.dead(table)
         return loaded if gone is None else loaded.unionByName(gone.selectExpr(*_kept(gone)))
+
+    def most_arrived(self, table: str) -> int | None:
+        """Return a number of rows than which no more arrived; none if there is no telling, or if rows are wide."""
+        again = self.move.first or self.move.k0 == self.move.k
+        wanted = SlotBounds.expiring_after(self.move.k) if again else SlotBounds.loaded_after(self._loaded_until(table))
+        held = [file for file in self._files(table, self._version(table)) if wanted(file)]
+        if any(file.rows is None for file in held) or sum(file.size for file in held) > WIDE:
+            return None
+        gone = 0 if self.move.first or self.keyed(table) else self.dead_rows(table)
+        return sum(file.rows or 0 for file in held) + gone
+
+    def _loaded_until(self, table: str) -> int:
+        """The last load slot of the rows that the last epoch has."""
+        stream = next((stream for stream in self.plan.streams if stream.name == table), None)
+        return self.move.k0 if stream is None else stream.k0
+
+    def _files(self, table: str, version: int) -> Sequence[DataFile]:
+        return self.files.files(f"tables/{table}", version)
 
     def before(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch; none on a first build."""
@@ -96,6 +116,24 @@ class PlanTables:
         if self.move.k0 == self.move.k:
             return self._plain(rows.intersectAll(self._live(self._base(table, lives))))
         return self._plain(rows.where(f"_load_slot <= {self.move.k0}L"))
+
+    def stored(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
+        if self.move.first:
+            return self.now(table).where("false")
+        return self._plain(self._base(table, SlotBounds.expiring_after(self.move.k0)))
+
+    def ended(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
+        if self.move.first:
+            return self.now(table).where("false")
+
+        def may_end(file: DataFile) -> bool:
+            return lived(file) and (file.min_exp_slot is None or file.min_exp_slot <= self.move.k)
+
+        lived = SlotBounds.expiring_after(self.move.k0)
+        rows = self._base(table, may_end)
+        return self._plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
 
     def now(self, table: str) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
@@ -116,10 +154,8 @@ class PlanTables:
         version = self._version(table)
         if self.keyed(table):
             return version == state.version
-        stream = next((stream for stream in self.plan.streams if stream.name == table), None)
-        k0 = self.move.k0 if stream is None else stream.k0
-        came = SlotBounds.loaded_after(k0)
-        return version == state.version or not any(came(file) for file in self.files.files(f"tables/{table}", version))
+        came = SlotBounds.loaded_after(self._loaded_until(table))
+        return version == state.version or not any(came(file) for file in self._files(table, version))
 
     def expiring(self, table: str, window: int | None = None) -> bool:
         """Whether rows of a table, or of a time window of that many microseconds over it, may have ended since the last epoch."""
@@ -127,7 +163,7 @@ class PlanTables:
         if self.move.first or state is None:
             return False
         lived = SlotBounds.expiring_after(self.move.k0)
-        held = [file for file in self.files.files(f"tables/{table}", state.version) if lived(file)]
+        held = [file for file in self._files(table, state.version) if lived(file)]
         if window is not None:
             inside = SlotBounds.loaded_after(self.move.k0 - window // self.move.interval - 1)
             return any(inside(file) for file in held)
@@ -217,7 +253,6 @@ class NodeSupply:
     _batch: Batch | None = None
     _replacement: tuple[Replacement, DataFrame | None] | None = None
     _lost_rows: int | None = None
-    _release: list[Callable[[], object]] = field(default_factory=list)
 
     @property
     def columns(self) -> tuple[ColumnRecord, ...]:
@@ -237,9 +272,7 @@ class NodeSupply:
             if rows is None:
                 self._batch = Batch(self._no_rows(), BatchCounts(), persisted=False)
             else:
-                held, release = kept(rows)
-                self._release.append(release)
-                self._batch = Batch(held, _counts(held), persisted=False)
+                self._batch = Batch(rows, _counts(rows), persisted=False)
         return self._batch
 
     def _no_rows(self) -> DataFrame:
@@ -298,9 +331,6 @@ class NodeSupply:
 
     def release(self) -> None:
         """Let the kept rows go."""
-        for release in self._release:
-            release()
-        self._release.clear()
         self.maintenance.release()
         self._batch = self._replacement = None
 

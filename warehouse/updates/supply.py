@@ -133,7 +133,7 @@ class Supply:
         evaluated = evaluation.of_node(planned, self.last, arrived)
         session = table_session(self.spark(), {**key_settings(key), **pushed, **evaluated})
         move = move_of(self.plan, planned)
-        tables = PlanTables(self.root, self.plan, self.last, move, session, self.files, self._dead)
+        tables = PlanTables(self.root, self.plan, self.last, move, session, self.files, self._dead, self._dead_rows)
         maintenance = Maintenance(
             node=planned.node,
             layout=planned.layout,
@@ -163,6 +163,15 @@ class Supply:
         if supply.batch is None or not supply.batch.counts.dead:
             return None
         return supply.batch.rows.where("_fate = 'dead' AND _exp > _ts")
+
+    def _dead_rows(self, table: str) -> int:
+        """How many those are."""
+        if self._dead(table) is None:
+            return 0
+        if self.plan.node(table) is not None:
+            return self.node(table).lost_rows()
+        batch = self.of(table).batch
+        return 0 if batch is None else batch.counts.dead
 
     def _had_dead(self, name: str) -> bool:
         """Whether a stream's batch, of which this process has seen nothing, had such rows when it was committed."""

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.maintenance.keys import among
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,15 +26,16 @@ __all__ = ["moved"]
 _SPANS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
 
 
-def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequence[str], move: Move) -> DataFrame:
+def moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[str], move: Move) -> DataFrame:
     """Return what becomes of each touched value.
 
     Parameters
     ----------
     arrived
         Rows of the input that came, with ``_ts`` and ``_exp``.
-    shown, spares
-        The view's rows and the spare rows that were live at the last epoch, with ``_exp``.
+    before
+        The view's rows and the spare rows that were live at the last epoch, with ``_exp``, of the values of which a row came
+        or the shown one has gone; nothing on a first build.
     columns
         The value: all columns of the view.
     move
@@ -50,13 +50,10 @@ def moved(arrived: DataFrame, shown: DataFrame, spares: DataFrame, columns: Sequ
 
     """
     value = [quoted(name) for name in columns]
-    gone = shown.where(f"unix_micros(_exp) <= {move.now}L")
-    touched = arrived.select(*value).unionByName(gone.select(*value)).distinct()
     ends = "unix_micros(_exp) AS _end"
-    came = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
-    every = came.unionByName(
-        among(shown, touched, columns).selectExpr(*value, "2 AS _kind", "0L AS _at", ends)
-    ).unionByName(among(spares, touched, columns).selectExpr(*value, "3 AS _kind", "0L AS _at", ends))
+    every = arrived.selectExpr(*value, "1 AS _kind", "unix_micros(_ts) AS _at", ends)
+    for kind, rows in enumerate(before, start=2):
+        every = every.unionByName(rows.selectExpr(*value, f"{kind} AS _kind", "0L AS _at", ends))
     longest = "max(CASE WHEN _kind <> 2 THEN named_struct('exp', _end, 'at', CASE WHEN _kind = 1 THEN _at END) END)"
     grouped = every.groupBy(*[F.col(name) for name in value]).agg(
         F.expr("array_sort(collect_list(CASE WHEN _kind = 1 THEN named_struct('at', _at, 'exp', _end) END)) AS _arrivals"),

@@ -26,6 +26,7 @@ __all__ = [
     "carried_by",
     "changes",
     "feed",
+    "most_arrived",
     "over",
     "over_row_windows",
     "user_columns",
@@ -71,8 +72,17 @@ class Tables(Protocol):
     def unseen(self, table: str) -> DataFrame | None:
         """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
 
+    def stored(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
+
+    def ended(self, table: str) -> DataFrame:
+        """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
+
     def rows(self, table: str) -> int:
         """Return about how many rows a table has."""
+
+    def most_arrived(self, table: str) -> int | None:
+        """Return a number of rows than which no more arrived; none if there is no telling, or if rows are wide."""
 
     def keyed(self, table: str) -> bool:
         """Whether rows of a table may leave it before their own end (label STR)."""
@@ -116,6 +126,17 @@ def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callabl
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a feed")
 
 
+def most_arrived(operator: Operator, tables: Tables) -> int | None:
+    """Return a number of rows than which no more arrived in a pipeline; none if there is no telling, or if rows are wide."""
+    total = 0
+    for table in scanned(operator):
+        most = tables.most_arrived(table)
+        if most is None:
+            return None
+        total += most
+    return total
+
+
 def changes(operator: Operator, tables: Tables, move: Move) -> DataFrame:
     """Return a pipeline's rows that came and are live now, and those that were live at the last epoch and are not.
 
@@ -123,11 +144,12 @@ def changes(operator: Operator, tables: Tables, move: Move) -> DataFrame:
     before their own end both contents are compared, row by row.
     """
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
-    before = feed(operator, tables.before, tables.versions).where(lived)
     if any(tables.keyed(table) for table in scanned(operator)):
+        before = feed(operator, tables.before, tables.versions).where(lived)
         return _netted(feed(operator, tables.now, tables.versions).where(lives), before)
     came = feed(operator, tables.arrived, tables.versions).where(lives)
-    went = before.where(f"NOT {lives}")
+    earlier = tables.before if any(window_lengths(operator)) else tables.ended
+    went = feed(operator, earlier, tables.versions).where(f"{lived} AND NOT {lives}")
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 

@@ -1,20 +1,27 @@
 """Keeping intermediate rows, so that what is built on them is planned over the kept rows and not over how they came to be.
 
 Spark analyses and optimises the whole plan of a frame each time one is derived from it or run, kept rows or not. A step
-of a view derives many: on few rows planning is nearly all of its time.
+of a view derives many: on few rows planning is nearly all of its time. Few rows are gathered: they become a part of the
+plan, of which Spark knows how many they are without a job, and which it sends to where others are without another.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["kept"]
+    import pyarrow as pa
+
+__all__ = ["FEW", "gathered", "gathered_keys", "kept"]
+
+FEW = 50_000
+"""Rows that are gathered at most."""
 
 
 def kept(rows: DataFrame) -> tuple[DataFrame, Callable[[], object]]:
@@ -25,3 +32,21 @@ def kept(rows: DataFrame) -> tuple[DataFrame, Callable[[], object]]:
     plan = rows._jdf.queryExecution().withCachedData()  # noqa: SLF001 - same
     leaf = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # noqa: SLF001 - same
     return DataFrame(leaf, session), rows.unpersist
+
+
+def gathered(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
+    """Return few rows as a local relation, and what they are; the caller knows that they are few."""
+    table = rows.toArrow()
+    return rows.sparkSession.createDataFrame(table, rows.schema), table
+
+
+def gathered_keys(keys: DataFrame) -> DataFrame | None:
+    """Return distinct keys as a local relation that knows which columns have nulls; none when there are many."""
+    table = keys.limit(FEW + 1).toArrow()
+    if table.num_rows > FEW:
+        return None
+    fields = cast("StructType", keys.schema).fields
+    known = [
+        StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
+    ]
+    return keys.sparkSession.createDataFrame(table, StructType(known))

@@ -1,4 +1,8 @@
-"""Rows of some keys: joins by keys in which null is a value like others."""
+"""Rows of some keys: joins by keys in which null is a value like others.
+
+Where keys are known to have no null, plain equality finds the same rows: by hashing the key itself, not a pair of it and
+whether it is null.
+"""
 
 from __future__ import annotations
 
@@ -38,5 +42,8 @@ def _matched(rows: DataFrame, keys: DataFrame, columns: Sequence[str], by: Seque
     if not columns:
         return rows if how == "left_semi" else rows.where("false")
     plain = renamed(keys, by or columns, [f"_key_{number}" for number in range(len(columns))])
-    equal = " AND ".join(f"{quoted(column)} <=> _key_{number}" for number, column in enumerate(columns))
+    signs = ["<=>" if field.nullable else "=" for field in plain.schema.fields]
+    equal = " AND ".join(
+        f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
+    )
     return rows.join(plain, F.expr(equal), how)

@@ -27,10 +27,10 @@ from warehouse.views.algebra import (
     stateful_of,
 )
 from warehouse.views.maintenance.distinct import moved
-from warehouse.views.maintenance.feeds import changes, feed, over
+from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.joins import join_inputs, joined, new_results
-from warehouse.views.maintenance.kept import kept
+from warehouse.views.maintenance.kept import FEW, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
 from warehouse.views.maintenance.negation import difference, uncovered
@@ -113,26 +113,33 @@ class Maintenance:
     # --- append nodes ---
 
     def appended(self) -> DataFrame | None:
-        """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be."""
-        if isinstance(self.core, Distinct):
-            return placed(self._appearances(), self.node.columns, self.layout, self.move)
-        rows = self._arrivals(self.node.operator)
+        """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be.
+
+        What is dear of them is computed once and kept until :meth:`release`; placing them is not.
+        """
+        rows = self._appearances() if isinstance(self.core, Distinct) else self._arrivals(self.node.operator)
         return None if rows is None else placed(rows, self.node.columns, self.layout, self.move)
+
+    def _kept(self, rows: DataFrame) -> DataFrame:
+        held, release = kept(rows)
+        self._held.append(release)
+        return held
 
     def _arrivals(self, operator: Operator) -> DataFrame | None:
         core = stateful_of(operator)
         match core:
             case None:
-                return feed(operator, self.tables.arrived, self.tables.versions)
+                return self._kept(feed(operator, self.tables.arrived, self.tables.versions))
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
                 rows = new_results(core, inputs)
+                rows = None if rows is None else self._kept(rows)
             case OutputWindow(length=int() as length):
                 rows = self._arrivals(core.input)
                 rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")
             case Changes():
-                rows = _until(feed(core.input, self.tables.arrived, self.tables.versions), f"{NEVER}L")
+                rows = self._kept(_until(feed(core.input, self.tables.arrived, self.tables.versions), f"{NEVER}L"))
             case _:
                 raise TypeError(f"{type(core).__name__} is not maintained by appending")
         return None if rows is None else over(operator, core, rows)
@@ -155,17 +162,18 @@ class Maintenance:
             core = self.core
             if not isinstance(core, Distinct):
                 raise TypeError(f"{self.node.table} is no DISTINCT")
-            arrived = over(self.node.operator, core, feed(core.input, self.tables.arrived, self.tables.versions))
-            none = arrived.where("false")
-            own, spares = self.own(), self.spares()
-            self._values, release = kept(moved(
-                arrived.where("_exp > _ts"),
-                none if own is None else own,
-                none if spares is None else spares,
-                self.node.columns,
-                self.move,
-            ))  # fmt: skip
-            self._held.append(release)
+            rows = over(self.node.operator, core, feed(core.input, self.tables.arrived, self.tables.versions))
+            arrived = rows.where("_exp > _ts").select(*map(quoted, self.node.columns), "_ts", "_exp")
+            most = most_arrived(core.input, self.tables)
+            if most is not None and most <= FEW:
+                arrived, _ = gathered(arrived)
+            held = [rows for rows in (self.own(), self.spares()) if rows is not None]
+            if held:
+                value = [quoted(name) for name in self.node.columns]
+                gone = self.tables.ended(self.node.table).select(*value)
+                touched = self._known(arrived.select(*value).unionByName(gone).distinct())
+                held = [among(rows, touched, self.node.columns) for rows in held]
+            self._values = self._kept(moved(arrived, held, self.node.columns, self.move))
         return self._values
 
     def spared(self, layout: Layout) -> Replacement:
@@ -177,7 +185,8 @@ class Maintenance:
             *value, f"timestamp_micros({self.move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
         )
         old = self.spares()
-        return self._replaced(_placeless(new) if old is None else old, new, values.select(*value), columns, layout)
+        keys = values.select(*value)
+        return self._replaced(_placeless(new) if old is None else old, new, self._known(keys), columns, layout)
 
     # --- keyed nodes ---
 
@@ -186,8 +195,7 @@ class Maintenance:
         old = None if self.move.first else self.own()
         keys = None if old is None else self._changed_keys()
         if keys is not None:
-            keys, release = kept(keys)
-            self._held.append(release)
+            keys = self._known(keys)
         state: Sequence[str] = ()
         if isinstance(self.core, Group) and is_adjustable(self.core, self._input_types()):
             state = state_columns(self.core)
@@ -195,8 +203,7 @@ class Maintenance:
         lost = None
         if isinstance(self.core, AntiJoin):
             if not self.move.first:  # asked for again: which are short-lived, and how many
-                rows, release = kept(rows)
-                self._held.append(release)
+                rows = self._kept(rows)
             lost = rows.where(f"unix_micros(_exp) <= {self.move.now}L")
             rows = rows.where(f"unix_micros(_exp) > {self.move.now}L")
         elif self.core is None:
@@ -204,6 +211,11 @@ class Maintenance:
         changed_key = self.node.changed_key or self.node.search_key
         result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, self.layout, state)
         return result, lost
+
+    def _known(self, keys: DataFrame) -> DataFrame:
+        """The changed keys, computed once."""
+        few = gathered_keys(keys)
+        return self._kept(keys) if few is None else few
 
     def _unseen(self) -> DataFrame | None:
         """What a selection makes of rows that were over before anybody could see them."""

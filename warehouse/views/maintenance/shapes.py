@@ -58,7 +58,16 @@ class _Empty:
     def unseen(self, table: str) -> DataFrame | None:
         return self.now(table)
 
+    def stored(self, table: str) -> DataFrame:
+        return self.now(table)
+
+    def ended(self, table: str) -> DataFrame:
+        return self.now(table)
+
     def rows(self, table: str) -> int:  # noqa: ARG002 - of a table without rows
+        return 0
+
+    def most_arrived(self, table: str) -> int | None:  # noqa: ARG002 - same
         return 0
 
     def keyed(self, table: str) -> bool:

@@ -1,0 +1,77 @@
+"""Rows that arrived are gathered when they are few, and else kept where they are; rows that ended stay in files for a while.
+
+Blocks of six hours, so that what ends in the first hours is stored still when the last update reads its files::
+
+    hour    0.........1.........2.........3
+    a  x     [.............)                         ended, and in its file still
+       null   [..............................
+       z       [.............................
+       q                   [........)                late, dead on arrival
+    b  w     [...............................
+       x                    [................        late: when it is loaded, x of a has gone
+       q                      [....)                 late, dead on arrival: met q unseen
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.updates.projects import Project, row, stream
+from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll
+from warehouse.views.algebra import Project as Projection
+from warehouse.views.maintenance import joins, kept, maintain
+from warehouse.views.maintenance.joins import picks_only
+
+from .warehouses import asked, land, restored, stored, view
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
+VIEWS = {
+    "joined": view("SELECT l.k, l.v AS lv, r.v AS rv FROM a l JOIN b r ON l.k = r.k", short_lived="report"),
+    "seen": view("SELECT DISTINCT k FROM a"),
+    "lonely": view("SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"),
+}
+LINES = {
+    1: {
+        "a": [row("x", 0.1, 1.5) + ",1", row("", 0.2, 5) + ",2", row("z", 0.3, 4) + ",3"],
+        "b": [row("w", 0.1, 9) + ",4"],
+    },
+    2: {"a": [row("", 1.2, 5) + ",5"]},
+    3: {
+        "a": [row("q", 1.1, 1.9) + ",6", row("w", 2.5, 6) + ",7", row("", 2.5, 6) + ",8"],
+        "b": [row("x", 1.2, 5) + ",9", row("q", 1.3, 1.8) + ",10", row("z", 2.5, 5) + ",11"],
+    },
+}
+
+
+@pytest.mark.parametrize("few", [kept.FEW, 0])
+def test_few_rows_and_many_make_the_same_answers(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Gathered or not, null keys among them: each view is its query; a row meets none that had gone before it was loaded."""
+    for module in (joins, kept, maintain):
+        monkeypatch.setattr(module, "FEW", few)
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "ab"}
+    project = Project(tmp_path / "project", spark, streams, views=VIEWS)
+    for run, lines in LINES.items():
+        land(project, run, lines, ",".join(COLUMNS))
+        project.update(run)
+        for name, keys in VIEWS.items():
+            assert stored(project, name) == asked(project, str(keys["sql"]))
+    assert restored(project, "joined", "k", "lv", "rv") == [("q610", 1.3, 1.8)]
+
+
+def test_a_pipeline_that_only_picks_columns_can_be_asked_of_rows_that_have_gone() -> None:
+    """Picking, renaming, ending rows: yes; an expression, which may fail for some row, or a condition: no."""
+    scan = Scan("a")
+    plain = UnionAll((Projection(scan, (Named("n", "k"), Named("m", "`v`"))), TimeWindow(scan, 5)))
+    assert picks_only(scan)
+    assert picks_only(plain)
+    assert not picks_only(Projection(plain, (Named("n", "1 / n"),)))
+    assert not picks_only(UnionAll((scan, Filter(scan, "k = 1"))))
