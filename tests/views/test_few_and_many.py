@@ -21,8 +21,8 @@ import pytest
 from tests.updates.projects import Project, row, stream
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll
 from warehouse.views.algebra import Project as Projection
-from warehouse.views.maintenance import joins, kept, maintain
-from warehouse.views.maintenance.joins import picks_only
+from warehouse.views.maintenance import join_inputs, kept, maintain
+from warehouse.views.maintenance.join_inputs import picks_only
 
 from .warehouses import asked, land, restored, stored, view
 
@@ -55,7 +55,7 @@ def test_few_rows_and_many_make_the_same_answers(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int
 ) -> None:
     """Gathered or not, null keys among them: each view is its query; a row meets none that had gone before it was loaded."""
-    for module in (joins, kept, maintain):
+    for module in (join_inputs, kept, maintain):
         monkeypatch.setattr(module, "FEW", few)
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "ab"}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)

@@ -31,7 +31,7 @@ from warehouse.updates.outcome import first_batch_commit, left_out_of
 from warehouse.updates.steps import MigrateTable, MoveDeferred, MoveRelation, StoreRejected
 from warehouse.views.algebra import scanned
 from warehouse.views.maintenance.feeds import Move
-from warehouse.views.maintenance.joins import PUSHED_KEYS
+from warehouse.views.maintenance.join_inputs import PUSHED_KEYS
 from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.maintain import Maintenance

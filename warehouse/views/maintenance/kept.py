@@ -7,7 +7,7 @@ plan, of which Spark knows how many they are without a job, and which it sends t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
@@ -45,7 +45,7 @@ def gathered_keys(keys: DataFrame) -> DataFrame | None:
     table = keys.limit(FEW + 1).toArrow()
     if table.num_rows > FEW:
         return None
-    fields = cast("StructType", keys.schema).fields
+    fields = keys.schema.fields
     known = [
         StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
     ]

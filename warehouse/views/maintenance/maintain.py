@@ -29,7 +29,8 @@ from warehouse.views.algebra import (
 from warehouse.views.maintenance.distinct import moved
 from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
-from warehouse.views.maintenance.joins import join_inputs, joined, new_results
+from warehouse.views.maintenance.join_inputs import join_inputs
+from warehouse.views.maintenance.joins import joined, new_results
 from warehouse.views.maintenance.kept import FEW, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
