@@ -116,10 +116,13 @@ class Maintenance:
     def appended(self) -> DataFrame | None:
         """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be.
 
-        What is dear of them is computed once and kept until :meth:`release`; placing them is not.
+        They are kept until :meth:`release` as they are before they are placed: the code that computes them is then the same
+        at each step, and those that it makes are few.
         """
-        rows = self._appearances() if isinstance(self.core, Distinct) else self._arrivals(self.node.operator)
-        return None if rows is None else placed(rows, self.node.columns, self.layout, self.move)
+        if isinstance(self.core, Distinct):
+            return placed(self._appearances(), self.node.columns, self.layout, self.move)
+        rows = self._arrivals(self.node.operator)
+        return None if rows is None else placed(self._kept(rows), self.node.columns, self.layout, self.move)
 
     def _kept(self, rows: DataFrame) -> DataFrame:
         held, release = kept(rows)
@@ -130,17 +133,16 @@ class Maintenance:
         core = stateful_of(operator)
         match core:
             case None:
-                return self._kept(feed(operator, self.tables.arrived, self.tables.versions))
+                return feed(operator, self.tables.arrived, self.tables.versions)
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
                 rows = new_results(core, inputs)
-                rows = None if rows is None else self._kept(rows)
             case OutputWindow(length=int() as length):
                 rows = self._arrivals(core.input)
                 rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")
             case Changes():
-                rows = self._kept(_until(feed(core.input, self.tables.arrived, self.tables.versions), f"{NEVER}L"))
+                rows = _until(feed(core.input, self.tables.arrived, self.tables.versions), f"{NEVER}L")
             case _:
                 raise TypeError(f"{type(core).__name__} is not maintained by appending")
         return None if rows is None else over(operator, core, rows)
@@ -186,8 +188,9 @@ class Maintenance:
             *value, f"timestamp_micros({self.move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
         )
         old = self.spares()
-        keys = values.select(*value)
-        return self._replaced(_placeless(new) if old is None else old, new, self._known(keys), columns, layout)
+        if old is None:
+            return self._replaced(_placeless(new), new, None, columns, layout)
+        return self._replaced(old, new, self._known(values.select(*value)), columns, layout)
 
     # --- keyed nodes ---
 
