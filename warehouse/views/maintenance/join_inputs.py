@@ -1,10 +1,10 @@
 """What a join reads at one step: of each input the rows that arrived, with figures of them, and the rows from before.
 
 Few rows that arrived are gathered: then their number, the values of their join columns and the tables by which they are
-probed are had without a job of Spark's, and what is left of a step is reading the windows once. Java compiles the code of
-that reading anew whenever a constant in it is another, for millions of rows with more effort than reading them takes. So no
-instant of a step is in it: rows from before carry until when they lived (``_held``), those that arrived the instant of the
-last epoch (``_since``), and whether ``_held > _since`` is asked of pairs that meet.
+probed are had without a job of Spark's, and what is left of a step is reading the windows once. Spark generates code for that
+reading, and Java compiles it anew whenever a constant in it is another. So no instant of a step is in it: rows from before
+carry until when they lived (``_held``), those that arrived the instant of the last epoch (``_since``), and whether
+``_held > _since`` is asked of pairs that meet.
 """
 
 from __future__ import annotations
