@@ -241,15 +241,15 @@ def test_a_query_has_its_memory_and_its_disk(house: House, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "code", "message"),
+    ("query", "seconds", "code", "message"),
     [
-        ("SELECT length(repeat('x', 4000000000))", 2, "values beyond its memory"),
-        ("SELECT len(range(200000000))", 2, "values beyond its memory"),
-        ("SELECT sleep_ms(60000)", 1, "longer than 2s"),
+        ("SELECT length(repeat('x', 4000000000))", 50, 2, "values beyond its memory"),
+        ("SELECT len(range(200000000))", 50, 2, "values beyond its memory"),
+        ("SELECT sleep_ms(60000)", 2, 1, "longer than 2s"),
     ],
 )
 def test_the_command_ends_a_query_that_the_engine_does_not(
-    house: House, tmp_path: Path, query: str, code: int, message: str
+    house: House, tmp_path: Path, query: str, seconds: int, code: int, message: str
 ) -> None:
     """One call of a function is neither counted nor interrupted by the engine; the process is bounded then."""
     script = """
@@ -260,13 +260,13 @@ from warehouse.catalog.sizes import SqlBounds
 import cli.library as library
 cli.bounds._OWN_MEMORY = 400_000_000
 warehouse.serving.watch._GRACE_SECONDS = 0.5
-root = Path(sys.argv.pop(1))
-library.opened = lambda directory: Warehouse(directory, root, SqlBounds(memory=10**8, timeout=2_000_000))
+root, seconds = Path(sys.argv.pop(1)), int(sys.argv.pop(1))
+library.opened = lambda directory: Warehouse(directory, root, SqlBounds(memory=10**8, timeout=seconds * 1_000_000))
 from cli.main import main
 main()
 """
     run = subprocess.run(
-        [sys.executable, "-c", script, str(house.root), "sql", query, "-o", "json"],
+        [sys.executable, "-c", script, str(house.root), str(seconds), "sql", query, "-o", "json"],
         cwd=ROOT,
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
