@@ -147,7 +147,7 @@ def _launch(settings: Mapping[str, str]) -> None:
 
 
 def _forward(read_end: int) -> None:
-    """Pass on what the JVM says until it ends; what cannot be said, on a full disk, is read all the same, or the JVM would wait."""
+    """Pass on what the JVM says until it ends; what cannot be said, on a full disk, is read all the same: the JVM would wait."""
     with os.fdopen(read_end, errors="replace") as lines:
         for line in lines:
             if line.startswith(_NOISE):
