@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from warehouse.updates.points import Moment
 
-_INTERPRETED = (("spark.sql.codegen.wholeStage", "false"), ("spark.sql.codegen.factoryMode", "NO_CODEGEN"))
-"""Compiling expressions takes longer than evaluating them on so few rows."""
 MIGRATIONS = {
     "rebuild": MigrationRequest(LayoutSpec(technique="rebuild")),
     "beside": MigrationRequest(LayoutSpec(technique="norebuild"), side_by_side=True, move_below=1.0),
@@ -106,7 +104,7 @@ def main(directory: Path) -> None:
     """Update until standard input ends."""
     root = load_catalog(directory).root
     root.mkdir(exist_ok=True)
-    session = spark_session((*SMALL_AND_SHORT, *_INTERPRETED), small=True)
+    session = spark_session(SMALL_AND_SHORT, small=True)
     session.range(10).count()
     say("ready")
     for line in sys.stdin:

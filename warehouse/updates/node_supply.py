@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
 
-WIDE = 64 * 1024 * 1024
-"""Bytes of files whose rows the driver does not take, however few they are."""
+WIDE = 16 * 1024 * 1024
+"""Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
 
 
 def move_of(plan: Plan, planned: NodePlan) -> Move:

@@ -21,7 +21,7 @@ from warehouse.time import NEVER
 from warehouse.views.algebra import Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.feeds import feed, most_arrived, over_row_windows
-from warehouse.views.maintenance.kept import FEW, gathered, kept
+from warehouse.views.maintenance.kept import FEW, can_be_gathered, gathered, kept
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -119,7 +119,7 @@ def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: M
     rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
     window = sum(tables.rows(table) for table in scanned(operator))
     most = most_arrived(operator, tables)
-    if most is None or most > FEW:
+    if most is None or most > FEW or not can_be_gathered(rows):
         rows, release = kept(rows)
         return Arrived(rows, _statistics(rows, columns, window), None, release)
     rows, known = gathered(rows)

@@ -11,14 +11,25 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
-__all__ = ["FEW", "gathered", "gathered_keys", "kept"]
+__all__ = ["FEW", "can_be_gathered", "gathered", "gathered_keys", "kept"]
 
 FEW = 50_000
 """Rows that are gathered at most."""
@@ -34,14 +45,34 @@ def kept(rows: DataFrame) -> tuple[DataFrame, Callable[[], object]]:
     return DataFrame(leaf, session), rows.unpersist
 
 
+_GATHERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampType)
+
+
+def can_be_gathered(rows: DataFrame) -> bool:
+    """Whether rows go by way of Arrow, which holds no null beside a field that is never null, nor every type of expressions."""
+    return all(_goes(field.dataType) for field in rows.schema.fields)
+
+
+def _goes(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            return _goes(kind.elementType)
+        case StructType():
+            return all(field.nullable and _goes(field.dataType) for field in kind.fields)
+        case _:
+            return isinstance(kind, _GATHERED)
+
+
 def gathered(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
-    """Return few rows as a local relation, and what they are; the caller knows that they are few."""
+    """Return few rows as a local relation, and what they are; the caller knows that they are few and can be gathered."""
     table = rows.toArrow()
     return rows.sparkSession.createDataFrame(table, rows.schema), table
 
 
 def gathered_keys(keys: DataFrame) -> DataFrame | None:
-    """Return distinct keys as a local relation that knows which columns have nulls; none when there are many."""
+    """Return distinct keys as a local relation that knows which columns have nulls; none when they are many or cannot be."""
+    if not can_be_gathered(keys):
+        return None
     table = keys.limit(FEW + 1).toArrow()
     if table.num_rows > FEW:
         return None

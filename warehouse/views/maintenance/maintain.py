@@ -31,7 +31,7 @@ from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import joined, new_results
-from warehouse.views.maintenance.kept import FEW, gathered, gathered_keys, kept
+from warehouse.views.maintenance.kept import FEW, can_be_gathered, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
 from warehouse.views.maintenance.negation import difference, uncovered
@@ -168,7 +168,7 @@ class Maintenance:
             rows = over(self.node.operator, core, feed(core.input, self.tables.arrived, self.tables.versions))
             arrived = rows.where("_exp > _ts").select(*map(quoted, self.node.columns), "_ts", "_exp")
             most = most_arrived(core.input, self.tables)
-            if most is not None and most <= FEW:
+            if most is not None and most <= FEW and can_be_gathered(arrived):
                 arrived, _ = gathered(arrived)
             held = [rows for rows in (self.own(), self.spares()) if rows is not None]
             if held:
