@@ -23,7 +23,7 @@ from warehouse.errors import (
 )
 from warehouse.storage.deltalog import commit_path
 from warehouse.time import DAY, HOUR
-from warehouse.updates.journal import epoch_at, epoch_path, plan_path
+from warehouse.updates.journal import epoch_at, epoch_path, plan_path, read_epoch
 from warehouse.updates.points import Moment, Point
 from warehouse.updates.vacuum import GRACE
 
@@ -226,6 +226,24 @@ def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, monke
     project.clock = at(8)
     assert [file.path for file in project.update(8).landing[0].changed] == ["2.csv"]
     assert "k2" not in project.keys().split()
+
+
+def test_logs_lose_what_no_readable_epoch_needs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Updates alone keep a table's log as long as the epochs that can be read, from the checkpoint below the oldest on."""
+    monkeypatch.setattr("warehouse.storage.commit.CHECKPOINT_INTERVAL", 3)
+    project.warehouse["retain"] = "3h"
+    project.declare()
+    for slot in range(1, 12):
+        landed(project, row(f"k{slot}", slot - 0.5, slot + 3), name=f"{slot}.csv")
+        project.clock = at(slot)
+        project.update(slot)
+        for number in project.numbers:
+            assert project.keys(number=number)
+    log = project.root / "tables/a/_delta_log"
+    state = read_epoch(project.root, project.numbers[0]).table("a")
+    assert state is not None
+    first = min(int(path.stem) for path in log.glob("*.json"))
+    assert 0 < state.version - first < 3
 
 
 def test_vacuum_removes_leftovers_and_nothing_that_an_epoch_names(project: Project) -> None:

@@ -406,7 +406,11 @@ class Updater(PlanExecutor):
                 now=self.clock(),
                 retired=lambda: self.observer(Moment(Point.RETIRED, newest)),
             )
-            freed += self._erased_in_time()
+            bounded = self.catalog.erase_within  # nothing of dead rows stays behind in logs, nor in what crashes left
+            if bounded:
+                freed += sweep(self.root, now=self.clock())
+            if bounded or freed.epochs:
+                freed += trim_logs(self.root, bounded)
             freed += VacuumReport(landing=put_away(self.catalog))
             self.observer(Moment(Point.VACUUMED, last.number))
         epochs = (*finished, *made)
@@ -415,13 +419,6 @@ class Updater(PlanExecutor):
         )
         refused = tuple(sorted(self._sound[1].items()))
         return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused)
-
-    def _erased_in_time(self) -> VacuumReport:
-        """For ``erase_within``: nothing of dead rows stays behind in logs, nor in what crashes left."""
-        bounded = self.catalog.erase_within
-        if not bounded:
-            return VacuumReport()
-        return sweep(self.root, now=self.clock()) + trim_logs(self.root, bounded)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
         """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over."""
