@@ -1,4 +1,4 @@
-"""What the JVM of a session says is passed on, and never in its way."""
+"""What the JVM of a session says is passed on, and never in its way; what a table's session is told."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import errno
 import os
 import sys
 import threading
+from typing import TYPE_CHECKING
 
 import pytest
+from pyspark import SparkConf
 
-from warehouse.storage.session import _forward
+from warehouse.storage.session import _forward, table_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 class _FullDisk:
@@ -38,3 +43,14 @@ def test_what_cannot_be_said_is_read_all_the_same(monkeypatch: pytest.MonkeyPatc
     forwarding.join(10)
     assert not forwarding.is_alive()
     assert full.asked == 3000
+
+
+def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of Parquet files, and how hard it works: settings of Spark's own or of Hadoop's."""
+    codec, level = "spark.sql.parquet.compression.codec", "parquet.compression.codec.zstd.level"
+    own = table_session(spark, {})
+    assert (own.conf.get(codec), own.conf.get(level)) == ("zstd", "1")
+    given = {codec, f"spark.hadoop.{level}"}
+    monkeypatch.setattr(SparkConf, "contains", lambda _, key: key in given)
+    other = table_session(spark, {})
+    assert (other.conf.get(codec), other.conf.get(level, None)) == (spark.conf.get(codec), None)

@@ -194,9 +194,14 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         "spark.sql.shuffle.partitions": str(cores(session)),
         # Java never compiles a method beyond this size: the code of a classification made as one method is interpreted.
         "spark.sql.codegen.hugeMethodLimit": "8000",
+        # *Measured*, a million rows of 130 bytes with words in them: a third less space than by Snappy, probes a sixth slower.
+        "spark.sql.parquet.compression.codec": "zstd",
+        "parquet.compression.codec.zstd.level": "1",
     }
     conf = session.sparkContext._conf  # noqa: SLF001 - `getConf` copies all settings, one call of the JVM each
-    wanted = {key: value for key, value in sized.items() if not conf.contains(key)}
+    wanted = {
+        key: value for key, value in sized.items() if not (conf.contains(key) or conf.contains(f"spark.hadoop.{key}"))
+    }
     for key, value in {**_OWNED, **wanted, **settings}.items():
         own.conf.set(key, value)
     return own
