@@ -13,7 +13,7 @@ from benchmarks.project import instant
 from warehouse.time import HOUR
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -36,6 +36,8 @@ def cpu_seconds(session: SparkSession) -> float:
     return ticks / _TICKS + time.process_time()
 
 
+_CODEC, _LEVEL = "zstd", "1"
+"""What updates write with."""
 _TICKS = 100
 """Of a second, in Linux's process statistics."""
 
@@ -94,7 +96,16 @@ class PlainWrites:
                 f"{slot}L AS _load_slot",
                 f"CAST({exp_slot} AS bigint) AS _exp_slot",
             )
-        rows.write.parquet(str(self._out))
+        return self._bytes(rows)
+
+    def bytes_of_live(self, files: Sequence[str], slot: int) -> int:
+        """Return the bytes of the live rows of a table's files, the user's columns sorted by key in files of their own."""
+        rows = self.session.read.parquet(*files).where(f"unix_micros(_exp) > {instant(slot)}")
+        return self._bytes(rows.select(*COLUMNS).sort("k", "until"))
+
+    def _bytes(self, rows: DataFrame) -> int:
+        writer = rows.write.option("compression", _CODEC).option("parquet.compression.codec.zstd.level", _LEVEL)
+        writer.parquet(str(self._out))
         written = sum(file.stat().st_size for file in self._out.glob("*.parquet"))
         shutil.rmtree(self._out)
         return written

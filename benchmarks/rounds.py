@@ -20,13 +20,17 @@ if TYPE_CHECKING:
 __all__ = ["Round", "play"]
 
 
+_NOW_AND_THEN = 3
+
+
 @dataclass(frozen=True)
 class Round:
     """An update and the plain writes of its rows.
 
     ``sealed`` are merged (sub-index, expiry block) pairs; ``inserted`` and ``rewritten`` rows; ``written`` the bytes of
     added data files, ``records`` those of the commit, the plan and the epoch; ``with_system`` and ``user_only`` the
-    bytes of the plain writes; ``phases`` seconds up to each point of the update.
+    bytes of the plain writes; ``held`` the bytes of the newest epoch's files, ``live_alone`` those of its live rows' own
+    columns in files of their own (now and then); ``phases`` seconds up to each point of the update.
     """
 
     slot: int
@@ -39,6 +43,8 @@ class Round:
     records: int
     with_system: int
     user_only: int
+    held: int
+    live_alone: int | None
     update: Cost
     plain: Cost | None
     tuned: Cost | None
@@ -72,6 +78,8 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
                 records=_record_bytes(project.root, epoch),
                 with_system=plain.bytes_of(place, slot, system_columns=True) if beside else 0,
                 user_only=plain.bytes_of(place, slot, system_columns=False) if beside else 0,
+                held=sum(part.bytes for part in epoch.tables[0].partitions),
+                live_alone=plain.bytes_of_live(project.files(), slot) if beside and number % _NOW_AND_THEN == 0 else None,
                 update=update,
                 plain=costs[0] if costs else None,
                 tuned=costs[1] if costs else None,

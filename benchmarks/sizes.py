@@ -20,6 +20,7 @@ __all__ = ["measure"]
 _NAME = "bytes"
 TARGET = 1.05
 TARGET_SEALED = 2.0
+TARGET_SPACE = 1.25
 TARGET_FILTERS = 0.05
 
 
@@ -38,6 +39,10 @@ def measure(bench: Bench) -> list[Ratio]:
             ratio(_NAME, "update / plain write of the user's columns", data, user),
         ]
     lines += _over_all(rounds)
+    weighed = [each for each in rounds if each.live_alone is not None]
+    held = Sample("files of the newest epoch", "bytes", (sum(each.held for each in weighed) / len(weighed),))
+    alone = Sample("its live rows alone", "bytes", (sum(each.live_alone or 0 for each in weighed) / len(weighed),))
+    lines.append(ratio(_NAME, "newest epoch / its live rows, user's columns, mean", held, alone, target=TARGET_SPACE))
     lines.append(_filters(bench.project.files()))
     return lines
 
