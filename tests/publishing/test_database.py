@@ -18,7 +18,7 @@ from warehouse.publishing import database
 from warehouse.publishing.database import DATABASE, replace_if_needed
 from warehouse.publishing.difference import difference
 from warehouse.serving import Reader
-from warehouse.serving.statement import quoted
+from warehouse.storage.duckdb_sql import quoted
 from warehouse.updates.journal import record_path
 from warehouse.updates.points import Moment, Point
 

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.updates.projects import Project, row, stream
+from warehouse.storage import lookup
+from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll
 from warehouse.views.algebra import Project as Projection
 from warehouse.views.maintenance import join_inputs, kept, maintain
-from warehouse.views.maintenance.join_inputs import picks_only
+from warehouse.views.maintenance.picking import picks_only
 
 from .warehouses import asked, land, restored, stored, view
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
 NAMED = "named_struct('v', 1)"
+NOTHING = -1
+"""No file is so small, not even none: Spark reads everything."""
 MADE = f"CASE WHEN v > 2 THEN {NAMED} END"
 """Null, or a structure whose field is never null, which Arrow cannot hold."""
 VIEWS = {
@@ -40,29 +44,38 @@ VIEWS = {
     "seen": view("SELECT DISTINCT k FROM a"),
     "lonely": view("SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"),
     "paired": view(f"SELECT l.k, l.n.v AS n FROM (SELECT k, {MADE} AS n FROM a) l JOIN b r ON l.k = r.k"),
+    "three": view("SELECT l.k, l.v AS lv, r.v AS rv, c.v AS cv FROM a l JOIN b r ON l.k = r.k JOIN c ON r.v = c.v"),
+    "common": view("SELECT k FROM a INTERSECT SELECT k FROM b"),
+    "either": view(
+        "SELECT l.k, l.v AS lv, r.v AS rv FROM (SELECT k, v FROM a UNION ALL SELECT k, v FROM b) l "
+        "JOIN (SELECT k, v + 1 AS v FROM b WHERE v > 3) r ON l.k = r.k AND l.v < r.v"
+    ),
     "made": view(f"SELECT k, s.n.v AS n FROM (SELECT DISTINCT k, {MADE} AS n FROM a) s"),
 }
 LINES = {
     1: {
         "a": [row("x", 0.1, 1.5) + ",1", row("", 0.2, 5) + ",2", row("z", 0.3, 4) + ",3"],
         "b": [row("w", 0.1, 9) + ",4"],
+        "c": [row("p", 0.2, 9) + ",4"],
     },
     2: {"a": [row("", 1.2, 5) + ",5"]},
     3: {
         "a": [row("q", 1.1, 1.9) + ",6", row("w", 2.5, 6) + ",7", row("", 2.5, 6) + ",8"],
         "b": [row("x", 1.2, 5) + ",9", row("q", 1.3, 1.8) + ",10", row("z", 2.5, 5) + ",11"],
+        "c": [row("r", 2.2, 4) + ",9", row("s", 2.9, 4) + ",11"],
     },
 }
 
 
-@pytest.mark.parametrize("few", [kept.FEW, 0])
+@pytest.mark.parametrize(("few", "large"), [(kept.FEW, lookup.LARGE), (kept.FEW, NOTHING), (0, lookup.LARGE)])
 def test_few_rows_and_many_make_the_same_answers(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, large: int
 ) -> None:
-    """Gathered or not, null keys among them: each view is its query; a row meets none that had gone before it was loaded."""
+    """Gathered or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
     for module in (join_inputs, kept, maintain):
         monkeypatch.setattr(module, "FEW", few)
-    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "ab"}
+    monkeypatch.setattr(lookup, "LARGE", large)
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "abc"}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)
     for run, lines in LINES.items():
         land(project, run, lines, ",".join(COLUMNS))
@@ -85,7 +98,7 @@ def test_few_rows_and_many_make_the_same_answers(
 def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str, *, goes: bool) -> None:
     """Such rows are kept by Spark, as many rows are."""
     rows = spark.sql(sql)
-    assert kept.can_be_gathered(rows) == goes
+    assert can_be_gathered(rows.schema) == goes
     if goes:
         found, _ = kept.gathered(rows)
         assert found.collect() == rows.collect()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from tests.updates.projects import Project, at, stream, text
+from warehouse.storage import lookup, scan
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.snapshot import DataFile
@@ -64,7 +65,7 @@ class Plan(NamedTuple):
 
 
 class Work(NamedTuple):
-    """The project after three updates; of the second: the plans of joins, and the files that were read, by table."""
+    """The project after three updates; of the second: the plans of joins, and the files that Spark read, by table."""
 
     project: Project
     plans: list[Plan]
@@ -99,6 +100,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
     plans: list[Plan] = []
     files: dict[str, set[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup, "LARGE", -1)  # as if windows were more than the driver looks through
         patch.setattr(maintain, "new_results", _watched_join(plans))
         patch.setattr(TableFiles, "read", _watched_reader(files))
         project.update(2)
@@ -152,6 +154,33 @@ def test_each_term_of_a_join_starts_at_what_arrived(work: Work) -> None:
         assert "Scan" in streamed.leaves
     others = {each.name for plan in work.plans for each in plan.all() if "Join" in each.name} - {"BroadcastHashJoin"}
     assert not others
+
+
+def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, spark: SparkSession) -> None:
+    """Each window is asked for the keys of what arrived at the other, and gives what they meet; Spark reads none of them."""
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", max_lifetime="24h") for name in "xy"}
+    project = Project(tmp_path / "project", spark, streams, views={"joined": VIEWS["joined"]})
+    many = [_line(key, 0.5, number) for number, key in enumerate(KEYS)]
+    land(project, 1, {"x": [*many, *many], "y": many}, ",".join(COLUMNS))
+    project.update(1)
+    land(project, 2, {"x": [_line("a", 1.5, 40)], "y": [_line("b", 1.6, 41), _line("c", 1.7, 42)]}, ",".join(COLUMNS))
+    asked_for: list[tuple[set[str], list[str], int]] = []
+    files: dict[str, set[str]] = {}
+
+    def watched(files: Sequence[DataFile], schema: Any, keys: Any, where: str | None = None) -> Any:  # noqa: ANN401 - passed on
+        found = lookup.looked_up(files, schema, keys, where)
+        if keys is not None:
+            tables = {Path(file.path).relative_to(project.root / "tables").parts[0] for file in files}
+            asked_for.append((tables, sorted(keys["k"].to_pylist()), found.num_rows))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(scan, "looked_up", watched)
+        patch.setattr(TableFiles, "read", _watched_reader(files))
+        project.update(2)
+    assert sorted(asked_for, key=str) == [({"x"}, ["b", "c"], 4), ({"y"}, ["a"], 1)]
+    assert files == {}
+    assert stored(project, "joined") == asked(project, str(VIEWS["joined"]["sql"]))
 
 
 def test_distinct_reads_only_new_files_of_its_input(work: Work) -> None:

@@ -10,7 +10,7 @@ import duckdb
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import any_live
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -29,7 +29,7 @@ from warehouse.objects.copies import Copies
 from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import NEVER
 

@@ -11,7 +11,8 @@ from warehouse.objects.copies import copied_anew
 from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
-from warehouse.serving.statement import Statement, instant, literal
+from warehouse.serving.statement import Statement, instant
+from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import read_snapshot
 
 if TYPE_CHECKING:

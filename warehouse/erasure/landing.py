@@ -26,7 +26,7 @@ from warehouse.ingest.landing import csv_header, list_landing, matches
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -24,7 +24,8 @@ from warehouse.publishing.difference import difference
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
-from warehouse.serving.statement import literal, where_key
+from warehouse.serving.statement import where_key
+from warehouse.storage.duckdb_sql import literal
 from warehouse.updates.claim import CLAIM
 from warehouse.updates.journal import newest_epoch
 

@@ -12,8 +12,9 @@ from warehouse.picturing.latencies import Latencies, logged_probes, probed
 from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
-from warehouse.serving.statement import instant, listed, select
+from warehouse.serving.statement import instant, select
 from warehouse.serving.visible import inputs_of_view, visible
+from warehouse.storage.duckdb_sql import listed
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from warehouse.serving.read_log import reads_of
-from warehouse.serving.statement import quoted, select
+from warehouse.serving.statement import select
+from warehouse.storage.duckdb_sql import quoted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from warehouse.errors import MissingPartError, UsageError
 from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.store_connect import store_snippet
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,8 +19,9 @@ from warehouse.errors import ViewFailedError, WarehouseError
 from warehouse.serving.guard import SYSTEM_SCHEMA
 from warehouse.serving.history import EpochRow, FileRow, Instant
 from warehouse.serving.sandbox import RecordTable, create_table
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, listed, literal, quoted, select
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
 from warehouse.serving.visible import visible
+from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from warehouse.publishing.contents import contents_of, fill
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.durable import sync_directory, sync_file
 from warehouse.updates.journal import epoch_numbers, read_epoch
 from warehouse.updates.points import Moment, Observer, Point, nobody

@@ -16,8 +16,9 @@ from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
-from warehouse.serving.statement import Statement, instant, literal
+from warehouse.serving.statement import Statement, instant
 from warehouse.serving.visible import inputs_of_view, state_of, visible
+from warehouse.storage.duckdb_sql import literal
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:

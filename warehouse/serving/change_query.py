@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.serving.statement import instant, literal, quoted
+from warehouse.serving.statement import instant
+from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import duckdb
 from warehouse.errors import QueryError, UnknownNameError
 from warehouse.serving.guard import TOO_DEEP, nodes, query_error, require_utf8, syntax_tree
 from warehouse.serving.spelling import nearest
-from warehouse.serving.statement import quoted
+from warehouse.storage.duckdb_sql import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, WarehouseError
-from warehouse.serving.statement import literal
+from warehouse.storage.duckdb_sql import literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

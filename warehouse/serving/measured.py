@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.serving.engine import read_error
-from warehouse.serving.statement import quoted, select
+from warehouse.serving.statement import select
+from warehouse.storage.duckdb_sql import quoted
 from warehouse.updates.journal import epoch_numbers, read_epoch
 from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
 from warehouse.views.costs.chosen_order import equality_classes

@@ -15,8 +15,9 @@ from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.spelling import nearest
-from warehouse.serving.statement import Source, literal
+from warehouse.serving.statement import Source
 from warehouse.serving.visible import is_user_column, visible
+from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import Snapshot, read_snapshot
 from warehouse.time import grid_slot, slot
 

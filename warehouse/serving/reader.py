@@ -25,9 +25,10 @@ from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
-from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, quoted, select, where_key
+from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
 from warehouse.serving.visible import visible
 from warehouse.serving.watch import Watch
+from warehouse.storage.duckdb_sql import quoted
 from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.serving.statement import literal, quoted
+from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.serving.engine import connect, sandbox_settings
 from warehouse.serving.guard import CATALOG, SYSTEM_SCHEMA
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, literal, quoted, select
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
+from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.time import to_datetime
 
 if TYPE_CHECKING:

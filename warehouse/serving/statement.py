@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 from warehouse.serving.keys import KeyColumn, to_parameter
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
+from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.time import NEVER, format_instant
 
 if TYPE_CHECKING:
@@ -21,10 +22,7 @@ __all__ = [
     "Source",
     "Statement",
     "instant",
-    "listed",
-    "literal",
     "probe_order",
-    "quoted",
     "select",
     "where_key",
 ]
@@ -66,24 +64,9 @@ class Source:
         return (*self.live, *self.mixed)
 
 
-def quoted(name: str) -> str:
-    """Return an identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a string literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 def instant(micros: int) -> str:
     """Return a timestamp literal."""
     return f"TIMESTAMPTZ '{format_instant(micros)}'"
-
-
-def listed(paths: Sequence[str]) -> str:
-    """Return a list of string literals."""
-    return f"[{', '.join(map(literal, paths))}]"
 
 
 def select(

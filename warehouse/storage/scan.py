@@ -13,6 +13,8 @@ from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.lookup import looked_up
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -66,16 +69,40 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         *,
         placed: bool = False,
+        keys: pa.Table | None = None,
     ) -> DataFrame:
         """Return the rows of a table's wanted files: the given columns and the system's.
 
-        The partition columns are among them only if ``placed``; they are taken from the files' paths.
+        The partition columns are among them only if ``placed``; they are taken from the files' paths. With ``keys`` other
+        rows than those that have them may be missing (:mod:`warehouse.storage.lookup`).
         """
         fields = rows_schema(columns)
         if not placed:
             fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
-        files = [file.path for file in self.files(path, version) if wanted(file)]
-        return self._parquet(session, path, fields, files)
+        files = [file for file in self.files(path, version) if wanted(file)]
+        schema = StructType.fromJson(fields)
+        if keys is not None and not placed and can_be_gathered(schema):
+            found = looked_up(files, schema, keys)
+            if found is not None:
+                return session.createDataFrame(found, schema)
+        return self._parquet(session, path, fields, [file.path for file in files])
+
+    def found(
+        self,
+        path: str,
+        version: int,
+        columns: Sequence[Column | ColumnRecord],
+        wanted: Callable[[DataFile], bool],
+        *,
+        keys: pa.Table | None = None,
+        where: str | None = None,
+    ) -> pa.Table | None:
+        """Return few rows of a table's wanted files, read by this process; none when Spark is to read them."""
+        every = StructType.fromJson(rows_schema(columns))
+        schema = StructType([field for field in every.fields if field.name not in _PARTITION_COLUMNS])
+        if not can_be_gathered(schema):
+            return None
+        return looked_up([file for file in self.files(path, version) if wanted(file)], schema, keys, where)
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from warehouse.updates.records import Epoch, TableState
     from warehouse.updates.steps import NodePlan, Plan, StreamPlan
 
-__all__ = ["of_node", "of_stream"]
+__all__ = ["INTERPRETED", "of_node", "of_stream"]
 
-_INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 _CLASSIFIED = 10_000
 """Rows of a stream from which on code is worth its making: each is classified by some hundred expressions."""
 _MAINTAINED = 1_000_000
@@ -36,14 +36,14 @@ def of_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[st
     for step in plan.steps if state else ():
         if step.stream == planned.name and state is not None:
             rows += _rewritten(step, state)
-    return _INTERPRETED if rows < _CLASSIFIED else {}
+    return INTERPRETED if rows < _CLASSIFIED else {}
 
 
 def of_node(planned: NodePlan, last: Epoch | None, arrived: Mapping[str, int]) -> Mapping[str, str]:
     """Return the session settings for a node of a view; ``arrived`` are live rows of the batches of its inputs."""
     inputs = scanned(planned.node.operator)
     rows = sum(_stored(last, table) + arrived.get(table, 0) for table in inputs)
-    return _INTERPRETED if rows < _MAINTAINED else {}
+    return INTERPRETED if rows < _MAINTAINED else {}
 
 
 def _arriving(planned: StreamPlan) -> int:

@@ -9,19 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import Batch
 from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import SlotBounds
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.time import at_slot
+from warehouse.updates.evaluation import INTERPRETED
 from warehouse.views.algebra import AntiJoin, Distinct, scanned, stateful_of
 from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
 from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -57,7 +62,8 @@ class PlanTables:
     """The tables that one node's step reads, in the node's session.
 
     ``dead`` gives rows of a table that this process knows to have died before they were stored, ``dead_rows`` how many;
-    none when there are none, or when they are not known any more.
+    none when there are none, or when they are not known any more. Where ``keys`` are given, rows that have other values in
+    these columns may be missing.
     """
 
     root: Path
@@ -101,27 +107,27 @@ class PlanTables:
     def _files(self, table: str, version: int) -> Sequence[DataFile]:
         return self.files.files(f"tables/{table}", version)
 
-    def before(self, table: str) -> DataFrame:
+    def before(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch; none on a first build."""
         if self.move.first:
             return self.now(table).where("false")
-        return self._plain(self.own(table))
+        return self._plain(self.own(table, keys))
 
-    def stayed(self, table: str) -> DataFrame:
+    def stayed(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
         if self.move.first:
             return self.now(table).where("false")
         lives = SlotBounds.expiring_after(self.move.k)
-        rows = self._live(self._moved(table, lives))
+        rows = self._live(self._moved(table, lives, keys))
         if self.move.k0 == self.move.k:
-            return self._plain(rows.intersectAll(self._live(self._base(table, lives))))
+            return self._plain(rows.intersectAll(self._live(self._base(table, lives, keys))))
         return self._plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
-    def stored(self, table: str) -> DataFrame:
+    def stored(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
         if self.move.first:
             return self.now(table).where("false")
-        return self._plain(self._base(table, SlotBounds.expiring_after(self.move.k0)))
+        return self._plain(self._base(table, SlotBounds.expiring_after(self.move.k0), keys))
 
     def ended(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
@@ -135,9 +141,54 @@ class PlanTables:
         rows = self._base(table, may_end)
         return self._plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
 
-    def now(self, table: str) -> DataFrame:
+    def came(self, table: str) -> pa.Table | None:
+        """Return the rows that this plan loaded, dead ones included, read by this process; none when Spark is to read them."""
+        move = self.move
+        if move.first or move.k0 == move.k:
+            return None
+        k0 = self._loaded_until(table)
+        rows = self.files.found(
+            f"tables/{table}", self._version(table), self._columns(table), SlotBounds.loaded_after(k0),
+            where=f"_load_slot > {k0} AND _exp_slot > {move.k} AND epoch_us(_exp) > {move.now}",
+        )  # fmt: skip
+        if rows is None:
+            return None
+        rows = _plain_table(rows)
+        gone = None if self.keyed(table) else self.dead(table)
+        if gone is None:
+            return rows
+        gone = gone.selectExpr(*_kept(gone))
+        return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
+
+    def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
+        """Return the rows of some keys that were live at the last epoch, and others that had ended; none when Spark is to.
+
+        ``columns`` are the names, in lower case, of those that are wanted; none: all.
+        """
+        state = self.last.table(table) if self.last else None
+        if self.move.first or state is None:
+            return None
+        rows = self.files.found(
+            f"tables/{table}",
+            state.version,
+            [column for column in self._columns(table) if columns is None or column.name.lower() in columns],
+            SlotBounds.expiring_after(self.move.k0),
+            keys=keys,
+        )
+        return None if rows is None else _plain_table(rows)
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Return rows as a local relation."""
+        return self.session.createDataFrame(rows)
+
+    def go_on_with_few(self) -> None:
+        """Let the rest of the step do without generated code: what is left is few rows."""
+        for name, value in INTERPRETED.items():
+            self.session.conf.set(name, value)
+
+    def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
-        return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k))))
+        return self._plain(self._live(self._moved(table, SlotBounds.expiring_after(self.move.k), keys)))
 
     def unseen(self, table: str) -> DataFrame | None:
         """Return rows that began and ended since the last epoch; none when there are none, or when they are not known."""
@@ -191,20 +242,20 @@ class PlanTables:
             return False
         return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")
 
-    def own(self, table: str) -> DataFrame:
+    def own(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows of a table that were live at the last epoch, with all columns but those of partitions."""
-        rows = self._base(table, SlotBounds.expiring_after(self.move.k0))
+        rows = self._base(table, SlotBounds.expiring_after(self.move.k0), keys)
         return rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
 
-    def _base(self, table: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
+    def _base(self, table: str, wanted: Callable[[DataFile], bool], keys: pa.Table | None = None) -> DataFrame:
         state = self.last.table(table) if self.last else None
         if state is None:
             return self._moved(table, lambda _: False)
-        return self._read(table, state.version, wanted)
+        return self._read(table, state.version, wanted, keys)
 
-    def _moved(self, table: str, wanted: Callable[[DataFile], bool]) -> DataFrame:
+    def _moved(self, table: str, wanted: Callable[[DataFile], bool], keys: pa.Table | None = None) -> DataFrame:
         """The table with what this plan has committed."""
-        return self._read(table, self._version(table), wanted)
+        return self._read(table, self._version(table), wanted, keys)
 
     def _version(self, table: str) -> int:
         state = self.last.table(table) if self.last else None
@@ -214,8 +265,10 @@ class PlanTables:
                 version = commit.version
         return version
 
-    def _read(self, table: str, version: int, wanted: Callable[[DataFile], bool]) -> DataFrame:
-        return self.files.read(self.session, f"tables/{table}", version, self._columns(table), wanted)
+    def _read(
+        self, table: str, version: int, wanted: Callable[[DataFile], bool], keys: pa.Table | None = None
+    ) -> DataFrame:
+        return self.files.read(self.session, f"tables/{table}", version, self._columns(table), wanted, keys=keys)
 
     def _columns(self, table: str) -> Sequence[ColumnRecord]:
         node = self.plan.node(table)
@@ -239,6 +292,11 @@ class PlanTables:
 
 def _kept(rows: DataFrame) -> list[str]:
     return [*(quoted(name) for name in user_columns(rows)), "_ts", "_exp"]
+
+
+def _plain_table(rows: pa.Table) -> pa.Table:
+    own = [name for name in rows.column_names if not name.startswith("_")]
+    return rows.select([*own, "_ts", "_exp"])
 
 
 @dataclass
@@ -268,11 +326,12 @@ class NodeSupply:
     def batch(self) -> Batch:
         """Return what an append node gains."""
         if self._batch is None:
-            rows = None if self._idle() else self.maintenance.appended()
-            if rows is None:
+            entered = None if self._idle() else self.maintenance.appended()
+            if entered is None:
                 self._batch = Batch(self._no_rows(), BatchCounts(), persisted=False)
             else:
-                self._batch = Batch(rows, _counts(rows), persisted=False)
+                counts = _counts(entered.rows) if entered.known is None else _counted(entered.known)
+                self._batch = Batch(entered.rows, counts, persisted=False)
         return self._batch
 
     def _no_rows(self) -> DataFrame:
@@ -335,9 +394,21 @@ class NodeSupply:
         self._batch = self._replacement = None
 
 
+_PLACE = ("_fate", "sub_index", "exp_block")
+
+
 def _counts(rows: DataFrame) -> BatchCounts:
-    summary = rows.groupBy("_fate", "sub_index", "exp_block").count().collect()
-    cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in summary if row["_fate"] == "live"}
+    return _summed((row[0], row[1], row[2], row[3]) for row in rows.groupBy(*_PLACE).count().collect())
+
+
+def _counted(rows: pa.Table) -> BatchCounts:
+    counted = rows.select(_PLACE).group_by(_PLACE).aggregate([([], "count_all")]).select([*_PLACE, "count_all"])
+    return _summed(zip(*(column.to_pylist() for column in counted.columns), strict=True))
+
+
+def _summed(summary: Iterable[tuple[str, int, int, int]]) -> BatchCounts:
+    counted = list(summary)
+    cells = {(sub_index, block): count for fate, sub_index, block, count in counted if fate == "live"}
     live = sum(cells.values())
-    dead = sum(row["count"] for row in summary if row["_fate"] == "dead")
+    dead = sum(count for fate, _, _, count in counted if fate == "dead")
     return BatchCounts(rows=live + dead, live=live, dead=dead, cells=cells)

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.model import Column, Stream
@@ -139,17 +140,17 @@ class Supply:
             layout=planned.layout,
             move=move,
             tables=tables,
-            own=lambda: self._own(tables, planned.name, planned),
-            spares=lambda: self._own(tables, f"{planned.name}.spare", planned),
+            own=lambda keys: self._own(tables, planned.name, planned, keys),
+            spares=lambda keys: self._own(tables, f"{planned.name}.spare", planned, keys),
         )
         return NodeSupply(planned, session, maintenance, tables, self.node(planned.spare_of) if planned.spare_of else None)
 
-    def _own(self, tables: PlanTables, table: str, planned: NodePlan) -> DataFrame | None:
-        """A node's own rows that were live at the last epoch, with all columns."""
+    def _own(self, tables: PlanTables, table: str, planned: NodePlan, keys: pa.Table | None) -> DataFrame | None:
+        """A node's own rows that were live at the last epoch, with all columns; those of some keys at least."""
         state = self.last.table(table) if self.last else None
         if planned.first or state is None:
             return None
-        return tables.own(table)
+        return tables.own(table, keys)
 
     def _dead(self, table: str) -> DataFrame | None:
         """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""

@@ -16,7 +16,9 @@ from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Projec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from collections.abc import Set as AbstractSet
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 __all__ = [
@@ -55,25 +57,43 @@ class Move:
 
 
 class Tables(Protocol):
-    """The stored tables that a node reads; every frame has the user columns, ``_ts`` and ``_exp``."""
+    """The stored tables that a node reads; every frame has the user columns, ``_ts`` and ``_exp``.
+
+    Where ``keys`` are given, rows that have other values in these columns may be missing.
+    """
 
     def arrived(self, table: str) -> DataFrame:
         """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
 
-    def before(self, table: str) -> DataFrame:
+    def before(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch; none on a first build."""
 
-    def now(self, table: str) -> DataFrame:
+    def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
 
-    def stayed(self, table: str) -> DataFrame:
+    def stayed(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
 
     def unseen(self, table: str) -> DataFrame | None:
         """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
 
-    def stored(self, table: str) -> DataFrame:
+    def stored(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
+
+    def came(self, table: str) -> pa.Table | None:
+        """Return the rows that this plan loaded, dead ones included, read by this process; none when Spark is to read them."""
+
+    def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
+        """Return the rows of some keys that were live at the last epoch, and others that had ended; none when Spark is to.
+
+        ``columns`` are the names, in lower case, of those that are wanted; none: all.
+        """
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        """Return rows as a local relation."""
+
+    def go_on_with_few(self) -> None:
+        """Let the rest of the step do without generated code: what is left is few rows."""
 
     def ended(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""

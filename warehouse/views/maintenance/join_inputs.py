@@ -10,36 +10,41 @@ carry until when they lived (``_held``), those that arrived the instant of the l
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.lookup import MATCHES
 from warehouse.time import NEVER
-from warehouse.views.algebra import Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.feeds import feed, most_arrived, over_row_windows
-from warehouse.views.maintenance.kept import FEW, can_be_gathered, gathered, kept
+from warehouse.views.maintenance.kept import FEW, kept
+from warehouse.views.maintenance.narrowing import narrowed, sought
+from warehouse.views.maintenance.picking import lasting, picked, picks_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Set as AbstractSet
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.feeds import Move, Tables
+    from warehouse.views.maintenance.narrowing import Scanned
 
-__all__ = ["PUSHED_KEYS", "Arrived", "JoinInputs", "join_inputs", "picks_only", "without_end"]
+__all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
 
 PUSHED_KEYS = 200
 """Keys of a delta up to which the files of a window are read by key."""
 _SURELY_MORE = 2
 """Approximate numbers of keys are off by some per cent; with so many times the limit there is no need to look."""
-_COLUMN = re.compile(r"`?\w+`?")
-"""An expression that is a column's name."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ class JoinInputs:
     """The inputs of a join: rows that arrived, figures of them, and rows from before (none on a first build)."""
 
     arrived: tuple[Arrived, ...]
-    before: tuple[DataFrame, ...] | None
+    before: tuple[Earlier, ...] | None
     order: tuple[int, ...]
 
     def release(self) -> None:
@@ -61,10 +66,15 @@ class JoinInputs:
 class Arrived:
     """Rows that arrived, kept, since each term reads them again, and figures of them; ``known`` where they are gathered."""
 
-    rows: DataFrame
+    made: Callable[[], DataFrame]
     statistics: InputStatistics
     known: pa.Table | None = None
     held: Callable[[], object] | None = None
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The rows, with ``_since``: the instant of the last epoch."""
+        return self.made()
 
     def as_side(self) -> DataFrame:
         """Return the rows as those that others meet, late ones included, whenever they ended."""
@@ -88,49 +98,78 @@ def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
     order = chosen_order(join, [each.statistics for each in arrived])
     if move.first:
         return JoinInputs(arrived, None, order)
-    return JoinInputs(arrived, tuple(_earlier(each, join, tables, move) for each in join.inputs), order)
+    return JoinInputs(arrived, tuple(Earlier(each, join.where is None, tables, move) for each in join.inputs), order)
 
 
-def _earlier(operator: Operator, join: Join, tables: Tables, move: Move) -> DataFrame:
-    """The rows from before, with ``_held``: the instant until which each was."""
-    if join.where is None and picks_only(operator):
-        rows = feed(operator, tables.stored, tables.versions)
-    else:  # an expression of the user's need not be defined for rows that have gone
-        before = feed(operator, tables.stayed if over_row_windows(operator) else tables.before, tables.versions)
-        rows = before.where(f"unix_micros(_exp) > {move.before}L")
-    return rows.selectExpr("*", "_exp AS _held")
+def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
+    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
+    pairs = []
+    for each in join.equal:
+        if each.right == number and each.left in there:
+            pairs.append((each.left_column, each.right_column))
+        elif each.left == number and each.right in there:
+            pairs.append((each.right_column, each.left_column))
+    return pairs
 
 
-def picks_only(operator: Operator) -> bool:
-    """Whether a pipeline only picks and renames columns and ends rows, which can be done with any row."""
-    match operator:
-        case Scan():
-            return True
-        case UnionAll() | TimeWindow():
-            return all(map(picks_only, inputs_of(operator)))
-        case Project():
-            return all(_COLUMN.fullmatch(column.sql) for column in operator.columns) and picks_only(operator.input)
-        case _:
-            return False
+@dataclass(frozen=True)
+class Earlier:
+    """An input's rows from before; ``bare`` tells that the join has no condition beside its equalities."""
+
+    operator: Operator
+    bare: bool
+    tables: Tables
+    move: Move
+
+    def rows(self) -> DataFrame:
+        """Return them, with ``_held``: the instant until which each was."""
+        if self.bare and picks_only(self.operator):
+            rows = feed(self.operator, self.tables.stored, self.tables.versions)
+        else:  # an expression of the user's need not be defined for rows that have gone
+            rows = self._live(self._scan)
+        return rows.selectExpr("*", "_exp AS _held")
+
+    def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
+        """Return those with one of the keys (values of these columns, in this order) at least; none when Spark is to.
+
+        ``wanted`` are names of columns, in lower case; others, if any, may be missing.
+        """
+        if picks_only(self.operator):
+            rows = picked(self.operator, sought(self.operator, self.tables.found, columns, keys, wanted))
+            return None if rows is None else lasting(rows, "_exp", self.move.before)
+        rows_there = self._live(narrowed(self.operator, self._scan, columns, keys))
+        if not can_be_gathered(rows_there.schema):
+            return None
+        gathered_rows = rows_there.limit(MATCHES + 1).toArrow()
+        return None if gathered_rows.num_rows > MATCHES else gathered_rows
+
+    @property
+    def _scan(self) -> Scanned:
+        return self.tables.stayed if over_row_windows(self.operator) else self.tables.before
+
+    def _live(self, scan: Callable[[str], DataFrame]) -> DataFrame:
+        return feed(self.operator, scan, self.tables.versions).where(f"unix_micros(_exp) > {self.move.before}L")
 
 
 def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: Move) -> Arrived:
     since = f"timestamp_micros({move.before}L) AS _since"
-    rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
     window = sum(tables.rows(table) for table in scanned(operator))
     most = most_arrived(operator, tables)
-    if most is None or most > FEW or not can_be_gathered(rows):
-        rows, release = kept(rows)
-        return Arrived(rows, _statistics(rows, columns, window), None, release)
-    rows, known = gathered(rows)
+    few = most is not None and most <= FEW
+    known = picked(operator, tables.came) if few and picks_only(operator) else None
+    if known is not None:
+        known = known.filter(pc.greater(known["_exp"], known["_ts"]))
+    else:
+        rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts")
+        if not few or not can_be_gathered(rows.schema):
+            rows, release = kept(rows.selectExpr("*", since))
+            return Arrived(lambda: rows, _statistics(rows, columns, window), None, release)
+        known = rows.toArrow()
     distinct = {name: _distinct(known.column(name)) for name in columns}
-    return Arrived(rows, InputStatistics(known.num_rows, distinct, window), known)
+    return Arrived(lambda: tables.frame(known).selectExpr("*", since), InputStatistics(known.num_rows, distinct, window), known)
 
 
 def _distinct(column: pa.ChunkedArray) -> int:
-    import pyarrow as pa  # noqa: PLC0415 - only in a step
-    import pyarrow.compute as pc  # noqa: PLC0415 - same
-
     # Arrow does not tell structures apart; most differ.
     count: int = column.length() - column.null_count if pa.types.is_nested(column.type) else pc.count_distinct(column).as_py()
     return count

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.maintenance.join_inputs import without_end
+from warehouse.views.maintenance.join_inputs import connecting, without_end
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,9 +53,9 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
         else:
             sides = {
                 other: (
-                    inputs.before[other].unionByName(inputs.arrived[other].as_side())
+                    inputs.before[other].rows().unionByName(inputs.arrived[other].as_side())
                     if order.index(other) < position and inputs.arrived[other].statistics.arrived
-                    else inputs.before[other]
+                    else inputs.before[other].rows()
                 )
                 for other in order
                 if other != number
@@ -90,15 +90,15 @@ def _term(
     result = rows
     small = delta is not None and delta.statistics.arrived <= BROADCAST_ROWS
     if delta is not None and small:
-        first = next((each for each in todo if _conditions(join, there, each)), None)
+        first = next((each for each in todo if connecting(join, there, each)), None)
         if first is not None:
-            sides = {**sides, first: _narrowed(sides[first], delta, _conditions(join, there, first), null_safe=join.null_safe)}
+            sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, there, first), null_safe=join.null_safe)}
     while todo:
-        number = next((each for each in todo if _conditions(join, there, each)), None)
+        number = next((each for each in todo if connecting(join, there, each)), None)
         if number is None:
             raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
         todo.remove(number)
-        result = _probe(F.broadcast(result) if small else result, sides[number], _conditions(join, there, number), join)
+        result = _probe(F.broadcast(result) if small else result, sides[number], connecting(join, there, number), join)
         there.add(number)
     result = result.drop("_since")
     return result if join.where is None else result.where(join.where)
@@ -117,17 +117,6 @@ def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *,
     if keys is None or (null_safe and None in keys):
         return side
     return side.where(F.col(quoted(other)).isin([key for key in keys if key is not None]))
-
-
-def _conditions(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
-    """Return (column there, column of the next input) of the equalities that connect an input with those joined."""
-    pairs = []
-    for each in join.equal:
-        if each.right == number and each.left in there:
-            pairs.append((each.left_column, each.right_column))
-        elif each.left == number and each.right in there:
-            pairs.append((each.right_column, each.left_column))
-    return pairs
 
 
 def _probe(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], join: Join) -> DataFrame:

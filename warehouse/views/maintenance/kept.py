@@ -7,29 +7,21 @@ plan, of which Spark knows how many they are without a job, and which it sends t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DateType,
-    NumericType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructField, StructType
+
+from warehouse.storage.arrow_types import can_be_gathered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
-__all__ = ["FEW", "can_be_gathered", "gathered", "gathered_keys", "kept"]
+__all__ = ["FEW", "Keys", "gathered", "gathered_keys", "kept"]
 
 FEW = 50_000
 """Rows that are gathered at most."""
@@ -45,33 +37,23 @@ def kept(rows: DataFrame) -> tuple[DataFrame, Callable[[], object]]:
     return DataFrame(leaf, session), rows.unpersist
 
 
-_GATHERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampType)
-
-
-def can_be_gathered(rows: DataFrame) -> bool:
-    """Whether rows go by way of Arrow, which holds no null beside a field that is never null, nor every type of expressions."""
-    return all(_goes(field.dataType) for field in rows.schema.fields)
-
-
-def _goes(kind: DataType) -> bool:
-    match kind:
-        case ArrayType():
-            return _goes(kind.elementType)
-        case StructType():
-            return all(field.nullable and _goes(field.dataType) for field in kind.fields)
-        case _:
-            return isinstance(kind, _GATHERED)
-
-
 def gathered(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
     """Return few rows as a local relation, and what they are; the caller knows that they are few and can be gathered."""
     table = rows.toArrow()
     return rows.sparkSession.createDataFrame(table, rows.schema), table
 
 
-def gathered_keys(keys: DataFrame) -> DataFrame | None:
+@dataclass(frozen=True)
+class Keys:
+    """Distinct keys; ``values`` where they are gathered."""
+
+    rows: DataFrame
+    values: pa.Table | None = None
+
+
+def gathered_keys(keys: DataFrame) -> Keys | None:
     """Return distinct keys as a local relation that knows which columns have nulls; none when they are many or cannot be."""
-    if not can_be_gathered(keys):
+    if not can_be_gathered(keys.schema):
         return None
     table = keys.limit(FEW + 1).toArrow()
     if table.num_rows > FEW:
@@ -80,4 +62,4 @@ def gathered_keys(keys: DataFrame) -> DataFrame | None:
     known = [
         StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
     ]
-    return keys.sparkSession.createDataFrame(table, StructType(known))
+    return Keys(keys.sparkSession.createDataFrame(table, StructType(known)), table)

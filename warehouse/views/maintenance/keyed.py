@@ -54,6 +54,7 @@ def replacement(
     keys: DataFrame | None,
     changed_key: Sequence[str],
     *,
+    of_keys: DataFrame,
     columns: Sequence[str],
     search_key: Sequence[str],
     state: Sequence[str] = (),
@@ -71,6 +72,8 @@ def replacement(
         The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
     keys, changed_key
         The changed values of these columns; none: every row may have changed.
+    of_keys
+        ``old``, where rows that have none of the keys may be missing.
     columns, state
         What rows are compared by, and columns beside them that may change in a row that stays the same.
     search_key
@@ -86,7 +89,7 @@ def replacement(
     row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
     same = [*own, "_exp", *(["_ts"] if timed else [])]
-    held = among(old, keys, changed_key).selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    held = among(of_keys, keys, changed_key).selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
     arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
     matched, release = kept(

@@ -5,22 +5,26 @@ Append nodes (MON, WKS, WK) gain rows and lose them by their own ``_exp``; keyed
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.time import NEVER
 from warehouse.views.algebra import (
     AntiJoin,
     BagDifference,
     Changes,
     Distinct,
+    Filter,
     Group,
     Join,
     OuterJoin,
     OutputWindow,
+    Project,
     Top,
     inputs_of,
     scanned,
@@ -31,9 +35,11 @@ from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import joined, new_results
-from warehouse.views.maintenance.kept import FEW, can_be_gathered, gathered, gathered_keys, kept
+from warehouse.views.maintenance.kept import FEW, Keys, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
+from warehouse.views.maintenance.local_joins import local_results
+from warehouse.views.maintenance.narrowing import narrowed
 from warehouse.views.maintenance.negation import difference, uncovered
 from warehouse.views.maintenance.outer import outer_joined
 from warehouse.views.maintenance.placement import placed
@@ -42,13 +48,23 @@ from warehouse.views.maintenance.tops import first_rows, newest_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.maintenance.feeds import Move, Tables
+    from warehouse.views.maintenance.narrowing import Scanned
 
-__all__ = ["Maintenance"]
+__all__ = ["Entered", "Maintenance"]
+
+
+@dataclass(frozen=True)
+class Entered:
+    """The rows that entered an answer; ``known`` where they are gathered."""
+
+    rows: DataFrame
+    known: pa.Table | None = None
 
 
 @dataclass
@@ -65,7 +81,7 @@ class Maintenance:
         What it reads.
     own, spares
         Its own rows, and for DISTINCT the spare ones, that were live at the last epoch (none on a first build), with
-        all columns of their tables.
+        all columns of their tables; of some keys alone, where rows that have others may be missing.
 
     """
 
@@ -73,10 +89,11 @@ class Maintenance:
     layout: Layout
     move: Move
     tables: Tables
-    own: Callable[[], DataFrame | None]
-    spares: Callable[[], DataFrame | None]
+    own: Callable[[pa.Table | None], DataFrame | None]
+    spares: Callable[[pa.Table | None], DataFrame | None]
     _held: list[Callable[[], object]] = field(default_factory=list)
     _values: DataFrame | None = None
+    _local: bool = False
 
     @property
     def core(self) -> Operator | None:
@@ -113,16 +130,22 @@ class Maintenance:
 
     # --- append nodes ---
 
-    def appended(self) -> DataFrame | None:
+    def appended(self) -> Entered | None:
         """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be.
 
-        They are kept until :meth:`release` as they are before they are placed: the code that computes them is then the same
-        at each step, and those that it makes are few.
+        Few are gathered. Others are kept until :meth:`release` as they are before they are placed: the code that computes
+        them is then the same at each step, and those that it makes are few.
         """
         if isinstance(self.core, Distinct):
-            return placed(self._appearances(), self.node.columns, self.layout, self.move)
+            return Entered(placed(self._appearances(), self.node.columns, self.layout, self.move))
         rows = self._arrivals(self.node.operator)
-        return None if rows is None else placed(self._kept(rows), self.node.columns, self.layout, self.move)
+        if rows is None:
+            return None
+        if self._local:
+            entered = placed(rows, self.node.columns, self.layout, self.move)
+            if can_be_gathered(entered.schema):
+                return Entered(*gathered(entered))
+        return Entered(placed(self._kept(rows), self.node.columns, self.layout, self.move))
 
     def _kept(self, rows: DataFrame) -> DataFrame:
         held, release = kept(rows)
@@ -137,7 +160,14 @@ class Maintenance:
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
-                rows = new_results(core, inputs)
+                found = local_results(core, inputs, named_above(self.node.operator, core))
+                self._local = found is not None
+                if found is None:
+                    rows = new_results(core, inputs)
+                else:
+                    self.tables.go_on_with_few()
+                    rows = self.tables.frame(found)
+                    rows = rows if core.where is None else rows.where(core.where)
             case OutputWindow(length=int() as length):
                 rows = self._arrivals(core.input)
                 rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")
@@ -168,14 +198,15 @@ class Maintenance:
             rows = over(self.node.operator, core, feed(core.input, self.tables.arrived, self.tables.versions))
             arrived = rows.where("_exp > _ts").select(*map(quoted, self.node.columns), "_ts", "_exp")
             most = most_arrived(core.input, self.tables)
-            if most is not None and most <= FEW and can_be_gathered(arrived):
+            if most is not None and most <= FEW and can_be_gathered(arrived.schema):
                 arrived, _ = gathered(arrived)
-            held = [rows for rows in (self.own(), self.spares()) if rows is not None]
-            if held:
+            held: list[DataFrame] = []
+            if not self.move.first:
                 value = [quoted(name) for name in self.node.columns]
                 gone = self.tables.ended(self.node.table).select(*value)
                 touched = self._known(arrived.select(*value).unionByName(gone).distinct())
-                held = [among(rows, touched, self.node.columns) for rows in held]
+                stored = (self.own(touched.values), self.spares(touched.values))
+                held = [among(rows, touched.rows, self.node.columns) for rows in stored if rows is not None]
             self._values = self._kept(moved(arrived, held, self.node.columns, self.move))
         return self._values
 
@@ -187,23 +218,24 @@ class Maintenance:
         new = values.where("spare IS NOT NULL").selectExpr(
             *value, f"timestamp_micros({self.move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
         )
-        old = self.spares()
+        old = self.spares(None)
         if old is None:
             return self._replaced(_placeless(new), new, None, columns, layout)
-        return self._replaced(old, new, self._known(values.select(*value)), columns, layout)
+        keys = self._known(values.select(*value))
+        return self._replaced(old, new, keys, columns, layout, of_keys=self.spares(keys.values))
 
     # --- keyed nodes ---
 
     def replaced(self) -> tuple[Replacement, DataFrame | None]:
         """Return the new content of the buckets that changed, and short-lived rows where they are known."""
-        old = None if self.move.first else self.own()
+        old = None if self.move.first else self.own(None)
         keys = None if old is None else self._changed_keys()
-        if keys is not None:
-            keys = self._known(keys)
+        known = None if keys is None else self._known(keys)
         state: Sequence[str] = ()
         if isinstance(self.core, Group) and is_adjustable(self.core, self._input_types()):
             state = state_columns(self.core)
-        rows = self._current(keys, old)
+        of_keys = old if known is None or known.values is None else self.own(known.values)
+        rows = self._current(known, of_keys)
         lost = None
         if isinstance(self.core, AntiJoin):
             if not self.move.first:  # asked for again: which are short-lived, and how many
@@ -213,13 +245,14 @@ class Maintenance:
         elif self.core is None:
             lost = self._unseen()
         changed_key = self.node.changed_key or self.node.search_key
-        result = self._replaced(_placeless(rows) if old is None else old, rows, keys, changed_key, self.layout, state)
+        result = self._replaced(
+            _placeless(rows) if old is None else old, rows, known, changed_key, self.layout, state, of_keys=of_keys
+        )
         return result, lost
 
-    def _known(self, keys: DataFrame) -> DataFrame:
+    def _known(self, keys: DataFrame) -> Keys:
         """The changed keys, computed once."""
-        few = gathered_keys(keys)
-        return self._kept(keys) if few is None else few
+        return gathered_keys(keys) or Keys(self._kept(keys))
 
     def _unseen(self) -> DataFrame | None:
         """What a selection makes of rows that were over before anybody could see them."""
@@ -242,15 +275,17 @@ class Maintenance:
         self,
         old: DataFrame,
         new: DataFrame,
-        keys: DataFrame | None,
+        keys: Keys | None,
         changed_key: Sequence[str],
         layout: Layout,
         state: Sequence[str] = (),
+        *,
+        of_keys: DataFrame | None = None,
     ) -> Replacement:
         columns = self.node.columns
         search_key = columns if layout is not self.layout else self.node.search_key
         result = replacement(
-            old, new, keys, changed_key,
+            old, new, None if keys is None else keys.rows, changed_key, of_keys=old if of_keys is None else of_keys,
             columns=columns, search_key=search_key, state=state, layout=layout, move=self.move, timed=self._timed,
         )  # fmt: skip
         self._held.append(result.release)
@@ -272,13 +307,12 @@ class Maintenance:
             keys = keys.unionByName(part)
         return keys.distinct()
 
-    def _current(self, keys: DataFrame | None, old: DataFrame | None) -> DataFrame:
+    def _current(self, keys: Keys | None, old: DataFrame | None) -> DataFrame:
         """The rows of the changed keys that are in the answer now, with the carried columns."""
         core, node = self.core, self.node
         match core:
             case None:
-                rows = feed(node.operator, self.tables.now, self.tables.versions)
-                return among(rows, keys, node.search_key)
+                return self._of_keys(node.operator, self.tables.now, keys, node.search_key)
             case Group():
                 return self._grouped(core, keys, old)
             case AntiJoin():
@@ -300,34 +334,52 @@ class Maintenance:
                 raise TypeError(f"{type(core).__name__} is not maintained by keys")
         return over(node.operator, core, rows)
 
-    def _live(self, operator: Operator, keys: DataFrame | None, number: int) -> DataFrame:
-        """An input's rows of the changed keys that are live now."""
-        rows = feed(operator, self.tables.now, self.tables.versions).where(f"unix_micros(_exp) > {self.move.now}L")
-        by = self.node.changed_by[number] if self.node.changed_by else ()
-        return among(rows, keys, by, self.node.changed_key)
+    def _of_keys(
+        self,
+        operator: Operator,
+        scan: Scanned,
+        keys: Keys | None,
+        columns: Sequence[str],
+        by: Sequence[str] | None = None,
+    ) -> DataFrame:
+        """A pipeline's rows whose columns are one of the keys (which call them ``by``); no keys: all rows."""
+        if keys is None:
+            return feed(operator, scan, self.tables.versions)
+        values = None if keys.values is None or not columns else keys.values.select(list(by or columns))
+        rows = feed(operator, narrowed(operator, scan, columns, values), self.tables.versions)
+        return among(rows, keys.rows, columns, by)
 
-    def _recent(self, operator: Operator, keys: DataFrame | None, number: int) -> DataFrame:
+    def _live(self, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
+        """An input's rows of the changed keys that are live now."""
+        by = self.node.changed_by[number] if self.node.changed_by else ()
+        rows = self._of_keys(operator, self.tables.now, keys, by, self.node.changed_key)
+        return rows.where(f"unix_micros(_exp) > {self.move.now}L")
+
+    def _recent(self, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
         """An input's rows of the changed keys that lived at any time since the last epoch."""
         if self.move.first or any(self.tables.keyed(table) for table in scanned(operator)):
             return self._live(operator, keys, number)
-        before = feed(operator, self.tables.before, self.tables.versions)
-        arrived = feed(operator, self.tables.arrived, self.tables.versions)
-        rows = before.unionByName(arrived).where(f"unix_micros(_exp) > {self.move.before}L AND _exp > _ts")
-        return among(rows, keys, self.node.changed_by[number], self.node.changed_key)
+        by, changed = self.node.changed_by[number], self.node.changed_key
+        before = self._of_keys(operator, self.tables.before, keys, by, changed)
+        arrived = self._of_keys(operator, self._arrived, keys, by, changed)
+        return before.unionByName(arrived).where(f"unix_micros(_exp) > {self.move.before}L AND _exp > _ts")
+
+    def _arrived(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - what arrived is read whole
+        return self.tables.arrived(table)
 
     def _input_types(self) -> dict[str, str]:
         if not isinstance(self.core, Group):
             return {}
         return dict(feed(self.core.input, self.tables.now, self.tables.versions).dtypes)
 
-    def _grouped(self, group: Group, keys: DataFrame | None, old: DataFrame | None) -> DataFrame:
+    def _grouped(self, group: Group, keys: Keys | None, old: DataFrame | None) -> DataFrame:
         types = self._input_types()
         if is_adjustable(group, types):
             if old is None:
                 rows = adjusted(group, self._live(group.input, None, 0).selectExpr("*", "1 AS _weight"), None, types)
             else:
                 moved_rows = changes(group.input, self.tables, self.move)
-                rows = adjusted(group, moved_rows, among(old, keys, group.keys), types)
+                rows = adjusted(group, moved_rows, among(old, None if keys is None else keys.rows, group.keys), types)
         else:
             rows = recomputed(group, self._live(group.input, keys, 0))
         names = [quoted(name) for name in rows.columns]
@@ -346,6 +398,34 @@ class Maintenance:
             parts.append(old.selectExpr(*own, "_ts", f"{never} AS _exp", f"{never} AS _out"))
         every = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
         return newest_rows(every, limit)
+
+
+_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+
+
+def named_above(operator: Operator, core: Join) -> set[str] | None:
+    """Return the names, in lower case, that the filters and projections above a join may mean; none when all are kept.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Filter, Named, Project, Scan
+    >>> join = Join((Scan("l"), Scan("r")), ())
+    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
+    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
+    (['a', 'b', 'c', 'd'], None)
+    """
+    texts, picks = [core.where or ""], False
+    while operator is not core:
+        match operator:
+            case Project():
+                texts += [column.sql for column in operator.columns]
+                picks = True
+            case Filter():
+                texts.append(operator.condition)
+            case _:
+                return None
+        operator = operator.input
+    return {name.replace("``", "`").lower() for text in texts for name in _QUOTED.findall(text)} if picks else None
 
 
 def left_columns(rows: DataFrame) -> list[str]:

@@ -18,7 +18,9 @@ from warehouse.views.maintenance.maintain import Maintenance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.layout import Layout
@@ -46,20 +48,32 @@ class _Empty:
     def arrived(self, table: str) -> DataFrame:
         return self.now(table)
 
-    def before(self, table: str) -> DataFrame:
+    def before(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - has no rows
         return self.now(table)
 
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
-    def stayed(self, table: str) -> DataFrame:
+    def stayed(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - has no rows
         return self.now(table)
 
     def unseen(self, table: str) -> DataFrame | None:
         return self.now(table)
 
-    def stored(self, table: str) -> DataFrame:
+    def stored(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - has no rows
         return self.now(table)
+
+    def came(self, table: str) -> pa.Table | None:  # noqa: ARG002 - has no rows
+        return None
+
+    def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:  # noqa: ARG002 - has no rows
+        return None
+
+    def frame(self, rows: pa.Table) -> DataFrame:
+        return self.session.createDataFrame(rows)
+
+    def go_on_with_few(self) -> None:
+        pass
 
     def ended(self, table: str) -> DataFrame:
         return self.now(table)
@@ -73,7 +87,7 @@ class _Empty:
     def keyed(self, table: str) -> bool:
         return table in self.keyed_tables
 
-    def now(self, table: str) -> DataFrame:
+    def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - of a table without rows
         own = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns[table]]
         times = [f"CAST(NULL AS timestamp) AS {name}" for name in ("_ts", "_exp")]
         return self.session.range(0).selectExpr(*own, *times)
@@ -107,7 +121,7 @@ def shape_of(
 
     """
     tables = _Empty(session, columns)
-    maintenance = Maintenance(node, layout, move, tables, lambda: None, lambda: None)
+    maintenance = Maintenance(node, layout, move, tables, own=lambda _: None, spares=lambda _: None)
     try:
         rows = maintenance.analysed()
     except (AnalysisException, PySparkException) as error:

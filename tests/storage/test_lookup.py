@@ -1,0 +1,154 @@
+"""Lookups give the rows that Spark's semi-join gives, or leave it to Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from warehouse.storage import lookup
+from warehouse.storage.lookup import here, looked_up
+from warehouse.storage.snapshot import DataFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+TYPES = {
+    "a b": StringType(), "n": IntegerType(), "d": DateType(), "m": DecimalType(20, 3), "at": TimestampType(),
+    "x": BinaryType(), "l": ArrayType(StringType()), "s": StructType([StructField("v", IntegerType())]),
+}  # fmt: skip
+SCHEMA = StructType([StructField(name, kind) for name, kind in TYPES.items()])
+ROWS = """
+    ('it''s', 1, DATE '0001-01-01', 1.5, TIMESTAMP '0001-01-02 00:00:00', X'00', array('p', NULL), named_struct('v', 1)),
+    ('', NULL, DATE '9999-12-31', NULL, TIMESTAMP '9999-12-31 00:00:00', X'FF', array(), named_struct('v', CAST(NULL AS int))),
+    (NULL, 2, NULL, -12345678901234567.125, NULL, NULL, NULL, NULL),
+    (NULL, NULL, NULL, 0, NULL, NULL, NULL, NULL),
+    ('é', 1, DATE '2024-02-29', 1, TIMESTAMP '2024-02-29 12:00:00.000001', X'', array('q'), named_struct('v', 2)),
+    ('e', 1, DATE '2024-02-29', 1, TIMESTAMP '2024-02-29 12:00:00.000001', X'', array('q'), named_struct('v', 2))
+"""
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> list[DataFile]:
+    """Two files that Spark wrote, of the rows above, twice each; the directory's name has a quote in it."""
+    place = tmp_path_factory.mktemp("look'up") / "rows"
+    kinds = ", ".join(f"CAST(col{number} AS {field.dataType.simpleString()}) AS `{field.name}`"
+                      for number, field in enumerate(SCHEMA.fields, start=1))  # fmt: skip
+    rows = spark.sql(f"SELECT {kinds} FROM VALUES {ROWS}")
+    rows.unionByName(rows).repartition(2).write.parquet(str(place))
+    return [DataFile(str(path), path.stat().st_size, None, 1, 0, {}) for path in sorted(place.glob("*.parquet"))]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"a b": ["it's", "é", "nobody"]},
+        {"a b": ["", None]},
+        {"n": [1, 7]},
+        {"N": [2, None]},
+        {"d": [None]},
+        {"a b": [None, "e"], "n": [2, 1]},
+        {"a b": [None], "n": [None], "m": [None]},
+        {"n": []},
+    ],
+)
+def test_what_is_found_is_what_spark_finds(
+    spark: SparkSession, files: list[DataFile], keys: dict[str, list[object]]
+) -> None:
+    """Nulls among the keys equal nulls; a column that cannot be compared (the decimal) leaves more rows, never fewer."""
+    names = {field.name.lower(): field for field in SCHEMA.fields}
+    kinds = {"a b": pa.string(), "n": pa.int32(), "d": pa.date32(), "m": pa.decimal128(20, 3)}
+    table = pa.table({name: pa.array(values, kinds[name.lower()]) for name, values in keys.items()})
+    found = looked_up(files, SCHEMA, table)
+    assert found is not None
+    assert found.column_names == SCHEMA.names
+    stored = spark.read.schema(SCHEMA).parquet(*[file.path for file in files])
+    wanted = spark.createDataFrame(table, StructType([StructField(name, names[name.lower()].dataType) for name in keys]))
+    compared = [name for name in keys if name != "m"]
+    equal = " AND ".join(f"stored.`{name}` <=> wanted.`{name}`" for name in compared)
+    stored.createOrReplaceTempView("stored")
+    wanted.createOrReplaceTempView("wanted")
+    expected = spark.sql(f"SELECT * FROM stored LEFT SEMI JOIN wanted ON {equal}").collect()
+    assert sorted(map(str, spark.createDataFrame(found, SCHEMA).collect())) == sorted(map(str, expected))
+
+
+def test_a_condition_and_no_keys(files: list[DataFile]) -> None:
+    """All rows for which it holds."""
+    found = looked_up(files, SCHEMA, None, 'epoch_us("at") > 0 AND n = 1')
+    assert found is not None
+    assert sorted(found["a b"].to_pylist()) == ["e", "e", "é", "é"]
+
+
+def _many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "MATCHES", 3)
+
+
+def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "_WIDE", 10)
+
+
+def _large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lookup, "LARGE", 10)
+
+
+@pytest.mark.parametrize("limit", [_many, _wide, _large])
+def test_what_is_too_much_is_left_to_spark(
+    monkeypatch: pytest.MonkeyPatch, files: list[DataFile], limit: Callable[[pytest.MonkeyPatch], None]
+) -> None:
+    """Rows that match, their bytes, the files' bytes: each has its bound."""
+    keys = pa.table({"n": pa.array([1], pa.int32())})
+    assert looked_up(files, SCHEMA, keys) is not None
+    limit(monkeypatch)
+    assert looked_up(files, SCHEMA, keys) is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.table({"m": pa.array(["1.500"]).cast(pa.decimal128(20, 3))}),
+        pa.table({"n": pa.array([1], pa.int64())}),
+        pa.table({"a b": pa.array(["é"]).dictionary_encode()}),
+        pa.table({"other": ["x"]}),
+    ],
+)
+def test_keys_that_the_engines_might_compare_otherwise_are_left_to_spark(files: list[DataFile], keys: pa.Table) -> None:
+    """A type that is not compared alike, another type than the column's, no column of the table."""
+    assert looked_up(files, SCHEMA, keys) is None
+
+
+def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile], tmp_path: Path) -> None:
+    """A file that is gone, one that is none, one without a column, one in a store: Spark reads it or says what is the matter."""
+    keys = pa.table({"n": pa.array([1], pa.int32())})
+    damaged = tmp_path / "damaged.parquet"
+    damaged.write_bytes(b"PAR1 and no more")
+    lean = tmp_path / "lean.parquet"
+    pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), lean)
+    for path in (str(tmp_path / "gone.parquet"), str(damaged), str(lean), "s3://bucket/table/part.parquet"):
+        assert looked_up([DataFile(path, 1, None, 1, 0, {})], SCHEMA, keys) is None
+    found = looked_up([*files, DataFile(str(lean), 1, None, 1, 0, {})], SCHEMA, keys)
+    assert found is not None  # a column added later is null in older files
+    assert found["a b"].to_pylist().count(None) == 1
+
+
+def test_a_query_over_small_tables_or_none() -> None:
+    """What cannot be asked gives none."""
+    found = here("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
+    assert found is not None
+    assert found.to_pydict() == {"b": [2]}
+    assert here("SELECT no_column FROM t", {"t": pa.table({"a": [1]})}) is None

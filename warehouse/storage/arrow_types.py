@@ -1,0 +1,49 @@
+"""Which rows go by way of Arrow, to Python and back, and which values Spark and DuckDB compare alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    BooleanType,
+    DataType,
+    DateType,
+    NumericType,
+    StringType,
+    StructType,
+    TimestampType,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["can_be_gathered", "compared_alike"]
+
+_GATHERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampType)
+
+
+def can_be_gathered(schema: StructType) -> bool:
+    """Whether rows go by way of Arrow, which holds no null beside a field that is never null, nor every type of expressions."""
+    return _all_go(field.dataType for field in schema.fields)
+
+
+def _all_go(kinds: Iterable[DataType]) -> bool:
+    return all(map(_goes, kinds))
+
+
+def _goes(kind: DataType) -> bool:
+    match kind:
+        case ArrayType():
+            return _goes(kind.elementType)
+        case StructType():
+            return all(field.nullable for field in kind.fields) and _all_go(field.dataType for field in kind.fields)
+        case _:
+            return isinstance(kind, _GATHERED)
+
+
+def compared_alike(kind: pa.DataType) -> bool:
+    """Whether Spark and DuckDB hold the same values of a type equal."""
+    return bool(pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind))

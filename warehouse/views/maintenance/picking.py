@@ -1,0 +1,93 @@
+"""Pipelines that only pick, over rows at hand: what Spark makes of them as frames, made of Arrow tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.time import NEVER
+from warehouse.views.algebra import Project, Scan, TimeWindow, UnionAll, inputs_of
+from warehouse.views.maintenance.feeds import CARRIED
+from warehouse.views.maintenance.narrowing import COLUMN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.views.algebra import Operator
+
+__all__ = ["earlier", "lasting", "later", "picked", "picks_only"]
+
+
+def picks_only(operator: Operator) -> bool:
+    """Whether a pipeline only picks and renames columns and ends rows, which can be done with any row."""
+    match operator:
+        case Scan():
+            return True
+        case UnionAll() | TimeWindow():
+            return all(map(picks_only, inputs_of(operator)))
+        case Project():
+            return all(COLUMN.fullmatch(column.sql) for column in operator.columns) and picks_only(operator.input)
+        case _:
+            return False
+
+
+def picked(operator: Operator, scan: Callable[[str], pa.Table | None]) -> pa.Table | None:
+    """Return the rows of a pipeline that only picks, as :func:`~warehouse.views.maintenance.feeds.feed` does; none: not here.
+
+    They have those of its columns that ``scan`` gives.
+    """
+    match operator:
+        case Scan():
+            rows = scan(operator.table)
+            return None if rows is None else rows.append_column("_out", rows["_exp"])
+        case UnionAll():
+            parts = [picked(each, scan) for each in operator.inputs]
+            first = parts[0]
+            if first is None or any(part is None or not _same(part, first) for part in parts):
+                return None
+            return pa.concat_tables([part.select(first.column_names) for part in parts if part is not None])
+        case TimeWindow():
+            rows = picked(operator.input, scan)
+            return None if rows is None else _ended(rows, operator)
+        case Project():
+            rows = picked(operator.input, scan)
+            if rows is None:
+                return None
+            places = {name.lower(): rows[name] for name in rows.column_names}
+            asked = {column.name: column.sql.strip("`").lower() for column in operator.columns}
+            own = {name: places[place] for name, place in asked.items() if place in places}
+            return pa.table({**own, **{name: rows[name] for name in CARRIED}})
+        case _:
+            raise TypeError(f"{type(operator).__name__} does more than pick")
+
+
+def _same(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables have the same columns, which Spark would otherwise make alike."""
+    return {field.name: field.type for field in one.schema} == {field.name: field.type for field in other.schema}
+
+
+def _ended(rows: pa.Table, window: TimeWindow) -> pa.Table:
+    kind = rows.schema.field("_exp").type
+    end = pc.add(rows["_ts"].cast(pa.int64()), window.length).cast(kind)
+    ends = {
+        "_exp": earlier(rows["_exp"], end),
+        "_out": pa.repeat(pa.scalar(NEVER, kind), rows.num_rows) if window.internal else earlier(rows["_out"], end),
+    }
+    return pa.table({name: ends.get(name, rows[name]) for name in rows.column_names})
+
+
+def earlier(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the earlier one of each two times, for which Arrow has no function of its own."""
+    return pc.min_element_wise(one.cast(pa.int64()), other.cast(pa.int64())).cast(one.type)
+
+
+def later(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the later one of each two times."""
+    return pc.max_element_wise(one.cast(pa.int64()), other.cast(pa.int64())).cast(one.type)
+
+
+def lasting(rows: pa.Table, column: str, instant: int) -> pa.Table:
+    """Return the rows of which a time is after an instant in microseconds."""
+    return rows.filter(pc.greater(rows[column].cast(pa.int64()), instant))
