@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
@@ -100,7 +101,7 @@ def _many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookup, "_WIDE", 10)
+    monkeypatch.setattr(lookup, "WIDE", 10)
 
 
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,13 +134,18 @@ def test_keys_that_the_engines_might_compare_otherwise_are_left_to_spark(files: 
 
 
 def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile], tmp_path: Path) -> None:
-    """A file that is gone, one that is none, one without a column, one in a store: Spark reads it or says what is the matter."""
+    """Gone, no Parquet, without a column, a pattern for a name, bytes that are no text, in a store: Spark reads it, or says."""
     keys = pa.table({"n": pa.array([1], pa.int32())})
     damaged = tmp_path / "damaged.parquet"
     damaged.write_bytes(b"PAR1 and no more")
     lean = tmp_path / "lean.parquet"
     pq.write_table(pa.table({"n": pa.array([1], pa.int32())}), lean)
-    for path in (str(tmp_path / "gone.parquet"), str(damaged), str(lean), "s3://bucket/table/part.parquet"):
+    odd = tmp_path / "o*d.parquet"
+    pq.write_table(pa.table({name: pa.nulls(1, to_arrow_type(kind, timezone="UTC")) for name, kind in TYPES.items()}), odd)
+    broken = tmp_path / "broken.parquet"
+    texts = {name: pa.nulls(1, to_arrow_type(kind, timezone="UTC")) for name, kind in TYPES.items()}
+    pq.write_table(pa.table({**texts, "a b": pa.array([b"\xff"]), "n": pa.array([1], pa.int32())}), broken)
+    for path in (str(tmp_path / "gone.parquet"), str(damaged), str(lean), str(odd), str(broken), "s3://bucket/t/part.parquet"):
         assert looked_up([DataFile(path, 1, None, 1, 0, {})], SCHEMA, keys) is None
     found = looked_up([*files, DataFile(str(lean), 1, None, 1, 0, {})], SCHEMA, keys)
     assert found is not None  # a column added later is null in older files

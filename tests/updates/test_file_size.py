@@ -15,8 +15,8 @@ from .projects import csv, row, stream
 if TYPE_CHECKING:
     from .projects import Project
 
-WIDE = 1000
-"""Bytes of a key: text that does not compress."""
+WIDE = 1340
+"""Letters of a key, of which compression leaves about a thousand bytes: six bits for each."""
 ROWS = 1400
 
 

@@ -50,6 +50,9 @@ VIEWS = {
         "SELECT l.k, l.v AS lv, r.v AS rv FROM (SELECT k, v FROM a UNION ALL SELECT k, v FROM b) l "
         "JOIN (SELECT k, v + 1 AS v FROM b WHERE v > 3) r ON l.k = r.k AND l.v < r.v"
     ),
+    "tagged": view(
+        "SELECT l.k, l.one, r.v FROM (SELECT k, 1 AS one FROM a UNION ALL SELECT k, 2 AS one FROM c) l JOIN b r ON l.k = r.k"
+    ),
     "made": view(f"SELECT k, s.n.v AS n FROM (SELECT DISTINCT k, {MADE} AS n FROM a) s"),
 }
 LINES = {
@@ -89,6 +92,7 @@ def test_few_rows_and_many_make_the_same_answers(
 @pytest.mark.parametrize(
     ("sql", "goes"),
     [
+        ("SELECT collate('a', 'UTF8_LCASE') AS s", False),
         ("SELECT array(CAST(1.5 AS decimal(9,2))) AS d, date'0001-01-01' AS e, X'00' AS x", True),
         ("SELECT from_json('{}', 'v int, w array<struct<u: string>>') AS n", True),
         ("SELECT named_struct('v', 1) AS n", False),
@@ -107,8 +111,9 @@ def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str,
 def test_a_pipeline_that_only_picks_columns_can_be_asked_of_rows_that_have_gone() -> None:
     """Picking, renaming, ending rows: yes; an expression, which may fail for some row, or a condition: no."""
     scan = Scan("a")
-    plain = UnionAll((Projection(scan, (Named("n", "k"), Named("m", "`v`"))), TimeWindow(scan, 5)))
+    plain = UnionAll((Projection(scan, (Named("n", "`k`"), Named("m", "`v`"))), TimeWindow(scan, 5)))
     assert picks_only(scan)
     assert picks_only(plain)
+    assert not picks_only(Projection(scan, (Named("one", "1"),)))
     assert not picks_only(Projection(plain, (Named("n", "1 / n"),)))
     assert not picks_only(UnionAll((scan, Filter(scan, "k = 1"))))

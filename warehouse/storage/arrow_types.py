@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["can_be_gathered", "compared_alike"]
 
-_GATHERED = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampType)
+_GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
 
 def can_be_gathered(schema: StructType) -> bool:
@@ -40,6 +40,8 @@ def _goes(kind: DataType) -> bool:
             return _goes(kind.elementType)
         case StructType():
             return all(field.nullable for field in kind.fields) and _all_go(field.dataType for field in kind.fields)
+        case StringType():
+            return bool(kind.isUTF8BinaryCollation())  # Arrow knows no other
         case _:
             return isinstance(kind, _GATHERED)
 

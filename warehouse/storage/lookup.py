@@ -10,6 +10,7 @@ Spark reads what is too much for one process, what is not on a disk of this mach
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -28,15 +29,19 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["LARGE", "MATCHES", "here", "looked_up"]
+__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "here", "looked_up"]
 
 LARGE = 4 * 1024**3
 """Bytes of files that the driver looks through at most; executors are more."""
 MATCHES = 200_000
 """Rows that are taken at most."""
-_WIDE = 48 * 1024**2
+WIDE = 48 * 1024**2
 """Bytes of rows that are taken at most: what Spark holds as a part of a plan."""
-_AT_ONCE = 65_536
+_AT_ONCE = 2_048
+"""Rows after which their bytes are looked at."""
+FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError)
+"""What DuckDB and Arrow raise: the former in the middle of its rows ``OSError``."""
+_GLOB = re.compile(r"[*?\[]")
 
 _connecting = Lock()
 
@@ -48,7 +53,7 @@ def here(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
             for name, rows in tables.items():
                 cursor.register(name, rows)
             return cursor.sql(query).to_arrow_table()
-    except duckdb.Error:
+    except FAILURES:
         return None
 
 
@@ -76,16 +81,16 @@ def looked_up(
         keys = keys.select(
             [each.name for each in keys.schema if compared_alike(each.type) and kinds.get(each.name.lower()) == each.type]
         )
-        if not keys.num_columns:
+        if not keys.num_columns or len(set(keys.column_names)) < keys.num_columns:
             return None
-    if any("://" in file.path for file in files) or sum(file.size for file in files) > LARGE:
+    if any("://" in file.path or _GLOB.search(file.path) for file in files) or sum(file.size for file in files) > LARGE:
         return None
     if not files or (keys is not None and not keys.num_rows):
         return wanted.empty_table()
     try:
         with _connection().cursor() as cursor:
             return _matching(cursor, files, wanted, keys, where)
-    except duckdb.Error:
+    except FAILURES:
         return None
 
 
@@ -95,8 +100,8 @@ def _connected() -> duckdb.DuckDBPyConnection:
         ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
     )
     connection.execute(
-        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL parquet_metadata_cache = true; SET GLOBAL preserve_insertion_order = false; "
-        "SET GLOBAL temp_directory = ''"
+        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL preserve_insertion_order = false; "
+        "SET GLOBAL temp_directory = ''; SET GLOBAL memory_limit = '1GB'"
     )
     return connection
 
@@ -124,10 +129,7 @@ def _matching(
     batches, rows, size = [], 0, 0
     for batch in reader:
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows > MATCHES or size > _WIDE:
+        if rows > MATCHES or size > WIDE:
             return None
         batches.append(batch)
-    try:
-        return pa.Table.from_batches(batches, reader.schema).rename_columns(wanted.names).cast(wanted)
-    except pa.ArrowInvalid:
-        return None
+    return pa.Table.from_batches(batches, reader.schema).rename_columns(wanted.names).cast(wanted)

@@ -6,6 +6,7 @@ its inputs loaded; rows that died before they were stored come from memory, whil
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
 from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -87,7 +88,7 @@ class PlanTables:
             rows = self._live(self._moved(table, SlotBounds.loaded_after(k0))).where(f"_load_slot > {k0}L")
         loaded = self._plain(rows)
         gone = None if self.keyed(table) else self.dead(table)
-        return loaded if gone is None else loaded.unionByName(gone.selectExpr(*_kept(gone)))
+        return loaded if gone is None else loaded.unionByName(gone.select(*map(quoted, loaded.columns)))
 
     def most_arrived(self, table: str) -> int | None:
         """Return a number of rows than which no more arrived; none if there is no telling, or if rows are wide."""
@@ -157,7 +158,7 @@ class PlanTables:
         gone = None if self.keyed(table) else self.dead(table)
         if gone is None:
             return rows
-        gone = gone.selectExpr(*_kept(gone))
+        gone = gone.select(*map(quoted, rows.column_names))  # it has columns too that views do not read
         return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
 
     def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
@@ -181,10 +182,17 @@ class PlanTables:
         """Return rows as a local relation."""
         return self.session.createDataFrame(rows)
 
-    def go_on_with_few(self) -> None:
-        """Let the rest of the step do without generated code: what is left is few rows."""
+    @contextmanager
+    def few(self) -> Iterator[None]:
+        """Do without generated code meanwhile."""
+        before = {name: str(self.session.conf.get(name)) for name in INTERPRETED}
         for name, value in INTERPRETED.items():
             self.session.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, former in before.items():
+                self.session.conf.set(name, former)
 
     def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that are live at the plan's window time."""

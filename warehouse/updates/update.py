@@ -16,6 +16,7 @@ from warehouse.errors import (
     UpdateTimeError,
     UsageError,
 )
+from warehouse.objects.path import ObjectPath
 from warehouse.time import format_instant, grid_slot, slot
 from warehouse.updates.after_load import put_away
 from warehouse.updates.declared_nodes import declared_nodes, sound_nodes, with_columns
@@ -409,7 +410,7 @@ class Updater(PlanExecutor):
             bounded = self.catalog.erase_within  # nothing of dead rows stays behind in logs, nor in what crashes left
             if bounded:
                 freed += sweep(self.root, now=self.clock())
-            if bounded or freed.epochs:
+            if bounded or (freed.epochs and not isinstance(self.root, ObjectPath)):  # there `vacuum` does: a request a file
                 freed += trim_logs(self.root, bounded)
             freed += VacuumReport(landing=put_away(self.catalog))
             self.observer(Moment(Point.VACUUMED, last.number))

@@ -17,6 +17,7 @@ from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Projec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -92,8 +93,8 @@ class Tables(Protocol):
     def frame(self, rows: pa.Table) -> DataFrame:
         """Return rows as a local relation."""
 
-    def go_on_with_few(self) -> None:
-        """Let the rest of the step do without generated code: what is left is few rows."""
+    def few(self) -> AbstractContextManager[None]:
+        """Do without generated code meanwhile."""
 
     def ended(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""

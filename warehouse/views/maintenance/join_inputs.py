@@ -20,13 +20,13 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.storage.arrow_types import can_be_gathered
-from warehouse.storage.lookup import MATCHES
+from warehouse.storage.lookup import FAILURES
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.feeds import feed, most_arrived, over_row_windows
-from warehouse.views.maintenance.kept import FEW, kept
-from warehouse.views.maintenance.narrowing import narrowed, sought
+from warehouse.views.maintenance.kept import FEW, gathered, kept
+from warehouse.views.maintenance.narrowing import sought
 from warehouse.views.maintenance.picking import lasting, picked, picks_only
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.feeds import Move, Tables
-    from warehouse.views.maintenance.narrowing import Scanned
 
 __all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
 
@@ -64,12 +63,16 @@ class JoinInputs:
 
 @dataclass(frozen=True)
 class Arrived:
-    """Rows that arrived, kept, since each term reads them again, and figures of them; ``known`` where they are gathered."""
+    """Rows that arrived, kept, since each term reads them again, and figures of them; ``known`` where they are gathered.
+
+    ``picked`` are the same, where they were had without Spark.
+    """
 
     made: Callable[[], DataFrame]
     statistics: InputStatistics
     known: pa.Table | None = None
     held: Callable[[], object] | None = None
+    picked: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
@@ -126,7 +129,8 @@ class Earlier:
         if self.bare and picks_only(self.operator):
             rows = feed(self.operator, self.tables.stored, self.tables.versions)
         else:  # an expression of the user's need not be defined for rows that have gone
-            rows = self._live(self._scan)
+            scan = self.tables.stayed if over_row_windows(self.operator) else self.tables.before
+            rows = feed(self.operator, scan, self.tables.versions).where(f"unix_micros(_exp) > {self.move.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
     def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
@@ -134,21 +138,8 @@ class Earlier:
 
         ``wanted`` are names of columns, in lower case; others, if any, may be missing.
         """
-        if picks_only(self.operator):
-            rows = picked(self.operator, sought(self.operator, self.tables.found, columns, keys, wanted))
-            return None if rows is None else lasting(rows, "_exp", self.move.before)
-        rows_there = self._live(narrowed(self.operator, self._scan, columns, keys))
-        if not can_be_gathered(rows_there.schema):
-            return None
-        gathered_rows = rows_there.limit(MATCHES + 1).toArrow()
-        return None if gathered_rows.num_rows > MATCHES else gathered_rows
-
-    @property
-    def _scan(self) -> Scanned:
-        return self.tables.stayed if over_row_windows(self.operator) else self.tables.before
-
-    def _live(self, scan: Callable[[str], DataFrame]) -> DataFrame:
-        return feed(self.operator, scan, self.tables.versions).where(f"unix_micros(_exp) > {self.move.before}L")
+        rows = picked(self.operator, sought(self.operator, self.tables.found, columns, keys, wanted))
+        return None if rows is None else lasting(rows, "_exp", self.move.before)
 
 
 def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: Move) -> Arrived:
@@ -156,17 +147,26 @@ def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: M
     window = sum(tables.rows(table) for table in scanned(operator))
     most = most_arrived(operator, tables)
     few = most is not None and most <= FEW
-    known = picked(operator, tables.came) if few and picks_only(operator) else None
-    if known is not None:
-        known = known.filter(pc.greater(known["_exp"], known["_ts"]))
-    else:
-        rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts")
-        if not few or not can_be_gathered(rows.schema):
-            rows, release = kept(rows.selectExpr("*", since))
-            return Arrived(lambda: rows, _statistics(rows, columns, window), None, release)
-        known = rows.toArrow()
-    distinct = {name: _distinct(known.column(name)) for name in columns}
-    return Arrived(lambda: tables.frame(known).selectExpr("*", since), InputStatistics(known.num_rows, distinct, window), known)
+    at_hand = _picked(operator, tables) if few and picks_only(operator) else None
+    if at_hand is not None:
+        statistics = InputStatistics(at_hand.num_rows, {name: _distinct(at_hand[name]) for name in columns}, window)
+        return Arrived(lambda: tables.frame(at_hand).selectExpr("*", since), statistics, at_hand, picked=at_hand)
+    rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
+    if not few or not can_be_gathered(rows.schema):
+        rows, release = kept(rows)
+        return Arrived(lambda: rows, _statistics(rows, columns, window), None, release)
+    rows, known = gathered(rows)
+    distinct = {name: _distinct(known[name]) for name in columns}
+    return Arrived(lambda: rows, InputStatistics(known.num_rows, distinct, window), known)
+
+
+def _picked(operator: Operator, tables: Tables) -> pa.Table | None:
+    """What arrived, where it is had without Spark."""
+    try:
+        rows = picked(operator, tables.came)
+        return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
+    except FAILURES:
+        return None
 
 
 def _distinct(column: pa.ChunkedArray) -> int:

@@ -53,7 +53,7 @@ class Keys:
 
 def gathered_keys(keys: DataFrame) -> Keys | None:
     """Return distinct keys as a local relation that knows which columns have nulls; none when they are many or cannot be."""
-    if not can_be_gathered(keys.schema):
+    if not can_be_gathered(keys.schema) or len(set(keys.columns)) < len(keys.columns):
         return None
     table = keys.limit(FEW + 1).toArrow()
     if table.num_rows > FEW:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.lookup import MATCHES, here
+from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here
 from warehouse.views.maintenance.join_inputs import connecting
 from warehouse.views.maintenance.narrowing import distinct_keys
 from warehouse.views.maintenance.picking import earlier, later
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["local_results"]
 
+_CANDIDATES = 20_000_000
+"""Pairs with equal keys that are looked at, at most."""
 _TIMES = ("_ts", "_exp", "_out")
 
 
@@ -35,9 +38,16 @@ def local_results(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | Non
     The join's further condition is not asked. Its columns are those of the inputs in their order, ``_ts``, ``_exp``, ``_out``;
     such as are not ``wanted`` (names in lower case; none: all) may be missing.
     """
-    if inputs.before is None or any(each.known is None for each in inputs.arrived):
+    try:
+        return _results(join, inputs, wanted)
+    except FAILURES:
         return None
-    known = [each.known for each in inputs.arrived if each.known is not None]
+
+
+def _results(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) -> pa.Table | None:
+    known = [each.picked for each in inputs.arrived if each.picked is not None]
+    if inputs.before is None or len(known) < len(inputs.arrived):
+        return None
     asked = None
     if wanted is not None:
         compared = [name.lower() for each in join.equal for name in (each.left_column, each.right_column)]
@@ -95,14 +105,34 @@ def _met(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], *, null
         "l": _numbered(left, [one for one, _ in on]),
         "r": _numbered(right, [other for _, other in on]),
     }
+    keys = ", ".join(f"key_{place}" for place in range(len(on)))
+    of = "(SELECT {keys}, count(*) AS n FROM {side} GROUP BY ALL)"
+    candidates = here(
+        f"SELECT coalesce(sum(l.n * r.n), 0)::DOUBLE AS n FROM {of.format(keys=keys, side='l')} l "
+        f"JOIN {of.format(keys=keys, side='r')} r ON {equal}",
+        sides,
+    )
+    if candidates is None or candidates["n"][0].as_py() > _CANDIDATES:
+        return None
     pairs = here(f"SELECT l.row, r.row AS other FROM l JOIN r ON {equal} AND {overlap} LIMIT {MATCHES + 1}", sides)
-    if pairs is None or pairs.num_rows > MATCHES:
+    if pairs is None or pairs.num_rows > MATCHES or _bytes(left, pairs["row"]) + _bytes(right, pairs["other"]) > WIDE:
         return None
     one, other = left.take(pairs["row"]), right.take(pairs["other"])
     times = [choose(one[name], other[name]) for name, choose in zip(_TIMES, (later, earlier, earlier), strict=True)]
     one, other = one.drop_columns(_TIMES), other.drop_columns(_TIMES)
     names = [*one.column_names, *other.column_names, *_TIMES]
     return pa.Table.from_arrays([*one.columns, *other.columns, *times], names)
+
+
+def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
+    """About how many bytes some rows take: exact for texts, whose lengths may differ most."""
+    total = 0.0
+    for column in rows.columns:
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            total += pc.sum(pc.binary_length(column).take(taken)).as_py() or 0
+        else:
+            total += column.nbytes / max(1, len(column)) * len(taken)
+    return total
 
 
 def _numbered(rows: pa.Table, columns: Sequence[str]) -> pa.Table:

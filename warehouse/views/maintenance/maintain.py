@@ -144,7 +144,8 @@ class Maintenance:
         if self._local:
             entered = placed(rows, self.node.columns, self.layout, self.move)
             if can_be_gathered(entered.schema):
-                return Entered(*gathered(entered))
+                with self.tables.few():
+                    return Entered(*gathered(entered))
         return Entered(placed(self._kept(rows), self.node.columns, self.layout, self.move))
 
     def _kept(self, rows: DataFrame) -> DataFrame:
@@ -165,7 +166,6 @@ class Maintenance:
                 if found is None:
                     rows = new_results(core, inputs)
                 else:
-                    self.tables.go_on_with_few()
                     rows = self.tables.frame(found)
                     rows = rows if core.where is None else rows.where(core.where)
             case OutputWindow(length=int() as length):
@@ -400,7 +400,8 @@ class Maintenance:
         return newest_rows(every, limit)
 
 
-_QUOTED = re.compile(r"`((?:[^`]|``)+)`")
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)+)`""")
+"""Texts, which may have backticks, and names."""
 
 
 def named_above(operator: Operator, core: Join) -> set[str] | None:
@@ -413,6 +414,8 @@ def named_above(operator: Operator, core: Join) -> set[str] | None:
     >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
     >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
     (['a', 'b', 'c', 'd'], None)
+    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
+    ['a', 'b']
     """
     texts, picks = [core.where or ""], False
     while operator is not core:
@@ -425,7 +428,7 @@ def named_above(operator: Operator, core: Join) -> set[str] | None:
             case _:
                 return None
         operator = operator.input
-    return {name.replace("``", "`").lower() for text in texts for name in _QUOTED.findall(text)} if picks else None
+    return {name.replace("``", "`").lower() for text in texts for name in _QUOTED.findall(text) if name} if picks else None
 
 
 def left_columns(rows: DataFrame) -> list[str]:

@@ -7,12 +7,12 @@ again.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Project, Scan, TimeWindow, UnionAll
+from warehouse.views.language.dialect import column_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["COLUMN", "Found", "Scanned", "distinct_keys", "narrowed", "origins", "sought"]
+__all__ = ["Found", "Scanned", "distinct_keys", "narrowed", "origins", "sought"]
 
-COLUMN = re.compile(r"`?(\w+)`?")
-"""An expression that is a column's name."""
 
 
 class Scanned(Protocol):
@@ -124,9 +122,9 @@ def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str
             added = {column.name.lower() for column in operator.columns}
             yield from origins(operator.input, {name: key for name, key in wanted.items() if name not in added})
         case Project():
-            picked = {column.name.lower(): COLUMN.fullmatch(column.sql) for column in operator.columns}
+            picked = {column.name.lower(): column_of(column.sql) for column in operator.columns}
             yield from origins(
-                operator.input, {place[1].lower(): key for name, key in wanted.items() if (place := picked.get(name))}
+                operator.input, {place.lower(): key for name, key in wanted.items() if (place := picked.get(name))}
             )
         case _:
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")

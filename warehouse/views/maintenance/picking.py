@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from warehouse.time import NEVER
 from warehouse.views.algebra import Project, Scan, TimeWindow, UnionAll, inputs_of
+from warehouse.views.language.dialect import column_of
 from warehouse.views.maintenance.feeds import CARRIED
-from warehouse.views.maintenance.narrowing import COLUMN
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ def picks_only(operator: Operator) -> bool:
         case UnionAll() | TimeWindow():
             return all(map(picks_only, inputs_of(operator)))
         case Project():
-            return all(COLUMN.fullmatch(column.sql) for column in operator.columns) and picks_only(operator.input)
+            return all(column_of(column.sql) for column in operator.columns) and picks_only(operator.input)
         case _:
             return False
 
@@ -56,7 +56,7 @@ def picked(operator: Operator, scan: Callable[[str], pa.Table | None]) -> pa.Tab
             if rows is None:
                 return None
             places = {name.lower(): rows[name] for name in rows.column_names}
-            asked = {column.name: column.sql.strip("`").lower() for column in operator.columns}
+            asked = {column.name: (column_of(column.sql) or "").lower() for column in operator.columns}
             own = {name: places[place] for name, place in asked.items() if place in places}
             return pa.table({**own, **{name: rows[name] for name in CARRIED}})
         case _:
