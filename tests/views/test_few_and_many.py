@@ -21,9 +21,10 @@ import pytest
 from tests.updates.projects import Project, row, stream
 from warehouse.storage import lookup
 from warehouse.storage.arrow_types import can_be_gathered
-from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll
+from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
 from warehouse.views.algebra import Project as Projection
 from warehouse.views.maintenance import join_inputs, kept, maintain
+from warehouse.views.maintenance.local_joins import local_results
 from warehouse.views.maintenance.picking import picks_only
 
 from .warehouses import asked, land, restored, stored, view
@@ -31,7 +32,11 @@ from .warehouses import asked, land, restored, stored, view
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from warehouse.views.algebra import Join
+    from warehouse.views.maintenance.join_inputs import JoinInputs
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
 NAMED = "named_struct('v', 1)"
@@ -78,6 +83,14 @@ def test_few_rows_and_many_make_the_same_answers(
     for module in (join_inputs, kept, maintain):
         monkeypatch.setattr(module, "FEW", few)
     monkeypatch.setattr(lookup, "LARGE", large)
+    at_hand: set[tuple[str, ...]] = set()
+
+    def watched(join: Join, inputs: JoinInputs, wanted: set[str] | None) -> pa.Table | None:
+        found = local_results(join, inputs, wanted)
+        at_hand.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
+        return found
+
+    monkeypatch.setattr(maintain, "local_results", watched)
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "abc"}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)
     for run, lines in LINES.items():
@@ -87,6 +100,8 @@ def test_few_rows_and_many_make_the_same_answers(
             same = str(keys["sql"]).replace(NAMED, "struct_pack(v := 1)")  # as DuckDB calls it
             assert stored(project, name) == asked(project, same)
     assert restored(project, "joined", "k", "lv", "rv") == [("q610", 1.3, 1.8)]
+    without_spark = {("a", "b"), ("a", "b", "c"), ("common.1", "common.2")} if few and large > 0 else set()
+    assert at_hand == without_spark
 
 
 @pytest.mark.parametrize(
@@ -117,3 +132,20 @@ def test_a_pipeline_that_only_picks_columns_can_be_asked_of_rows_that_have_gone(
     assert not picks_only(Projection(scan, (Named("one", "1"),)))
     assert not picks_only(Projection(plain, (Named("n", "1 / n"),)))
     assert not picks_only(UnionAll((scan, Filter(scan, "k = 1"))))
+
+
+@pytest.mark.parametrize("large", [lookup.LARGE, NOTHING])
+def test_a_row_dead_on_arrival_with_a_column_that_views_do_not_read(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, large: int
+) -> None:
+    """The stream takes up the column, the join goes on without it and reports what met, for all that nobody could see it."""
+    monkeypatch.setattr(lookup, "LARGE", large)
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", unknown_columns="add") for name in "ab"}
+    project = Project(tmp_path / "project", spark, streams, views={"joined": VIEWS["joined"]})
+    land(project, 1, {"a": [row("x", 0.1, 5) + ",1"], "b": [row("x", 0.2, 1.8) + ",2"]}, ",".join(COLUMNS))
+    project.update(1)
+    land(project, 3, {"a": [row("q", 1.1, 1.9) + ",3,new", row("z", 2.1, 9) + ",4,"]}, ",".join([*COLUMNS, "added"]))
+    land(project, 3, {"b": [row("q", 1.3, 1.8) + ",5", row("z", 1.2, 9) + ",6"]}, ",".join(COLUMNS))
+    project.update(3)
+    assert stored(project, "joined") == asked(project, str(VIEWS["joined"]["sql"]))
+    assert restored(project, "joined", "k", "lv", "rv") == [("q35", 1.3, 1.8)]

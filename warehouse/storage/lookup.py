@@ -10,6 +10,7 @@ Spark reads what is too much for one process, what is not on a disk of this mach
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from threading import Lock
@@ -39,7 +40,7 @@ WIDE = 48 * 1024**2
 """Bytes of rows that are taken at most: what Spark holds as a part of a plan."""
 _AT_ONCE = 2_048
 """Rows after which their bytes are looked at."""
-FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError)
+FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError, RuntimeError)
 """What DuckDB and Arrow raise: the former in the middle of its rows ``OSError``."""
 _GLOB = re.compile(r"[*?\[]")
 
@@ -53,8 +54,16 @@ def here(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
             for name, rows in tables.items():
                 cursor.register(name, rows)
             return cursor.sql(query).to_arrow_table()
-    except FAILURES:
+    except FAILURES as error:
+        _note(error)
         return None
+
+
+def _note(error: Exception) -> None:
+    """Say why Spark is to do it."""
+    logging.getLogger("warehouse").info("left to Spark: %s", error)
+    if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+        _connected.cache_clear()  # it answers nothing any more
 
 
 def looked_up(
@@ -90,7 +99,8 @@ def looked_up(
     try:
         with _connection().cursor() as cursor:
             return _matching(cursor, files, wanted, keys, where)
-    except FAILURES:
+    except FAILURES as error:
+        _note(error)
         return None
 
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NodeSupply", "PlanTables", "move_of"]
 
-WIDE = 16 * 1024 * 1024
+WIDE = 8 * 1024 * 1024
 """Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
 
 
@@ -88,7 +88,7 @@ class PlanTables:
             rows = self._live(self._moved(table, SlotBounds.loaded_after(k0))).where(f"_load_slot > {k0}L")
         loaded = self._plain(rows)
         gone = None if self.keyed(table) else self.dead(table)
-        return loaded if gone is None else loaded.unionByName(gone.select(*map(quoted, loaded.columns)))
+        return loaded if gone is None else loaded.unionByName(self._declared(gone, table))
 
     def most_arrived(self, table: str) -> int | None:
         """Return a number of rows than which no more arrived; none if there is no telling, or if rows are wide."""
@@ -158,7 +158,7 @@ class PlanTables:
         gone = None if self.keyed(table) else self.dead(table)
         if gone is None:
             return rows
-        gone = gone.select(*map(quoted, rows.column_names))  # it has columns too that views do not read
+        gone = self._declared(gone, table)
         return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
 
     def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
@@ -201,7 +201,7 @@ class PlanTables:
     def unseen(self, table: str) -> DataFrame | None:
         """Return rows that began and ended since the last epoch; none when there are none, or when they are not known."""
         gone = self.dead(table)
-        return None if gone is None else gone.selectExpr(*_kept(gone))
+        return None if gone is None else self._declared(gone, table)
 
     def quiet(self, table: str) -> bool:
         """Whether a table gained no row since the last epoch; a keyed one: whether it lost none either."""
@@ -290,6 +290,12 @@ class PlanTables:
         own = (column for column in declaration.columns if column.name not in declaration.added)  # views read what is declared
         kept = state.view.state if planned is None and state is not None and state.view is not None else ()
         return (*own, *kept)
+
+    def _declared(self, rows: DataFrame, table: str) -> DataFrame:
+        """Rows of a batch, which may have columns too that views do not read, with those that they do."""
+        there = {name.lower() for name in rows.columns}
+        own = [quoted(column.name) for column in self._columns(table) if column.name.lower() in there]
+        return rows.select(*own, "_ts", "_exp")
 
     def _live(self, rows: DataFrame) -> DataFrame:
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")

@@ -125,11 +125,14 @@ def _met(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], *, null
 
 
 def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
-    """About how many bytes some rows take: exact for texts, whose lengths may differ most."""
+    """How many bytes some rows take: exact for texts, at most for what is nested."""
+    most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
     total = 0.0
     for column in rows.columns:
         if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
             total += pc.sum(pc.binary_length(column).take(taken)).as_py() or 0
+        elif pa.types.is_nested(column.type):
+            total += column.nbytes * most
         else:
             total += column.nbytes / max(1, len(column)) * len(taken)
     return total

@@ -30,6 +30,7 @@ from warehouse.views.algebra import (
     scanned,
     stateful_of,
 )
+from warehouse.views.language.dialect import column_of
 from warehouse.views.maintenance.distinct import moved
 from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
@@ -133,8 +134,8 @@ class Maintenance:
     def appended(self) -> Entered | None:
         """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be.
 
-        Few are gathered. Others are kept until :meth:`release` as they are before they are placed: the code that computes
-        them is then the same at each step, and those that it makes are few.
+        Few that are at hand are gathered. Others are kept until :meth:`release` as they are before they are placed: the code
+        that computes them is then the same at each step, and those that it makes are few.
         """
         if isinstance(self.core, Distinct):
             return Entered(placed(self._appearances(), self.node.columns, self.layout, self.move))
@@ -162,7 +163,7 @@ class Maintenance:
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
                 found = local_results(core, inputs, named_above(self.node.operator, core))
-                self._local = found is not None
+                self._local = found is not None and picks_above(self.node.operator, core)
                 if found is None:
                     rows = new_results(core, inputs)
                 else:
@@ -429,6 +430,21 @@ def named_above(operator: Operator, core: Join) -> set[str] | None:
                 return None
         operator = operator.input
     return {name.replace("``", "`").lower() for text in texts for name in _QUOTED.findall(text) if name} if picks else None
+
+
+def picks_above(operator: Operator, core: Join) -> bool:
+    """Whether nothing above a join makes values, which might be larger than those they are made of."""
+    while operator is not core:
+        match operator:
+            case Project():
+                if not all(column_of(column.sql) for column in operator.columns):
+                    return False
+            case Filter():
+                pass
+            case _:
+                return False
+        operator = operator.input
+    return True
 
 
 def left_columns(rows: DataFrame) -> list[str]:
