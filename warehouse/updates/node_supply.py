@@ -23,6 +23,7 @@ from warehouse.time import at_slot
 from warehouse.updates.evaluation import INTERPRETED
 from warehouse.views.algebra import AntiJoin, Distinct, scanned, stateful_of
 from warehouse.views.maintenance.feeds import Move, user_columns, window_lengths
+from warehouse.views.maintenance.kept import FEW
 from warehouse.views.maintenance.keyed import Replacement
 
 if TYPE_CHECKING:
@@ -147,6 +148,9 @@ class PlanTables:
         move = self.move
         if move.first or move.k0 == move.k:
             return None
+        gone = None if self.keyed(table) else self.dead(table)
+        if gone is not None and self.dead_rows(table) > FEW:
+            return None
         k0 = self._loaded_until(table)
         rows = self.files.found(
             f"tables/{table}", self._version(table), self._columns(table), SlotBounds.loaded_after(k0),
@@ -155,7 +159,6 @@ class PlanTables:
         if rows is None:
             return None
         rows = _plain_table(rows)
-        gone = None if self.keyed(table) else self.dead(table)
         if gone is None:
             return rows
         gone = self._declared(gone, table)

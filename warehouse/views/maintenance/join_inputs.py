@@ -147,8 +147,8 @@ def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: M
     window = sum(tables.rows(table) for table in scanned(operator))
     most = most_arrived(operator, tables)
     few = most is not None and most <= FEW
-    at_hand = _picked(operator, tables) if few and picks_only(operator) else None
-    if at_hand is not None:
+    at_hand = _picked(operator, tables) if picks_only(operator) else None
+    if at_hand is not None and at_hand.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
         statistics = InputStatistics(at_hand.num_rows, {name: _distinct(at_hand[name]) for name in columns}, window)
         return Arrived(lambda: tables.frame(at_hand).selectExpr("*", since), statistics, at_hand, picked=at_hand)
     rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
