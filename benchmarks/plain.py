@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.data import COLUMNS
 from benchmarks.project import instant
+from warehouse.storage.session import COMPRESSION
 from warehouse.time import HOUR
 
 if TYPE_CHECKING:
@@ -36,8 +37,6 @@ def cpu_seconds(session: SparkSession) -> float:
     return ticks / _TICKS + time.process_time()
 
 
-_CODEC, _LEVEL = "zstd", "1"
-"""What updates write with."""
 _TICKS = 100
 """Of a second, in Linux's process statistics."""
 
@@ -104,8 +103,7 @@ class PlainWrites:
         return self._bytes(rows.select(*COLUMNS).sort("k", "until"))
 
     def _bytes(self, rows: DataFrame) -> int:
-        writer = rows.write.option("compression", _CODEC).option("parquet.compression.codec.zstd.level", _LEVEL)
-        writer.parquet(str(self._out))
+        rows.write.options(**COMPRESSION, compression=COMPRESSION["spark.sql.parquet.compression.codec"]).parquet(str(self._out))
         written = sum(file.stat().st_size for file in self._out.glob("*.parquet"))
         shutil.rmtree(self._out)
         return written

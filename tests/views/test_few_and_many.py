@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from warehouse.views.algebra import Join
+    from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.join_inputs import JoinInputs
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
@@ -85,8 +85,8 @@ def test_few_rows_and_many_make_the_same_answers(
     monkeypatch.setattr(lookup, "LARGE", large)
     at_hand: set[tuple[str, ...]] = set()
 
-    def watched(join: Join, inputs: JoinInputs, wanted: set[str] | None) -> pa.Table | None:
-        found = local_results(join, inputs, wanted)
+    def watched(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
+        found = local_results(join, inputs, operator)
         at_hand.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
         return found
 

@@ -30,7 +30,9 @@ from .warehouses import asked, land, stored, view
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
 _Wanted = Callable[[DataFile], bool]
@@ -167,9 +169,9 @@ def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, sp
     asked_for: list[tuple[set[str], list[str], int]] = []
     files: dict[str, set[str]] = {}
 
-    def watched(files: Sequence[DataFile], schema: Any, keys: Any, where: str | None = None) -> Any:  # noqa: ANN401 - passed on
-        found = lookup.looked_up(files, schema, keys, where)
-        if keys is not None:
+    def watched(files: Sequence[DataFile], schema: StructType, keys: pa.Table | None, *more: Any) -> pa.Table | None:  # noqa: ANN401 - passed on
+        found = lookup.looked_up(files, schema, keys, *more)
+        if keys is not None and found is not None:
             tables = {Path(file.path).relative_to(project.root / "tables").parts[0] for file in files}
             asked_for.append((tables, sorted(keys["k"].to_pylist()), found.num_rows))
         return found

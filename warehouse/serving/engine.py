@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, WarehouseError
-from warehouse.storage.duckdb_sql import literal
+from warehouse.storage.duckdb_sql import in_memory, literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,28 +46,16 @@ class Resources:
 
 def connect(resources: Resources) -> duckdb.DuckDBPyConnection:
     """Return a connection to a database in memory; it spills to the system's temporary directory."""
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            "python_enable_replacements": False,  # or a query reads Python variables
-        },
-    )
-    spill = f"{spill_prefix()}{id(connection)}"
-    settings = [
-        "SET GLOBAL TimeZone = 'UTC'",
-        "SET GLOBAL parquet_metadata_cache = true",
-        "SET GLOBAL preserve_insertion_order = false",
-        f"SET GLOBAL temp_directory = {literal(spill)}",
-    ]
+    settings = ["parquet_metadata_cache = true"]
     if resources.memory_limit is not None:
-        settings.append(f"SET GLOBAL memory_limit = {literal(resources.memory_limit)}")
+        settings.append(f"memory_limit = {literal(resources.memory_limit)}")
     if resources.spill_limit is not None:
-        settings.append(f"SET GLOBAL max_temp_directory_size = {literal(resources.spill_limit)}")
+        settings.append(f"max_temp_directory_size = {literal(resources.spill_limit)}")
     if resources.threads is not None:
-        settings.append(f"SET GLOBAL threads = {int(resources.threads)}")
-    connection.execute("; ".join(settings))
+        settings.append(f"threads = {int(resources.threads)}")
+    connection = in_memory(settings)
+    spill = f"{spill_prefix()}{id(connection)}"
+    connection.execute(f"SET GLOBAL temp_directory = {literal(spill)}")
     return connection
 
 

@@ -1,13 +1,34 @@
-"""Names and texts in DuckDB's SQL."""
+"""DuckDB: a database in memory, names and texts in its SQL.
+
+Settings are global ones: a cursor does not inherit those of its parent's session (*measured*: it takes the machine's
+time zone).
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import duckdb
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["listed", "literal", "quoted"]
+__all__ = ["in_memory", "listed", "literal", "quoted"]
+
+
+def in_memory(settings: Iterable[str]) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a new database in memory: UTC, rows in any order, no extensions from outside, and ``settings``."""
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "python_enable_replacements": False,  # or a query reads Python variables
+        },
+    )
+    every = ("TimeZone = 'UTC'", "preserve_insertion_order = false", *settings)
+    connection.execute("; ".join(f"SET GLOBAL {setting}" for setting in every))
+    return connection
 
 
 def quoted(name: str) -> str:

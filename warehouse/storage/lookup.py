@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.duckdb_sql import listed, quoted
+from warehouse.storage.duckdb_sql import in_memory, listed, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "here", "looked_up"]
+__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "here", "leave_to_spark", "looked_up"]
 
 LARGE = 4 * 1024**3
 """Bytes of files that the driver looks through at most; executors are more."""
@@ -55,11 +55,11 @@ def here(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
                 cursor.register(name, rows)
             return cursor.sql(query).to_arrow_table()
     except FAILURES as error:
-        _note(error)
+        leave_to_spark(error)
         return None
 
 
-def _note(error: Exception) -> None:
+def leave_to_spark(error: Exception) -> None:
     """Say why Spark is to do it."""
     logging.getLogger("warehouse").info("left to Spark: %s", error)
     if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
@@ -67,7 +67,11 @@ def _note(error: Exception) -> None:
 
 
 def looked_up(
-    files: Sequence[DataFile], schema: StructType, keys: pa.Table | None, where: str | None = None
+    files: Sequence[DataFile],
+    schema: StructType,
+    keys: pa.Table | None,
+    where: str | None = None,
+    most: int | None = None,
 ) -> pa.Table | None:
     """Return the rows of which some columns have values that stand together in a row of ``keys``; none: let Spark read them.
 
@@ -82,6 +86,8 @@ def looked_up(
         disagree are not compared: then there are rows more. None: all rows.
     where
         What else must hold, in DuckDB's SQL over columns of the table.
+    most
+        Rows that are taken at most, if fewer than ``MATCHES``.
 
     """
     wanted = to_arrow_schema(schema, timezone="UTC")
@@ -98,22 +104,17 @@ def looked_up(
         return wanted.empty_table()
     try:
         with _connection().cursor() as cursor:
-            return _matching(cursor, files, wanted, keys, where)
+            reader = _matching(cursor, files, wanted, keys, where)
+            rows = _taken(reader, MATCHES if most is None else most)
+            return None if rows is None else rows.rename_columns(wanted.names).cast(wanted)
     except FAILURES as error:
-        _note(error)
+        leave_to_spark(error)
         return None
 
 
 @cache
 def _connected() -> duckdb.DuckDBPyConnection:
-    connection = duckdb.connect(
-        ":memory:", config={"autoinstall_known_extensions": False, "autoload_known_extensions": False}
-    )
-    connection.execute(
-        "SET GLOBAL TimeZone = 'UTC'; SET GLOBAL preserve_insertion_order = false; "
-        "SET GLOBAL temp_directory = ''; SET GLOBAL memory_limit = '1GB'"
-    )
-    return connection
+    return in_memory(["temp_directory = ''", "memory_limit = '1GB'"])
 
 
 def _connection() -> duckdb.DuckDBPyConnection:
@@ -123,7 +124,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
 
 def _matching(
     cursor: duckdb.DuckDBPyConnection, files: Sequence[DataFile], wanted: pa.Schema, keys: pa.Table | None, where: str | None
-) -> pa.Table | None:
+) -> pa.RecordBatchReader:
     joined = ""
     if keys is not None:
         names = [f"key_{number}" for number in range(keys.num_columns)]
@@ -135,11 +136,15 @@ def _matching(
     paths = listed(file.path for file in files)
     source = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false)"
     condition = "" if where is None else f" WHERE {where}"
-    reader = cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+    return cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+
+
+def _taken(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:
+    """Return all rows; none when they are too many or too wide."""
     batches, rows, size = [], 0, 0
     for batch in reader:
         rows, size = rows + batch.num_rows, size + batch.nbytes
-        if rows > MATCHES or size > WIDE:
+        if rows > most or size > WIDE:
             return None
         batches.append(batch)
-    return pa.Table.from_batches(batches, reader.schema).rename_columns(wanted.names).cast(wanted)
+    return pa.Table.from_batches(batches, reader.schema)

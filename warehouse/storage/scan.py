@@ -96,13 +96,17 @@ class TableFiles:
         *,
         keys: pa.Table | None = None,
         where: str | None = None,
+        most: int | None = None,
     ) -> pa.Table | None:
-        """Return few rows of a table's wanted files, read by this process; none when Spark is to read them."""
+        """Return few rows of a table's wanted files, read by this process; none when Spark is to read them.
+
+        They have the given columns, ``_ts`` and ``_exp``; other parameters as in :func:`warehouse.storage.lookup.looked_up`.
+        """
         every = StructType.fromJson(rows_schema(columns))
-        schema = StructType([field for field in every.fields if field.name not in _PARTITION_COLUMNS])
+        schema = StructType([field for field in every.fields if field.name not in (*_PARTITION_COLUMNS, *_SLOTS)])
         if not can_be_gathered(schema):
             return None
-        return looked_up([file for file in self.files(path, version) if wanted(file)], schema, keys, where)
+        return looked_up([file for file in self.files(path, version) if wanted(file)], schema, keys, where, most)
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

@@ -26,8 +26,9 @@ from warehouse.time import at_slot
 from warehouse.updates import evaluation
 from warehouse.updates.archived import archived
 from warehouse.updates.migrating import reshaped
-from warehouse.updates.node_supply import NodeSupply, PlanTables, move_of
+from warehouse.updates.node_supply import NodeSupply
 from warehouse.updates.outcome import first_batch_commit, left_out_of
+from warehouse.updates.plan_tables import PlanTables, move_of
 from warehouse.updates.steps import MigrateTable, MoveDeferred, MoveRelation, StoreRejected
 from warehouse.views.algebra import scanned
 from warehouse.views.maintenance.feeds import Move

@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
 from sqlglot.generators.spark import SparkGenerator
@@ -23,7 +23,7 @@ from warehouse.views.language.faults import TOO_DEEP, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_of", "conjuncts", "meaning", "parse_query", "plain", "text", "unquoted"]
+__all__ = ["column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -147,6 +147,15 @@ def column_of(sql: str) -> str | None:
     """
     match = _PLAIN.fullmatch(sql)
     return match[1].replace("``", "`") if match else None
+
+
+def names_in(sql: str) -> set[str]:
+    """Return the names in backticks in an expression, qualifiers and fields of structures among them.
+
+    >>> sorted(names_in("concat('`', `a``b`, `c`.`d`)"))
+    ['a`b', 'c', 'd']
+    """
+    return {token.text for token in _Verbatim().tokenize(sql) if token.token_type is TokenType.IDENTIFIER}
 
 
 def conjuncts(condition: exp.Expr | None) -> Iterator[exp.Expr]:

@@ -72,13 +72,13 @@ class Tables(Protocol):
     def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:
         """Return the rows that are live at the plan's window time."""
 
-    def stayed(self, table: str, keys: pa.Table | None = None) -> DataFrame:
+    def stayed(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
 
     def unseen(self, table: str) -> DataFrame | None:
         """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
 
-    def stored(self, table: str, keys: pa.Table | None = None) -> DataFrame:
+    def stored(self, table: str) -> DataFrame:
         """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
 
     def came(self, table: str) -> pa.Table | None:
@@ -93,7 +93,7 @@ class Tables(Protocol):
     def frame(self, rows: pa.Table) -> DataFrame:
         """Return rows as a local relation."""
 
-    def few(self) -> AbstractContextManager[None]:
+    def interpreted(self) -> AbstractContextManager[None]:
         """Do without generated code meanwhile."""
 
     def ended(self, table: str) -> DataFrame:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.storage.arrow_types import can_be_gathered
-from warehouse.storage.lookup import FAILURES
+from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
@@ -145,14 +145,13 @@ class Earlier:
 def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: Move) -> Arrived:
     since = f"timestamp_micros({move.before}L) AS _since"
     window = sum(tables.rows(table) for table in scanned(operator))
-    most = most_arrived(operator, tables)
-    few = most is not None and most <= FEW
     at_hand = _picked(operator, tables) if picks_only(operator) else None
     if at_hand is not None and at_hand.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
         statistics = InputStatistics(at_hand.num_rows, {name: _distinct(at_hand[name]) for name in columns}, window)
         return Arrived(lambda: tables.frame(at_hand).selectExpr("*", since), statistics, at_hand, picked=at_hand)
     rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
-    if not few or not can_be_gathered(rows.schema):
+    most = most_arrived(operator, tables)
+    if most is None or most > FEW or not can_be_gathered(rows.schema):
         rows, release = kept(rows)
         return Arrived(lambda: rows, _statistics(rows, columns, window), None, release)
     rows, known = gathered(rows)
@@ -165,7 +164,8 @@ def _picked(operator: Operator, tables: Tables) -> pa.Table | None:
     try:
         rows = picked(operator, tables.came)
         return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
-    except FAILURES:
+    except FAILURES as error:
+        leave_to_spark(error)
         return None
 
 

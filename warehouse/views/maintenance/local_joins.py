@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here
+from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here, leave_to_spark
+from warehouse.views.algebra import Filter, Project
+from warehouse.views.language.dialect import column_of, names_in
 from warehouse.views.maintenance.join_inputs import connecting
 from warehouse.views.maintenance.narrowing import distinct_keys
 from warehouse.views.maintenance.picking import earlier, later
@@ -22,25 +24,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from warehouse.views.algebra import Join
+    from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.join_inputs import JoinInputs
 
-__all__ = ["local_results"]
+__all__ = ["local_results", "named_above", "picks_above"]
 
 _CANDIDATES = 20_000_000
 """Pairs with equal keys that are looked at, at most."""
 _TIMES = ("_ts", "_exp", "_out")
 
 
-def local_results(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) -> pa.Table | None:
+def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
     """Return the results with at least one new part, short-lived ones included; none when Spark is to find them.
 
-    The join's further condition is not asked. Its columns are those of the inputs in their order, ``_ts``, ``_exp``, ``_out``;
-    such as are not ``wanted`` (names in lower case; none: all) may be missing.
+    The join's further condition is not asked. Its columns are those of the inputs in their order that ``operator``, whose core
+    the join is, may mean; ``_ts``, ``_exp``, ``_out``.
     """
     try:
-        return _results(join, inputs, wanted)
-    except FAILURES:
+        return _results(join, inputs, named_above(operator, join))
+    except FAILURES as error:
+        leave_to_spark(error)
         return None
 
 
@@ -105,13 +108,8 @@ def _met(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], *, null
         "l": _numbered(left, [one for one, _ in on]),
         "r": _numbered(right, [other for _, other in on]),
     }
-    keys = ", ".join(f"key_{place}" for place in range(len(on)))
-    of = "(SELECT {keys}, count(*) AS n FROM {side} GROUP BY ALL)"
-    candidates = here(
-        f"SELECT coalesce(sum(l.n * r.n), 0)::DOUBLE AS n FROM {of.format(keys=keys, side='l')} l "
-        f"JOIN {of.format(keys=keys, side='r')} r ON {equal}",
-        sides,
-    )
+    counted = " JOIN ".join(f"(SELECT columns('key_.*'), count(*) AS n FROM {side} GROUP BY ALL) AS {side}" for side in sides)
+    candidates = here(f"SELECT coalesce(sum(l.n * r.n), 0)::DOUBLE AS n FROM {counted} ON {equal}", sides)
     if candidates is None or candidates["n"][0].as_py() > _CANDIDATES:
         return None
     pairs = here(f"SELECT l.row, r.row AS other FROM l JOIN r ON {equal} AND {overlap} LIMIT {MATCHES + 1}", sides)
@@ -143,3 +141,45 @@ def _numbered(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     named = {f"key_{place}": rows[name] for place, name in enumerate(columns)}
     times = {"begins": rows["_ts"].cast(pa.int64()), "ends": rows["_exp"].cast(pa.int64())}
     return pa.table({"row": pa.array(range(rows.num_rows), pa.int64()), **named, **times})
+
+
+def named_above(operator: Operator, core: Join) -> set[str] | None:
+    """Return the names, in lower case, that the filters and projections above a join may mean; none when all are kept.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Filter, Join, Named, Project, Scan
+    >>> join = Join((Scan("l"), Scan("r")), ())
+    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
+    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
+    (['a', 'b', 'c', 'd'], None)
+    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
+    ['a', 'b']
+    """
+    texts, picks = [core.where or ""], False
+    while operator is not core:
+        match operator:
+            case Project():
+                texts += [column.sql for column in operator.columns]
+                picks = True
+            case Filter():
+                texts.append(operator.condition)
+            case _:
+                return None
+        operator = operator.input
+    return {name.lower() for text in texts for name in names_in(text)} if picks else None
+
+
+def picks_above(operator: Operator, core: Join) -> bool:
+    """Whether nothing above a join makes values, which might be larger than those they are made of."""
+    while operator is not core:
+        match operator:
+            case Project():
+                if not all(column_of(column.sql) for column in operator.columns):
+                    return False
+            case Filter():
+                pass
+            case _:
+                return False
+        operator = operator.input
+    return True

@@ -5,7 +5,6 @@ Append nodes (MON, WKS, WK) gain rows and lose them by their own ``_exp``; keyed
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,18 +18,15 @@ from warehouse.views.algebra import (
     BagDifference,
     Changes,
     Distinct,
-    Filter,
     Group,
     Join,
     OuterJoin,
     OutputWindow,
-    Project,
     Top,
     inputs_of,
     scanned,
     stateful_of,
 )
-from warehouse.views.language.dialect import column_of
 from warehouse.views.maintenance.distinct import moved
 from warehouse.views.maintenance.feeds import changes, feed, most_arrived, over
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
@@ -39,7 +35,7 @@ from warehouse.views.maintenance.joins import joined, new_results
 from warehouse.views.maintenance.kept import FEW, Keys, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
-from warehouse.views.maintenance.local_joins import local_results
+from warehouse.views.maintenance.local_joins import local_results, picks_above
 from warehouse.views.maintenance.narrowing import narrowed
 from warehouse.views.maintenance.negation import difference, uncovered
 from warehouse.views.maintenance.outer import outer_joined
@@ -145,7 +141,7 @@ class Maintenance:
         if self._local:
             entered = placed(rows, self.node.columns, self.layout, self.move)
             if can_be_gathered(entered.schema):
-                with self.tables.few():
+                with self.tables.interpreted():
                     return Entered(*gathered(entered))
         return Entered(placed(self._kept(rows), self.node.columns, self.layout, self.move))
 
@@ -162,7 +158,7 @@ class Maintenance:
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
-                found = local_results(core, inputs, named_above(self.node.operator, core))
+                found = local_results(core, inputs, self.node.operator)
                 self._local = found is not None and picks_above(self.node.operator, core)
                 if found is None:
                     rows = new_results(core, inputs)
@@ -362,11 +358,9 @@ class Maintenance:
             return self._live(operator, keys, number)
         by, changed = self.node.changed_by[number], self.node.changed_key
         before = self._of_keys(operator, self.tables.before, keys, by, changed)
-        arrived = self._of_keys(operator, self._arrived, keys, by, changed)
+        came = feed(operator, self.tables.arrived, self.tables.versions)
+        arrived = among(came, None if keys is None else keys.rows, by, changed)
         return before.unionByName(arrived).where(f"unix_micros(_exp) > {self.move.before}L AND _exp > _ts")
-
-    def _arrived(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - what arrived is read whole
-        return self.tables.arrived(table)
 
     def _input_types(self) -> dict[str, str]:
         if not isinstance(self.core, Group):
@@ -399,52 +393,6 @@ class Maintenance:
             parts.append(old.selectExpr(*own, "_ts", f"{never} AS _exp", f"{never} AS _out"))
         every = parts[0] if len(parts) == 1 else parts[0].unionByName(parts[1])
         return newest_rows(every, limit)
-
-
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|`((?:[^`]|``)+)`""")
-"""Texts, which may have backticks, and names."""
-
-
-def named_above(operator: Operator, core: Join) -> set[str] | None:
-    """Return the names, in lower case, that the filters and projections above a join may mean; none when all are kept.
-
-    Examples
-    --------
-    >>> from warehouse.views.algebra import Filter, Named, Project, Scan
-    >>> join = Join((Scan("l"), Scan("r")), ())
-    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
-    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
-    (['a', 'b', 'c', 'd'], None)
-    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
-    ['a', 'b']
-    """
-    texts, picks = [core.where or ""], False
-    while operator is not core:
-        match operator:
-            case Project():
-                texts += [column.sql for column in operator.columns]
-                picks = True
-            case Filter():
-                texts.append(operator.condition)
-            case _:
-                return None
-        operator = operator.input
-    return {name.replace("``", "`").lower() for text in texts for name in _QUOTED.findall(text) if name} if picks else None
-
-
-def picks_above(operator: Operator, core: Join) -> bool:
-    """Whether nothing above a join makes values, which might be larger than those they are made of."""
-    while operator is not core:
-        match operator:
-            case Project():
-                if not all(column_of(column.sql) for column in operator.columns):
-                    return False
-            case Filter():
-                pass
-            case _:
-                return False
-        operator = operator.input
-    return True
 
 
 def left_columns(rows: DataFrame) -> list[str]:

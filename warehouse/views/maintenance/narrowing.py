@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["Found", "Scanned", "distinct_keys", "narrowed", "origins", "sought"]
 
 
-
 class Scanned(Protocol):
     """What gives a table's rows; where ``keys`` are given, rows that have other values in these columns may be missing."""
 

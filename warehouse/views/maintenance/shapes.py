@@ -55,13 +55,13 @@ class _Empty:
     def versions(self, relation: str) -> DataFrame:
         return self.now(relation)
 
-    def stayed(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - has no rows
+    def stayed(self, table: str) -> DataFrame:
         return self.now(table)
 
     def unseen(self, table: str) -> DataFrame | None:
         return self.now(table)
 
-    def stored(self, table: str, keys: pa.Table | None = None) -> DataFrame:  # noqa: ARG002 - has no rows
+    def stored(self, table: str) -> DataFrame:
         return self.now(table)
 
     def came(self, table: str) -> pa.Table | None:  # noqa: ARG002 - has no rows
@@ -73,7 +73,7 @@ class _Empty:
     def frame(self, rows: pa.Table) -> DataFrame:
         return self.session.createDataFrame(rows)
 
-    def few(self) -> AbstractContextManager[None]:
+    def interpreted(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def ended(self, table: str) -> DataFrame:
