@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
@@ -39,14 +40,14 @@ from warehouse.views.maintenance.local_joins import local_results, picks_above
 from warehouse.views.maintenance.narrowing import narrowed
 from warehouse.views.maintenance.negation import difference, uncovered
 from warehouse.views.maintenance.outer import outer_joined
-from warehouse.views.maintenance.placement import placed
+from warehouse.views.maintenance.picking import picked_above
+from warehouse.views.maintenance.placement import placed, placed_here
 from warehouse.views.maintenance.tops import first_rows, newest_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
     from warehouse.views.algebra import Node, Operator
@@ -130,7 +131,7 @@ class Maintenance:
     def appended(self) -> Entered | None:
         """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); none when none can be.
 
-        Few that are at hand are gathered. Others are kept until :meth:`release` as they are before they are placed: the code
+        Few are at hand, or are gathered. Others are kept until :meth:`release` as they are before they are placed: the code
         that computes them is then the same at each step, and those that it makes are few.
         """
         if isinstance(self.core, Distinct):
@@ -138,19 +139,23 @@ class Maintenance:
         rows = self._arrivals(self.node.operator)
         if rows is None:
             return None
-        if self._local:
-            entered = placed(rows, self.node.columns, self.layout, self.move)
-            if can_be_gathered(entered.schema):
-                with self.tables.interpreted():
-                    return Entered(*gathered(entered))
-        return Entered(placed(self._kept(rows), self.node.columns, self.layout, self.move))
+        if not isinstance(rows, DataFrame):
+            known = rows
+        elif self._local and can_be_gathered(rows.schema):
+            with self.tables.interpreted():
+                known = rows.toArrow()
+        else:
+            return Entered(placed(self._kept(rows), self.node.columns, self.layout, self.move))
+        known = placed_here(known, self.node.columns, self.layout, self.move)
+        return Entered(self.tables.frame(known), known)
 
     def _kept(self, rows: DataFrame) -> DataFrame:
         held, release = kept(rows)
         self._held.append(release)
         return held
 
-    def _arrivals(self, operator: Operator) -> DataFrame | None:
+    def _arrivals(self, operator: Operator) -> DataFrame | pa.Table | None:
+        """What entered an operator's answer, not placed; at hand where nothing is left to Spark."""
         core = stateful_of(operator)
         match core:
             case None:
@@ -159,20 +164,28 @@ class Maintenance:
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
                 found = local_results(core, inputs, self.node.operator)
-                self._local = found is not None and picks_above(self.node.operator, core)
                 if found is None:
                     rows = new_results(core, inputs)
                 else:
+                    own = picked_above(operator, core, found) if core.where is None else None
+                    if own is not None:
+                        return own
+                    self._local = picks_above(self.node.operator, core)
                     rows = self.tables.frame(found)
                     rows = rows if core.where is None else rows.where(core.where)
             case OutputWindow(length=int() as length):
-                rows = self._arrivals(core.input)
+                rows = self._arriving(core.input)
                 rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")
             case Changes():
                 rows = _until(feed(core.input, self.tables.arrived, self.tables.versions), f"{NEVER}L")
             case _:
                 raise TypeError(f"{type(core).__name__} is not maintained by appending")
         return None if rows is None else over(operator, core, rows)
+
+    def _arriving(self, operator: Operator) -> DataFrame | None:
+        """The same as a frame."""
+        rows = self._arrivals(operator)
+        return rows if rows is None or isinstance(rows, DataFrame) else self.tables.frame(rows)
 
     def _appearances(self) -> DataFrame:
         """Rows of DISTINCT: those shown now, and appearances that were over before anybody could see them."""
@@ -383,7 +396,7 @@ class Maintenance:
 
     def _latest(self, window: OutputWindow, limit: int, old: DataFrame | None) -> DataFrame:
         """The last results of all that were and those that came."""
-        rows = self._arrivals(window.input)
+        rows = self._arriving(window.input)
         never = f"timestamp_micros({NEVER}L)"
         parts = []
         if rows is not None:

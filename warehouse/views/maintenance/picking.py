@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["earlier", "lasting", "later", "picked", "picks_only"]
+__all__ = ["earlier", "lasting", "later", "picked", "picked_above", "picks_only"]
 
 
 def picks_only(operator: Operator) -> bool:
@@ -28,7 +28,7 @@ def picks_only(operator: Operator) -> bool:
         case UnionAll() | TimeWindow():
             return all(map(picks_only, inputs_of(operator)))
         case Project():
-            return all(column_of(column.sql) for column in operator.columns) and picks_only(operator.input)
+            return _picks(operator) and picks_only(operator.input)
         case _:
             return False
 
@@ -53,14 +53,30 @@ def picked(operator: Operator, scan: Callable[[str], pa.Table | None]) -> pa.Tab
             return None if rows is None else _ended(rows, operator)
         case Project():
             rows = picked(operator.input, scan)
-            if rows is None:
-                return None
-            places = {name.lower(): rows[name] for name in rows.column_names}
-            asked = {column.name: (column_of(column.sql) or "").lower() for column in operator.columns}
-            own = {name: places[place] for name, place in asked.items() if place in places}
-            return pa.table({**own, **{name: rows[name] for name in CARRIED}})
+            return None if rows is None else _projected(rows, operator)
         case _:
             raise TypeError(f"{type(operator).__name__} does more than pick")
+
+
+def picked_above(operator: Operator, below: Operator, rows: pa.Table) -> pa.Table | None:
+    """Return what the projections down to ``below``, whose rows are given, pick of them; none when they do more than pick."""
+    if operator is below:
+        return rows
+    if not isinstance(operator, Project) or not _picks(operator):
+        return None
+    inner = picked_above(operator.input, below, rows)
+    return None if inner is None else _projected(inner, operator)
+
+
+def _picks(operator: Project) -> bool:
+    return all(column_of(column.sql) for column in operator.columns)
+
+
+def _projected(rows: pa.Table, operator: Project) -> pa.Table:
+    places = {name.lower(): rows[name] for name in rows.column_names}
+    asked = {column.name: (column_of(column.sql) or "").lower() for column in operator.columns}
+    own = {name: places[place] for name, place in asked.items() if place in places}
+    return pa.table({**own, **{name: rows[name] for name in CARRIED}})
 
 
 def _same(one: pa.Table, other: pa.Table) -> bool:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from warehouse.catalog.identifiers import quoted
-from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
-from warehouse.time import NEVER
+from warehouse.layout import exp_block, exp_block_sql, slot_sql, sub_index, sub_index_sql
+from warehouse.time import NEVER, slot
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
     from warehouse.views.maintenance.feeds import Move
 
-__all__ = ["PLACED", "bucket_sql", "load_slot_sql", "placed"]
+__all__ = ["PLACED", "bucket_sql", "load_slot_sql", "placed", "placed_here"]
 
 PLACED = ("_ts", "_exp", "_load_slot", "_exp_slot", "sub_index", "exp_block")
 
@@ -41,6 +45,47 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
         f"{sub_index_sql(layout, '_load_slot', '_exp_slot', '_never')} AS sub_index",
         f"{exp_block_sql(layout, '_load_slot', '_exp_slot', '_never')} AS exp_block",
     )  # fmt: skip
+
+
+def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
+    """Return what :func:`placed` does, of few rows at hand; a job of Spark's for them would be all planning."""
+    rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
+    slots, places = _slots(rows, move), _places(layout)
+    cells = [places(*each) for each in slots]
+    there = {name.lower(): rows[name] for name in rows.column_names}
+    state_ends = rows["_exp"].cast(pa.int64())
+    return pa.table(
+        {
+            **{name: there[name.lower()] for name in columns},
+            "_ts": rows["_ts"],
+            "_exp": rows["_out"],
+            "_fate": pc.if_else(pc.greater(state_ends, move.now), "live", "dead"),
+            "_load_slot": pa.array((load for load, _, _ in slots), pa.int64()),
+            "_exp_slot": pa.array((ends for _, ends, _ in slots), pa.int64()),
+            "sub_index": pa.array((cell for cell, _ in cells), pa.int32()),
+            "exp_block": pa.array((block for _, block in cells), pa.int64()),
+        }
+    )
+
+
+def _slots(rows: pa.Table, move: Move) -> list[tuple[int, int, bool]]:
+    """Load slot and expiration slot of each row, and whether it never ends."""
+    first = min(move.k0 + 1, move.k)
+    begins, ends = (rows[name].cast(pa.int64()).to_pylist() for name in ("_ts", "_out"))
+    return [
+        (max(min(slot(begin, move.anchor, move.interval), move.k), first), slot(end, move.anchor, move.interval), end == NEVER)
+        for begin, end in zip(begins, ends, strict=True)
+    ]
+
+
+def _places(layout: Layout) -> Callable[[int, int, bool], tuple[int, int]]:
+    """What gives the sub-index and the expiry block; rows of few pairs of slots are many."""
+
+    @cache
+    def place(load: int, ends: int, never: bool) -> tuple[int, int]:
+        return sub_index(layout, load, ends, never=never), exp_block(layout, load, ends, never=never)
+
+    return place
 
 
 def load_slot_sql(gen: str, move: Move) -> str:
