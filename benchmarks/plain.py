@@ -37,6 +37,7 @@ def cpu_seconds(session: SparkSession) -> float:
     return ticks / _TICKS + time.process_time()
 
 
+_SYSTEM = ("_ts", "_exp", "_load_slot", "_exp_slot")
 _TICKS = 100
 """Of a second, in Linux's process statistics."""
 
@@ -97,10 +98,10 @@ class PlainWrites:
             )
         return self._bytes(rows)
 
-    def bytes_of_live(self, files: Sequence[str], slot: int) -> int:
-        """Return the bytes of the live rows of a table's files, the user's columns sorted by key in files of their own."""
+    def bytes_of_live(self, files: Sequence[str], slot: int, *, system_columns: bool) -> int:
+        """Return the bytes of the live rows of a table's files, sorted by key in files of their own."""
         rows = self.session.read.parquet(*files).where(f"unix_micros(_exp) > {instant(slot)}")
-        return self._bytes(rows.select(*COLUMNS).sort("k", "until"))
+        return self._bytes(rows.select(*COLUMNS, *(_SYSTEM if system_columns else ())).sort("k", "until"))
 
     def _bytes(self, rows: DataFrame) -> int:
         rows.write.options(**COMPRESSION, compression=COMPRESSION["spark.sql.parquet.compression.codec"]).parquet(str(self._out))

@@ -29,8 +29,8 @@ class Round:
 
     ``sealed`` are merged (sub-index, expiry block) pairs; ``inserted`` and ``rewritten`` rows; ``written`` the bytes of
     added data files, ``records`` those of the commit, the plan and the epoch; ``with_system`` and ``user_only`` the
-    bytes of the plain writes; ``held`` the bytes of the newest epoch's files, ``live_alone`` those of its live rows' own
-    columns in files of their own (now and then); ``phases`` seconds up to each point of the update.
+    bytes of the plain writes; ``held`` the bytes of the newest epoch's files, ``live_alone`` those of its live rows in files of
+    their own, with the system's columns and without (now and then); ``phases`` seconds up to each point of the update.
     """
 
     slot: int
@@ -44,7 +44,7 @@ class Round:
     with_system: int
     user_only: int
     held: int
-    live_alone: int | None
+    live_alone: tuple[int, int] | None
     update: Cost
     plain: Cost | None
     tuned: Cost | None
@@ -79,7 +79,7 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
                 with_system=plain.bytes_of(place, slot, system_columns=True) if beside else 0,
                 user_only=plain.bytes_of(place, slot, system_columns=False) if beside else 0,
                 held=sum(part.bytes for part in epoch.tables[0].partitions),
-                live_alone=plain.bytes_of_live(project.files(), slot) if beside and number % _NOW_AND_THEN == 0 else None,
+                live_alone=_live_alone(project, plain, slot) if beside and number % _NOW_AND_THEN == 0 else None,
                 update=update,
                 plain=costs[0] if costs else None,
                 tuned=costs[1] if costs else None,
@@ -89,6 +89,11 @@ def play(project: Project, session: SparkSession, plain: PlainWrites, *, beside:
         )
         shutil.rmtree(place)
     return rounds
+
+
+def _live_alone(project: Project, plain: PlainWrites, slot: int) -> tuple[int, int]:
+    with_system, user_only = (plain.bytes_of_live(project.files(), slot, system_columns=each) for each in (True, False))
+    return with_system, user_only
 
 
 def _plain_costs(plain: PlainWrites, place: Path) -> tuple[Cost, Cost, Cost]:

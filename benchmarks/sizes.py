@@ -39,12 +39,21 @@ def measure(bench: Bench) -> list[Ratio]:
             ratio(_NAME, "update / plain write of the user's columns", data, user),
         ]
     lines += _over_all(rounds)
-    weighed = [each for each in rounds if each.live_alone is not None]
-    held = Sample("files of the newest epoch", "bytes", (sum(each.held for each in weighed) / len(weighed),))
-    alone = Sample("its live rows alone", "bytes", (sum(each.live_alone or 0 for each in weighed) / len(weighed),))
-    lines.append(ratio(_NAME, "newest epoch / its live rows, user's columns, mean", held, alone, target=TARGET_SPACE))
+    lines += _newest(rounds)
     lines.append(_filters(bench.project.files()))
     return lines
+
+
+def _newest(rounds: Sequence[Round]) -> list[Ratio]:
+    """What dead rows, runs and filters take, with the columns that the format has; and with the system's columns, too."""
+    weighed = [(each.held, *each.live_alone) for each in rounds if each.live_alone is not None]
+    held, system, user = (sum(values) / len(weighed) for values in zip(*weighed, strict=True))
+    files = Sample("files of the newest epoch", "bytes", (held,))
+    of = "newest epoch / its live rows"
+    return [
+        ratio(_NAME, f"{of}, same columns, mean", files, Sample("live rows alone", "bytes", (system,)), target=TARGET_SPACE),
+        ratio(_NAME, f"{of}, user's columns, mean", files, Sample("their user's columns", "bytes", (user,))),
+    ]
 
 
 def _plain(rounds: Sequence[Round]) -> tuple[Sample, Sample]:
