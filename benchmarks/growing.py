@@ -66,7 +66,7 @@ def measure(bench: Bench) -> list[Ratio]:
                     target=target,
                 ),
             )
-    for text, unit, of in _COUNTED:  # a sum over all updates: which of them seal is the same, how many rows is not
+    for text, unit, of in _COUNTED:  # of all updates, sealing ones among them
         small, large = (Sample(name, unit, (statistics.fmean(map(of, side)),)) for name, side in zip(
             reversed(names), zip(*((a.counts, b.counts) for a, b in pairs), strict=True), strict=True
         ))  # fmt: skip

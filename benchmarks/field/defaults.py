@@ -98,7 +98,7 @@ VARIANTS: tuple[Entry, ...] = (
 @click.option("--rows", type=click.IntRange(1_000, 10_000_000), default=1_000_000, show_default=True, help="Live rows.")
 @click.option("--updates", type=click.IntRange(1), default=9, show_default=True, help="Updates; more of them go on.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where JSON lines and the page go.")
-@click.option("--work", type=click.Path(path_type=Path), help="Where the tables lie.  [work, beside the results]")
+@click.option("--work", type=click.Path(path_type=Path), help="Where tables lie until the end.  [work, beside the results]")
 def main(*, rows: int, updates: int, results: Path, work: Path | None) -> None:
     """Measure each default beside other values of it."""
     job = Job(rows=rows, keys=max(100, rows // 10), updates=updates)
@@ -111,9 +111,9 @@ def main(*, rows: int, updates: int, results: Path, work: Path | None) -> None:
     try:
         with alone(place):
             Run(job, (ours, *VARIANTS), place, found, lambda _: Here(), _say).play()
+            shutil.rmtree(place, ignore_errors=True)
     except BusyError as error:
         raise click.ClickException(str(error)) from error
-    shutil.rmtree(place, ignore_errors=True)
     page = results / "README.md"
     page.write_text(defaults_page(job, found))
     _say(f"written: {page}")

@@ -17,7 +17,10 @@ __all__ = ["in_memory", "listed", "literal", "quoted"]
 
 
 def in_memory(settings: Iterable[str]) -> duckdb.DuckDBPyConnection:
-    """Return a connection to a new database in memory: UTC, rows in any order, no extensions from outside, and ``settings``."""
+    """Return a connection to a new database in memory: UTC, rows in any order, no extensions from outside.
+
+    ``settings`` are more of them, each ``name = value``.
+    """
     connection = duckdb.connect(
         ":memory:",
         config={

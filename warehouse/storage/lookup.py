@@ -105,7 +105,7 @@ def looked_up(
     try:
         with _connection().cursor() as cursor:
             reader = _matching(cursor, files, wanted, keys, where)
-            rows = _taken(reader, MATCHES if most is None else most)
+            rows = _taken(reader, MATCHES if most is None else min(most, MATCHES))
             return None if rows is None else rows.rename_columns(wanted.names).cast(wanted)
     except FAILURES as error:
         leave_to_spark(error)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["session"]
 
 _MEMORY = "6g"
+_ANY_SIZE = ("spark.driver.maxResultSize", "0")
+"""Contenders that Spark reads give all of a large table to the client."""
 
 
 def session() -> SparkSession:
@@ -27,6 +29,6 @@ def session() -> SparkSession:
 
     """
     try:
-        return spark_session([("spark.driver.memory", _MEMORY), *delta_settings()])
+        return spark_session([("spark.driver.memory", _MEMORY), _ANY_SIZE, *delta_settings()])
     except (PlatformError, FileNotFoundError) as error:
         raise NotHereError(str(error)) from error

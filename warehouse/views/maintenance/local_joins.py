@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from warehouse.storage.arrow_types import compared_alike
 from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here, leave_to_spark
 from warehouse.views.algebra import Filter, Project
-from warehouse.views.language.dialect import column_of, names_in
+from warehouse.views.language.dialect import names_in
 from warehouse.views.maintenance.join_inputs import connecting
 from warehouse.views.maintenance.narrowing import distinct_keys
 from warehouse.views.maintenance.picking import earlier, later
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.join_inputs import JoinInputs
 
-__all__ = ["local_results", "named_above", "picks_above"]
+__all__ = ["local_results", "named_above"]
 
 _CANDIDATES = 20_000_000
 """Pairs with equal keys that are looked at, at most."""
@@ -168,18 +168,3 @@ def named_above(operator: Operator, core: Join) -> set[str] | None:
                 return None
         operator = operator.input
     return {name.lower() for text in texts for name in names_in(text)} if picks else None
-
-
-def picks_above(operator: Operator, core: Join) -> bool:
-    """Whether nothing above a join makes values, which might be larger than those they are made of."""
-    while operator is not core:
-        match operator:
-            case Project():
-                if not all(column_of(column.sql) for column in operator.columns):
-                    return False
-            case Filter():
-                pass
-            case _:
-                return False
-        operator = operator.input
-    return True

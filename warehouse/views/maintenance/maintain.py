@@ -36,11 +36,11 @@ from warehouse.views.maintenance.joins import joined, new_results
 from warehouse.views.maintenance.kept import FEW, Keys, gathered, gathered_keys, kept
 from warehouse.views.maintenance.keyed import Replacement, replacement
 from warehouse.views.maintenance.keys import among, renamed
-from warehouse.views.maintenance.local_joins import local_results, picks_above
+from warehouse.views.maintenance.local_joins import local_results
 from warehouse.views.maintenance.narrowing import narrowed
 from warehouse.views.maintenance.negation import difference, uncovered
 from warehouse.views.maintenance.outer import outer_joined
-from warehouse.views.maintenance.picking import picked_above
+from warehouse.views.maintenance.picking import keeps_values, picked_above
 from warehouse.views.maintenance.placement import placed, placed_here
 from warehouse.views.maintenance.tops import first_rows, newest_rows
 
@@ -59,7 +59,7 @@ __all__ = ["Entered", "Maintenance"]
 
 @dataclass(frozen=True)
 class Entered:
-    """The rows that entered an answer; ``known`` where they are gathered."""
+    """The rows that entered an answer; ``known`` where they are at hand."""
 
     rows: DataFrame
     known: pa.Table | None = None
@@ -163,14 +163,14 @@ class Maintenance:
             case Join():
                 inputs = join_inputs(core, self.tables, self.move)
                 self._held.append(inputs.release)
-                found = local_results(core, inputs, self.node.operator)
+                found = local_results(core, inputs, operator)
                 if found is None:
                     rows = new_results(core, inputs)
                 else:
                     own = picked_above(operator, core, found) if core.where is None else None
                     if own is not None:
                         return own
-                    self._local = picks_above(self.node.operator, core)
+                    self._local = keeps_values(self.node.operator, core)
                     rows = self.tables.frame(found)
                     rows = rows if core.where is None else rows.where(core.where)
             case OutputWindow(length=int() as length):

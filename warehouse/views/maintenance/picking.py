@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.time import NEVER
-from warehouse.views.algebra import Project, Scan, TimeWindow, UnionAll, inputs_of
+from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, UnionAll, inputs_of
 from warehouse.views.language.dialect import column_of
 from warehouse.views.maintenance.feeds import CARRIED
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["earlier", "lasting", "later", "picked", "picked_above", "picks_only"]
+__all__ = ["earlier", "keeps_values", "lasting", "later", "picked", "picked_above", "picks_only"]
 
 
 def picks_only(operator: Operator) -> bool:
@@ -65,7 +65,17 @@ def picked_above(operator: Operator, below: Operator, rows: pa.Table) -> pa.Tabl
     if not isinstance(operator, Project) or not _picks(operator):
         return None
     inner = picked_above(operator.input, below, rows)
-    return None if inner is None else _projected(inner, operator)
+    own = None if inner is None else _projected(inner, operator)
+    return own if own is not None and own.num_columns == len(operator.columns) + len(CARRIED) else None
+
+
+def keeps_values(operator: Operator, below: Operator) -> bool:
+    """Whether what is above ``below`` picks and filters only: nothing makes values, which might be larger."""
+    while operator is not below:
+        if not isinstance(operator, Filter) and not (isinstance(operator, Project) and _picks(operator)):
+            return False
+        operator = operator.input
+    return True
 
 
 def _picks(operator: Project) -> bool:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import exp_block, exp_block_sql, slot_sql, sub_index, sub_index_sql
-from warehouse.time import NEVER, slot
+from warehouse.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
@@ -48,10 +50,12 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
 
 
 def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
-    """Return what :func:`placed` does, of few rows at hand; a job of Spark's for them would be all planning."""
+    """Return what :func:`placed` does, of rows at hand, as many as are looked up; a job of Spark's would be all planning."""
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
-    slots, places = _slots(rows, move), _places(layout)
-    cells = [places(*each) for each in slots]
+    ends = rows["_out"].cast(pa.int64()).to_numpy()
+    loads = np.clip(_slots(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
+    exp_slots, place = _slots(ends, move), _places(layout)
+    cells = [place(*each) for each in zip(loads.tolist(), exp_slots.tolist(), (ends == NEVER).tolist(), strict=True)]
     there = {name.lower(): rows[name] for name in rows.column_names}
     state_ends = rows["_exp"].cast(pa.int64())
     return pa.table(
@@ -60,22 +64,17 @@ def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Mo
             "_ts": rows["_ts"],
             "_exp": rows["_out"],
             "_fate": pc.if_else(pc.greater(state_ends, move.now), "live", "dead"),
-            "_load_slot": pa.array((load for load, _, _ in slots), pa.int64()),
-            "_exp_slot": pa.array((ends for _, ends, _ in slots), pa.int64()),
+            "_load_slot": pa.array(loads, pa.int64()),
+            "_exp_slot": pa.array(exp_slots, pa.int64()),
             "sub_index": pa.array((cell for cell, _ in cells), pa.int32()),
             "exp_block": pa.array((block for _, block in cells), pa.int64()),
         }
     )
 
 
-def _slots(rows: pa.Table, move: Move) -> list[tuple[int, int, bool]]:
-    """Load slot and expiration slot of each row, and whether it never ends."""
-    first = min(move.k0 + 1, move.k)
-    begins, ends = (rows[name].cast(pa.int64()).to_pylist() for name in ("_ts", "_out"))
-    return [
-        (max(min(slot(begin, move.anchor, move.interval), move.k), first), slot(end, move.anchor, move.interval), end == NEVER)
-        for begin, end in zip(begins, ends, strict=True)
-    ]
+def _slots(instants: NDArray[np.int64], move: Move) -> NDArray[np.int64]:
+    """:func:`warehouse.time.slot` of each instant."""
+    return -((move.anchor - instants) // move.interval)
 
 
 def _places(layout: Layout) -> Callable[[int, int, bool], tuple[int, int]]:
