@@ -26,7 +26,7 @@ from benchmarks.field.results import OtherJobError, Results
 from benchmarks.field.roster import OURS, ROSTER, Entry
 from benchmarks.field.run import Run
 from warehouse.layout import resolve
-from warehouse.layout.tasks import ROW_GROUP_ROWS
+from warehouse.storage.writer import ROW_GROUP_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -74,14 +74,14 @@ def _variant(title: str, *, layout: str = "", constants: Mapping[str, Mapping[st
 
 
 def _grouped(rows: int) -> dict[str, dict[str, Any]]:
-    return {module: {"ROW_GROUP_ROWS": rows} for module in ("warehouse.storage.writer", "warehouse.layout.tasks")}
+    return {"warehouse.storage.writer": {"ROW_GROUP_ROWS": rows}}
 
 
 _DEFAULT = resolve(periods=_PERIODS, label="WK")
 _ROWS, _COLUMNS, _BLOCK = _DEFAULT.rows, _DEFAULT.columns, _DEFAULT.expiry_block
 
 VARIANTS: tuple[Entry, ...] = (
-    *(_variant(f"row groups of {rows:,} rows", constants=_grouped(rows)) for rows in (5_000, 60_000, 1_000_000)),
+    *(_variant(f"row groups of {rows:,} rows", constants=_grouped(rows)) for rows in (5_000, 20_000, 60_000, 1_000_000)),
     _variant("no Bloom filters, dictionaries for keys", constants={"warehouse.storage.writer": {"_BLOOM_TYPES": ()}}),
     _variant("no sealing", layout="seal = false"),
     _variant(f"grid of {_ROWS // 2} x {_COLUMNS}", layout=f"grid = [{_ROWS // 2}, {_COLUMNS}]"),

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FILE_ROWS", "ROW_GROUP_ROWS", "deal", "file_rows", "key_ranges", "largest_file", "loads"]
+__all__ = ["FILE_ROWS", "TASK_ROWS", "deal", "file_rows", "key_ranges", "largest_file", "loads"]
 
-ROW_GROUP_ROWS = 20_000
-"""Rows of a Parquet row group; fewer are not dealt to a second task."""
+TASK_ROWS = 20_000
+"""Fewer rows are not dealt to a second task."""
 FILE_ROWS = 3_200_000
 """Rows of a file, where no ``target_file_size`` is given: more are not sorted in the memory that a task ordinarily has."""
 FILE_BYTES = 384 * 10**6
@@ -77,7 +77,7 @@ def deal(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> l
     [1, 0, 1]
     """
     total = sum(runs)
-    count = max(1, min(len(runs), max(workers, _parts(total, largest_file(target_rows))), _parts(total, ROW_GROUP_ROWS)))
+    count = max(1, min(len(runs), max(workers, _parts(total, largest_file(target_rows))), _parts(total, TASK_ROWS)))
     least = [(0.0, task) for task in range(count)]
     tasks = [0] * len(runs)
     for place in sorted(range(len(runs)), key=lambda number: -runs[number]):
