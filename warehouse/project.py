@@ -63,18 +63,29 @@ class Warehouse:
         What a query may use.
     read_log
         Whether what reads looked at is noted for :meth:`advise`.
+    hot
+        Tables whose newest rows are kept in memory.
 
     """
 
-    def __init__(self, directory: Path, root: Path, sql: SqlBounds | None = None, *, read_log: bool = True) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        root: Path,
+        sql: SqlBounds | None = None,
+        *,
+        read_log: bool = True,
+        hot: Sequence[str] = (),
+    ) -> None:
         self.directory = directory
         self.root = root
         self.sql_bounds = sql or SqlBounds()
         self._read_log = read_log
+        self._hot = tuple(hot)
         self._readers: dict[int | None, Reader] = {}
 
     @classmethod
-    def open(cls, directory: str | Path = ".", *, compared: bool = True) -> Warehouse:
+    def open(cls, directory: str | Path = ".", *, compared: bool = True, hot: Sequence[str] = ()) -> Warehouse:
         """Open the project in a directory.
 
         Parameters
@@ -83,6 +94,10 @@ class Warehouse:
             Where ``warehouse.toml`` is.
         compared
             Whether the declarations are compared with the newest epoch; verifying a damaged warehouse does without.
+        hot
+            Names of tables whose live rows this object keeps in memory: what is probed, scanned and asked of the newest
+            epoch is answered from there, and each new epoch costs reading the files that it added. Rows take some 1.5 times
+            the bytes of their values, and no bound applies to them.
 
         Raises
         ------
@@ -97,14 +112,14 @@ class Warehouse:
         raw = _raw(content)
         root = _root(place, raw)
         if not compared:
-            return cls(place, root or _catalog(place).root)
+            return cls(place, root or _catalog(place).root, hot=hot)
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
                 reads = raw.get("warehouse", {}).get("read_log", "on")
-                return cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on")
+                return cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
         catalog = _catalog(place)
-        warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log)
+        warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log, hot=hot)
         warehouse._check_declarations()
         return warehouse
 
@@ -438,15 +453,19 @@ class Warehouse:
 
         return written_snippet(tool_of(tool), self.root, self._newest(None).pin.state(table))
 
-    def reader(self, as_of: Instant | None = None, *, resources: Resources | None = None) -> Reader:
+    def reader(
+        self, as_of: Instant | None = None, *, resources: Resources | None = None, hot: Sequence[str] = ()
+    ) -> Reader:
         """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
 
-        ``resources`` are what it may use; those of ``[sql]`` by default.
+        ``resources`` are what it may use; those of ``[sql]`` by default. Tables that are ``hot`` it keeps in memory.
 
         Raises
         ------
         NoEpochError
             When nothing was committed, or nothing that is still readable at that time.
+        UnknownNameError
+            When there is no such table to be kept in memory.
 
         """
         from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
@@ -456,6 +475,7 @@ class Warehouse:
             as_of=_instant(as_of),
             resources=resources or self.resources(self.sql_bounds),
             logged=self._read_log,
+            hot=hot,
         )
 
     @staticmethod
@@ -466,18 +486,31 @@ class Warehouse:
         return Resources(f"{bounds.memory}B", spill_limit=f"{bounds.spill}B", timeout=bounds.timeout)
 
     def _newest(self, as_of: Instant | None) -> Reader:
-        """A kept reader while its epoch is the one asked for, so that snapshots and footers stay warm."""
+        """A kept reader, refreshed when there is a newer epoch, so that snapshots, footers and hot tables stay warm."""
         from warehouse.updates.journal import epoch_numbers  # noqa: PLC0415 - one use
 
         moment = _instant(as_of)
         kept = self._readers.get(moment)
-        numbers = epoch_numbers(self.root)
-        if kept is not None and numbers and (kept.epoch.number == numbers[-1] or moment is not None):
-            return kept
         if kept is not None:
-            kept.close()
-        self._readers[moment] = self.reader(moment)
+            newest = (epoch_numbers(self.root) or [kept.epoch.number])[-1] if moment is None else kept.epoch.number
+            if newest >= kept.epoch.number:
+                if newest > kept.epoch.number:
+                    kept.refresh()
+                return kept
+            kept.close()  # another warehouse is in its place
+        self._readers[moment] = self.reader(moment, hot=self._hot if moment is None else ())
         return self._readers[moment]
+
+    def warm(self) -> None:
+        """Read what is not in memory yet of the hot tables' newest epoch, which the first read of each would do.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed.
+
+        """
+        self._newest(None).warm()
 
     def probe(
         self, table: str, keys: Sequence[object] | None = None, *, as_of: Instant | None = None, **options: Any  # noqa: ANN401 - passed on

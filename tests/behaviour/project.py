@@ -58,6 +58,7 @@ class Project:
             self.landing(name).mkdir(parents=True)
         self.declare()
         self.warehouse = Warehouse.open(self.directory)
+        self.in_memory = Warehouse.open(self.directory, hot=tuple(self.layouts))
 
     def landing(self, stream: str) -> Path:
         """Return a stream's landing directory."""
@@ -114,12 +115,22 @@ class Project:
         return read_epoch(self.warehouse.root, number)
 
     def scan(self, stream: str, **options: Any) -> Bag:  # noqa: ANN401 - the options of Warehouse.scan
-        """Return the live rows as a bag."""
-        return Counter(tuples(self.warehouse.scan(stream, columns=SHOWN, **options).arrow()))
+        """Return the live rows as a bag, which is the same from files and from memory."""
+        found, other = (
+            Counter(tuples(each.scan(stream, columns=SHOWN, **options).arrow()))
+            for each in (self.warehouse, self.in_memory)
+        )
+        assert other == found
+        return found
 
     def probe(self, stream: str, keys: Sequence[object] | None = None, **options: Any) -> list[tuple[Any, Any, int, int]]:  # noqa: ANN401
-        """Return the rows of a probe in their order."""
-        return tuples(self.warehouse.probe(stream, keys, columns=SHOWN, **options).arrow())
+        """Return the rows of a probe in their order, from files; those from memory are the same, but for ties."""
+        found, other = (
+            tuples(each.probe(stream, keys, columns=SHOWN, **options).arrow()) for each in (self.warehouse, self.in_memory)
+        )
+        if "limit" not in options:
+            assert Counter(other) == Counter(found)
+        return found
 
 
 SHOWN = ["k", "v", "_ts", "_exp"]

@@ -97,6 +97,7 @@ class Windows(RuleBasedStateMachine):
         """Leave nothing behind."""
         if hasattr(self, "project"):
             self.project.warehouse.close()
+            self.project.in_memory.close()
         shutil.rmtree(self.directory)
 
     # --- what happens ---

@@ -22,10 +22,10 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     return built
 
 
-@pytest.fixture(scope="session")
-def reader(house: House) -> Iterator[Reader]:
-    """A reader of its newest epoch."""
-    with Reader.open(house.root) as opened:
+@pytest.fixture(scope="session", params=["files", "memory"])
+def reader(request: pytest.FixtureRequest, house: House) -> Iterator[Reader]:
+    """A reader of its newest epoch, from files and with every table in memory."""
+    with Reader.open(house.root, hot=house.tables if request.param == "memory" else ()) as opened:
         yield opened
 
 

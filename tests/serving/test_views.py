@@ -30,10 +30,11 @@ def viewed(own: House) -> House:
     return own
 
 
-@pytest.fixture
-def opened(viewed: House) -> Iterator[Reader]:
-    """A reader of the epoch with a view."""
-    with Reader.open(viewed.root) as reader:
+@pytest.fixture(params=["files", "memory"])
+def opened(request: pytest.FixtureRequest, viewed: House) -> Iterator[Reader]:
+    """A reader of the epoch with a view, from files and with tables in memory."""
+    hot = ("names", "planes", "results") if request.param == "memory" else ()
+    with Reader.open(viewed.root, hot=hot) as reader:
         yield reader
 
 

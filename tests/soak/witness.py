@@ -16,7 +16,7 @@ from warehouse.updates.journal import epoch_numbers, newest_epoch, plan_path, re
 from .arrivals import RULES, STREAMS, VIEWS, arrivals, land
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
     from tests.updates.projects import Project
@@ -132,8 +132,8 @@ class Witness:
 class Following:
     """A reader that goes on to the newest epoch before each read, and never back."""
 
-    def __init__(self, project: Project) -> None:
-        self._reader = Warehouse.open(project.directory).reader()
+    def __init__(self, project: Project, hot: Sequence[str] = ()) -> None:
+        self._reader = Warehouse.open(project.directory).reader(hot=hot)
         self.epoch = self._reader.epoch.number
 
     def read(self, *, refresh: bool = True) -> tuple[int, Counter[tuple[Any, ...]]]:

@@ -38,14 +38,14 @@ HELD = 12
     ids=["two-thousand", "ten-thousand"],
 )
 def test_reads_beside_updates_and_vacuum(tmp_path: Path, spark: SparkSession, total: int, updates: int, free: int) -> None:
-    """At every moment of every update, by readers that follow, that stay, and that have just come; and freely meanwhile."""
+    """At every moment of every update, by readers that follow (in memory), stay, or have just come; and freely meanwhile."""
     witness = Witness(soaked(tmp_path / "project", spark, viewed=False))
     _move(witness)
     seen = [tmp_path / f"seen-{seed}.txt" for seed in range(2)]  # files: a pipe that nobody empties would stop its writer
     processes = [_reading(witness.project.directory, seed, output, free) for seed, output in enumerate(seen)]
     counts: Counter[str] = Counter()
     stayed = Following(witness.project)
-    follower = Following(witness.project)
+    follower = Following(witness.project, hot=["rows"])
     states = witness.model.states
     for _ in range(updates):
         written = [len(states) - 1]

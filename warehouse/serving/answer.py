@@ -196,7 +196,10 @@ class Answer:
     def _begin(self) -> duckdb.DuckDBPyConnection:
         self._seconds, self._count = 0.0, 0
         self._watch = Watch(self._resources) if self._resources is not None else None
-        return self._connection.cursor()
+        cursor = self._connection.cursor()
+        for name, rows in self._statement.tables.items():
+            cursor.register(name, rows)
+        return cursor
 
     def _relation(self, cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
         parameters = list(self._statement.parameters)

@@ -53,7 +53,7 @@ class Choice:
 class Chooser:
     """Chooses files; Bloom filters are read from a table's second probe on, so that one probe costs no more.
 
-    In an object store they are read from the first one on.
+    In an object store they are read from the first one on; of hot tables they are not.
     """
 
     filters: Filters = field(default_factory=Filters)
@@ -83,7 +83,7 @@ class Chooser:
         selection: Selection,
         files: tuple[DataFile, ...],
     ) -> tuple[DataFile, ...]:
-        if not isinstance(selection, Keys) or not 0 < len(selection.keys) <= MAX_KEYS or not files:
+        if not isinstance(selection, Keys) or not 0 < len(selection.keys) <= MAX_KEYS or not files or pin.is_hot(state):
             return files
         if state.table_id not in self.probed:
             self.probed.add(state.table_id)

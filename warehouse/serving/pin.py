@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -12,7 +12,7 @@ from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameEr
 from warehouse.objects.copies import Copies, copies_of
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
-from warehouse.serving.pruning import all_live, any_live
+from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.spelling import nearest
 from warehouse.serving.statement import Source
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.engine import Resources
     from warehouse.serving.guard import Query
+    from warehouse.serving.hot import HotTables
     from warehouse.storage.snapshot import DataFile
     from warehouse.updates.records import Epoch, SideTable, TableState
 
@@ -47,6 +48,8 @@ class Pin:
     sandboxes: dict[tuple[object, ...], duckdb.DuckDBPyConnection] = field(default_factory=dict)
     copies: Copies | None = None
     schema_files: dict[str, str] = field(default_factory=dict)
+    hot: HotTables | None = None
+    in_memory: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         if self.copies is None:
@@ -155,10 +158,65 @@ class Pin:
             (live if all_live(file, own) else mixed).append(file.path)
         return Source(self.schema_file(state), tuple(self.local(live)), tuple(self.local(mixed)), tau)
 
-    def live_source(self, state: TableState, tau: int) -> Source:
-        """Return all files of a table with rows that may be live at an instant."""
+    def live_files(self, state: TableState, tau: int) -> tuple[DataFile, ...]:
+        """Return the files of a table with rows that may be live at an instant."""
         last = self.last_slot(tau)
-        return self.source(state, (file for file in self.snapshot(state).files if any_live(file, last)), tau)
+        return tuple(file for file in self.snapshot(state).files if any_live(file, last))
+
+    def live_source(self, state: TableState, tau: int) -> Source:
+        """Return all of them as the files of a read."""
+        return self.source(state, self.live_files(state, tau), tau)
+
+    def is_hot(self, state: TableState) -> bool:
+        """Tell whether rows of a table are kept in memory."""
+        return self.hot is not None and state.name in self.hot.names
+
+    def read_source(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        state: TableState,
+        files: Sequence[DataFile],
+        tau: int,
+        selection: Selection | None = None,
+        *,
+        hot: bool = True,
+    ) -> Source:
+        """Return the files of a read; of a hot table with its rows in memory, those that a selection (none: all) may want.
+
+        The files must be there all the same: rows that were erased are not served from memory.
+
+        Raises
+        ------
+        EpochVacuumedError
+            When one is gone.
+
+        """
+        source = self.source(state, files, tau)
+        require((source.schema_file, *source.files))
+        if self.hot is None or not hot or not self.is_hot(state) or not files:
+            return source
+        self.warm(connection, state)
+        own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
+        return replace(source, memory=self.hot.memory(state.name, self._placed(files), selection or All(), own))
+
+    def warm(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> None:
+        """Have the rows of a hot table in memory, as this epoch has them.
+
+        Raises
+        ------
+        EpochVacuumedError
+            When a file is gone.
+
+        """
+        if self.hot is None or not self.is_hot(state) or state.name in self.in_memory:
+            return
+        files = self._placed(self.live_files(state, self.epoch.window_time))
+        columns = self.table_columns(connection, state)
+        self.hot.hold(state.name, columns, state.declaration.search_key, self.schema_file(state), files)
+        self.in_memory.add(state.name)
+
+    def _placed(self, files: Sequence[DataFile]) -> dict[str, DataFile]:
+        return dict(zip(self.local([file.path for file in files]), files, strict=True))
 
     def sandbox(
         self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int
@@ -185,8 +243,9 @@ class Pin:
         views = []
         for state in self.epoch.tables:
             if state.name in query.tables:
-                source = self.live_source(self.state(state.name), tau)
-                require((source.schema_file, *source.files))
+                files = self.live_files(self.state(state.name), tau)
+                # what is in memory has relations of its own, which no list of tables is to show
+                source = self.read_source(connection, state, files, tau, hot=not query.lists)
             elif query.lists and state.kind != "state":
                 source = Source(self.schema_file(state), (), (), tau)
             else:

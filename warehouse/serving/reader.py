@@ -7,6 +7,7 @@ later `now`. Nothing of that depends on the grid, the technique or the runs: the
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
@@ -19,20 +20,21 @@ from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import Resources, connect, read_error
 from warehouse.serving.guard import Query, checked_query, query_error
+from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
-from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
+from warehouse.serving.statement import SYSTEM_COLUMNS, Source, Statement, probe_order, select, where_key
 from warehouse.serving.visible import visible
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
 from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from warehouse.updates.records import Epoch, TableState
@@ -63,19 +65,30 @@ class Reader:
         as_of: int | None = None,
         resources: Resources | None = None,
         logged: bool = False,
+        hot: Iterable[str] = (),
     ) -> None:
         self.root = root
         self._as_of = as_of
         self._resources = resources or Resources()
         self._main: duckdb.DuckDBPyConnection | None = None
-        self._pin = Pin(root, epoch)
+        names = frozenset(hot)
+        self._hot = HotTables(names, self._resources) if names else None
+        self._pin = Pin(root, epoch, hot=self._hot)
+        for name in sorted(names):
+            self._pin.recorded(name)
         self._chooser = Chooser()
         file = log_file(root) if logged else None
         self._log = ReadLog(file) if file else None
 
     @classmethod
     def open(
-        cls, root: Path, as_of: int | None = None, *, resources: Resources | None = None, logged: bool = False
+        cls,
+        root: Path,
+        as_of: int | None = None,
+        *,
+        resources: Resources | None = None,
+        logged: bool = False,
+        hot: Iterable[str] = (),
     ) -> Self:
         """Return a reader of the newest epoch, or of the newest whose window time is at or before ``as_of``.
 
@@ -88,16 +101,21 @@ class Reader:
         resources
             What the engine may use.
         logged
-            Whether probes and scans are noted in the user's read log (:mod:`warehouse.serving.read_log`).
+            Whether probes and scans are noted in the user's read log (:mod:`warehouse.serving.read_log`); those of hot
+            tables, to which layouts do not matter, never are.
+        hot
+            Tables whose rows are kept in memory from their first read on (:mod:`warehouse.serving.hot`).
 
         Raises
         ------
         NoEpochError
             When there is none.
+        UnknownNameError
+            When there is no such table to be kept in memory.
 
         """
         absolute = path_of(root)
-        return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources, logged=logged)
+        return cls(absolute, epoch_at(absolute, as_of), as_of=as_of, resources=resources, logged=logged, hot=hot)
 
     def __enter__(self) -> Self:
         return self
@@ -108,6 +126,8 @@ class Reader:
     def close(self) -> None:
         """Close the connections; answers cannot be read any more."""
         self._pin.close()
+        if self._hot is not None:
+            self._hot.close()
         if self._log is not None:
             self._log.flush()
         if self._main is not None:
@@ -119,11 +139,19 @@ class Reader:
         epoch = epoch_at(self.root, self._as_of)
         if epoch.number <= self.epoch.number:
             return False
-        snapshots = {(table.path, table.version) for table in epoch.tables}
-        kept = {place: held for place, held in self._pin.snapshots.items() if place in snapshots}
-        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies)  # answers may still hold connections of the last one
+        snapshots = {(table.path, table.version): table.table_id for table in epoch.tables}
+        kept = {place: held for place, held in self._pin.snapshots.items() if snapshots.get(place) == held.table_id}
+        # answers may still hold connections of the last one
+        self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot)
         self._chooser.forget()
         return True
+
+    def warm(self) -> None:
+        """Read what is not in memory yet of the hot tables, which the first read of each would do."""
+        for name in sorted(self._hot.names if self._hot else ()):
+            state = self.epoch.table(name)
+            if state is not None and (state.view is None or state.view.failed is None):
+                self.retrying(partial(_warmed, self.connection, name))
 
     @property
     def epoch(self) -> Epoch:
@@ -365,20 +393,19 @@ class Reader:
         tau = instant_of(pin, request.now)
         shown = request.shown(pin.table_columns(self.connection, state))
         choice = self._chooser.choose(self.connection, pin, state, selection, tau)
-        source = pin.source(state, choice.files, tau)
-        require((source.schema_file, *source.files))
+        source = pin.read_source(self.connection, state, choice.files, tau, selection)
         key = pin.key_columns(self.connection, state)
         condition = where_key(selection, key)
         order = "" if isinstance(selection, All) else probe_order(key)
         text = select(source, [name for name, _ in shown], condition.sql, order, request.limit)
-        statement = Statement(text, condition.parameters)
+        statement = Statement(text, condition.parameters, source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(selection))
+        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(source, selection))
 
-    def _noted(self, selection: Selection) -> Callable[[Explain], None] | None:
-        """Return what notes the end of a read in the log."""
+    def _noted(self, source: Source, selection: Selection) -> Callable[[Explain], None] | None:
+        """Return what notes the end of a read of files in the log."""
         log = self._log
-        if log is None:
+        if log is None or source.memory is not None:
             return None
         keys = len(selection.keys) if isinstance(selection, Keys) else 0
         kind = "scan" if isinstance(selection, All) else "probe" if keys else "range"
@@ -401,10 +428,12 @@ class Reader:
             check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
         choice = self._chooser.choose(self.connection, pin, state, All(), tau)
         projection = ", ".join(quoted(name) for name, _ in shown)
-        text = condition.over(select(pin.source(state, choice.files, tau), held), projection)
+        source = pin.read_source(self.connection, state, choice.files, tau)
+        text = condition.over(select(source, held), projection)
         end = "" if request.limit is None else f" LIMIT {request.limit}"
+        statement = Statement(text + end, tables=source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, sandbox, Statement(text + end), shown, plan=plan, users=True, ended=self._noted(All()))
+        return self.answer(pin, sandbox, statement, shown, plan=plan, users=True, ended=self._noted(source, All()))
 
     def answer(
         self,
@@ -429,6 +458,10 @@ class Reader:
             resources=self._resources if users and self._resources.bounded else None,
             ended=ended,
         )
+
+
+def _warmed(connection: duckdb.DuckDBPyConnection, table: str, pin: Pin) -> None:
+    pin.warm(connection, pin.state(table))
 
 
 def _users_error(error: duckdb.Error) -> WarehouseError:

@@ -85,6 +85,8 @@ def open_sandbox(
         paths += [path for each in rejected or () for path in each.files]
         connection.execute(sandbox_settings(paths))
         for view in views:
+            for relation, rows in view.source.tables.items():
+                connection.from_arrow(rows).create_view(relation)
             everything = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
             connection.execute(f"CREATE VIEW {quoted(view.name)} AS {select(view.source, view.columns)}")
             system = f"{CATALOG}.{SYSTEM_SCHEMA}.{quoted(view.name)}"

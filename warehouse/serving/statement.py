@@ -6,7 +6,7 @@ without the condition on `_exp`, so a scan that shows no `_exp` does not decode 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from warehouse.serving.keys import KeyColumn, to_parameter
@@ -15,10 +15,13 @@ from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.time import NEVER, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    import pyarrow as pa
 
 __all__ = [
     "SYSTEM_COLUMNS",
+    "Memory",
     "Source",
     "Statement",
     "instant",
@@ -37,31 +40,64 @@ SYSTEM_COLUMNS = (
 )
 """The columns that every table has beside the user's, in the order in which they are shown."""
 
+_PLACED = frozenset(("sub_index", "exp_block"))
 _FILE = "_file"
 _PLACE = r"sub_index=(-?\d+)/exp_block=(-?\d+)/[^/]*$"
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A query and the values that are bound in it."""
+    """A query, the values that are bound in it, and rows in memory that it reads by these names."""
 
     sql: str
     parameters: tuple[Any, ...] = ()
+    tables: Mapping[str, pa.Table] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Rows of a source's files that are in memory: the files' columns with their places in the grid.
+
+    ``live`` are those of which none is dead, ``mixed`` the others; ``table`` is the table's name.
+    """
+
+    table: str
+    live: pa.Table
+    mixed: pa.Table
+
+    @property
+    def relations(self) -> tuple[str, str]:
+        """The names by which queries read the two; no table of a user's has a colon in its name."""
+        return f"{self.table}: live", f"{self.table}: mixed"
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """The rows by these names."""
+        return dict(zip(self.relations, (self.live, self.mixed), strict=True))
 
 
 @dataclass(frozen=True)
 class Source:
-    """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead."""
+    """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead.
+
+    What is in memory of them is read there, and may be less: the rows that a selection can hold.
+    """
 
     schema_file: str
     live: tuple[str, ...]
     mixed: tuple[str, ...]
     tau: int
+    memory: Memory | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
         """The data files."""
         return (*self.live, *self.mixed)
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """The rows in memory by the names of their relations."""
+        return {} if self.memory is None else self.memory.tables
 
 
 def instant(micros: int) -> str:
@@ -82,28 +118,51 @@ def select(
 
     ``where`` is a condition over table columns, ``paths`` makes the expression that stands for some files.
     """
-    projection = ", ".join(_shown(column) for column in columns)
-    place = any(column in {"sub_index", "exp_block"} for column in columns)
-    parts = []
-    if source.live:
-        parts.append(_part(projection, paths((source.schema_file, *source.live)), [where], place=place))
-    if source.mixed or not source.live:
-        expiry = f"_exp > {instant(source.tau)}" if source.mixed else ""
-        parts.append(_part(projection, paths((source.schema_file, *source.mixed)), [expiry, where], place=place))
-    if order and len(parts) > 1:  # the order names columns that are perhaps not shown
-        every = paths((source.schema_file, *source.files))
-        parts = [_part(projection, every, [f"_exp > {instant(source.tau)}", where], place=place)]
+    if source.memory is not None:
+        parts = _memory_parts(source.memory, columns, source.tau, where)
+    else:
+        parts = _file_parts(source, columns, where, paths, at_once=bool(order))
     text = " UNION ALL ".join(parts)
     ordered = f"{text} ORDER BY {order}" if order else text
     return ordered if limit is None else f"{ordered} LIMIT {int(limit)}"
 
 
-def _part(projection: str, paths: str, conditions: Iterable[str], *, place: bool) -> str:
+def _file_parts(
+    source: Source, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str], *, at_once: bool
+) -> list[str]:
+    """Return a query over the files without dead rows and one over the others; at once, if need be, for an order of columns
+    that are perhaps not shown.
+    """  # noqa: D205 - one sentence
+    projection = ", ".join(_shown(column) for column in columns)
+    place = any(column in _PLACED for column in columns)
     named = f", filename = '{_FILE}'" if place else ""
+
+    def part(files: Sequence[str], expiry: str) -> str:
+        listed_files = paths((source.schema_file, *files))
+        scan = f"read_parquet({listed_files}, union_by_name = true, hive_partitioning = false{named})"
+        return _part(projection, scan, (expiry, where))
+
+    alive = f"_exp > {instant(source.tau)}"
+    if not source.live or not source.mixed:
+        return [part(source.files, alive if source.mixed else "")]
+    if at_once:
+        return [part(source.files, alive)]
+    return [part(source.live, ""), part(source.mixed, alive)]
+
+
+def _memory_parts(memory: Memory, columns: Sequence[str], tau: int, where: str) -> list[str]:
+    projection = ", ".join(quoted(column) if column in _PLACED else _shown(column) for column in columns)
+    live, mixed = map(quoted, memory.relations)
+    parts = [_part(projection, live, (where,))] if memory.live.num_rows else []
+    if memory.mixed.num_rows or not parts:
+        parts.append(_part(projection, mixed, (f"_exp > {instant(tau)}", where)))
+    return parts
+
+
+def _part(projection: str, relation: str, conditions: Iterable[str]) -> str:
     wanted = " AND ".join(condition for condition in conditions if condition)
     where = f" WHERE {wanted}" if wanted else ""
-    scan = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false{named})"
-    return f"SELECT {projection} FROM {scan}{where}"
+    return f"SELECT {projection} FROM {relation}{where}"
 
 
 def _shown(column: str) -> str:

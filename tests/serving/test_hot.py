@@ -1,0 +1,231 @@
+"""Tables in memory: what is read from disk and when, which slices a selection gets, and that memory outlives no file.
+
+That answers are those of the files, every other test of this folder shows: its `reader` is one of each.
+"""
+
+from __future__ import annotations
+
+import gc
+import shutil
+import weakref
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warehouse.errors import EpochVacuumedError, UnknownNameError
+from warehouse.serving import Reader
+from warehouse.serving.engine import Resources
+from warehouse.serving.hot import HotTables
+from warehouse.serving.pruning import KeyRange, Keys, NullKey
+from warehouse.serving.read_log import VARIABLE, reads_of
+from warehouse.storage.snapshot import DataFile
+
+from .house import add_epoch, build, same_tables_later, table_state
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.serving.pruning import Selection
+
+    from .house import House
+
+FILE = DataFile("f", 1, None, 2, 3, {})
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, weakref.ref[pa.Table]]]:
+    """Each file that is read into memory, with its rows for as long as they are there."""
+    found: list[tuple[str, weakref.ref[pa.Table]]] = []
+    read = HotTables.read
+
+    def noted(self: HotTables, columns, key, schema_file, place, file):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - as it is
+        rows = read(self, columns, key, schema_file, place, file)
+        found.append((place, weakref.ref(rows.table)))
+        return rows
+
+    monkeypatch.setattr(HotTables, "read", noted)
+    return found
+
+
+def places(reader: Reader, table: str) -> set[str]:
+    """Return the files of a table with live rows at the reader's epoch."""
+    return {file.path for file in reader.pin.live_files(reader.pin.state(table), reader.epoch.window_time)}
+
+
+def test_an_epoch_costs_what_it_added(tmp_path: Path, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
+    """Files are read at the first read of a table, those of the next epoch alone after it, and dead ones are let go."""
+    own = build(tmp_path / "root", slots=(2, 3))
+    with Reader.open(own.root, hot=["names", "pairs"]) as reader:
+        assert not decoded
+        reader.probe("names", ["a"]).all()
+        first = places(reader, "names")
+        assert {place for place, _ in decoded} == first
+        reader.scan("names").all()
+        reader.sql("SELECT count(*) FROM names JOIN days ON true").all()
+        assert len(decoded) == len(first)
+
+        add_epoch(own, 2, 4, tuple(table_state(own, table, 4, 2) for table in own.tables.values()))
+        assert reader.refresh()
+        assert reader.probe("names", ["a"]).all() == own["names"].probed(lambda key: key == ("a",), 4)
+        second = places(reader, "names")
+        assert {place for place, _ in decoded[len(first) :]} == second - first
+        assert second - first
+
+        same_tables_later(own, 6)
+        assert reader.refresh()
+        assert reader.scan("names").arrow().num_rows == len(own["names"].live(4, reader.epoch.window_time))
+        third = places(reader, "names")
+        assert third < second
+        assert len(decoded) == len(second)
+        gc.collect()
+        assert {place for place, rows in decoded if rows() is not None} == third
+    gc.collect()
+    assert not [place for place, rows in decoded if rows() is not None]
+
+
+def test_warm_reads_all_hot_tables(own: House, decoded: list[tuple[str, weakref.ref[pa.Table]]]) -> None:
+    """What the first reads would do is done beforehand."""
+    with Reader.open(own.root, hot=["names", "pairs"]) as reader:
+        reader.warm()
+        reader.warm()
+        assert sorted(place for place, _ in decoded) == sorted(places(reader, "names") | places(reader, "pairs"))
+
+
+def test_an_answer_outlives_the_refresh(own: House) -> None:
+    """Rows that the next epoch has no more are in the answers of this one."""
+    with Reader.open(own.root, hot=own.tables) as reader:
+        answers = [
+            reader.probe("names", from_=""),
+            reader.scan("names", columns=["name"], where="name IS NOT NULL"),
+            reader.sql("SELECT name FROM names WHERE name IS NOT NULL"),
+        ]
+        same_tables_later(own, 6)
+        assert reader.refresh()
+        assert len(reader.scan("names").all()) == len(own["names"].live(4, reader.epoch.window_time))
+        live = [row.values for row in own["names"].live(4) if row.values[0] is not None]
+        assert sorted(answers[0].all(), key=str) == sorted(live, key=str)
+        for answer in answers[1:]:
+            assert sorted(answer.all()) == sorted((values[0],) for values in live)
+
+
+def test_memory_outlives_no_file(own: House) -> None:
+    """What was erased, and its files deleted, is not served from memory by anyone who asks again."""
+    with Reader.open(own.root, hot=["names"]) as reader:
+        reader.warm()
+        shutil.rmtree(next((own.root / "tables/names").glob("sub_index=*")))
+        for read in (
+            lambda: reader.scan("names"),
+            lambda: reader.scan("names", where="true"),
+            lambda: reader.sql("SELECT * FROM names"),
+            lambda: reader.probe("names", from_=""),
+        ):
+            with pytest.raises(EpochVacuumedError):
+                read()
+
+
+def test_lists_of_tables_show_none_of_it(own: House) -> None:
+    """The relations that stand for rows in memory are nobody's tables."""
+    with Reader.open(own.root) as files, Reader.open(own.root, hot=own.tables) as memory:
+        for query in (
+            "SHOW TABLES",
+            "SHOW ALL TABLES",
+            "SELECT table_schema, table_name FROM information_schema.tables, names ORDER BY ALL",
+            "DESCRIBE system.names",
+            "SELECT DISTINCT table_name FROM _files ORDER BY 1",
+        ):
+            assert memory.sql(query).all() == files.sql(query).all()
+        memory.scan("names").all()
+        for relation in ('"names: live"', '"names: mixed"'):
+            with pytest.raises(UnknownNameError):
+                memory.sql(f"SELECT * FROM {relation}")
+
+
+def test_a_table_that_is_not_there_is_not_kept(own: House) -> None:
+    """A misspelt name is told at once."""
+    with pytest.raises(UnknownNameError, match='Did you mean "names"'):
+        Reader.open(own.root, hot=["nmes"])
+
+
+def test_reads_from_memory_are_not_logged(own: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Layouts do not matter to them, so `advise` does not hear of them."""
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "log"))
+    with Reader.open(own.root, logged=True, hot=["names"]) as reader:
+        reader.probe("names", ["a"]).all()
+        reader.scan("names", where="true").all()
+        reader.probe("days", null=True).all()
+    assert [read.table for read in reads_of(own.root)] == ["days"]
+
+
+def test_other_columns_are_read_anew(own: House) -> None:
+    """A column that was added is null in rows that are in memory since before."""
+    hot = HotTables(frozenset({"names"}), Resources())
+    with Reader.open(own.root) as reader:
+        state = reader.pin.state("names")
+        files = {file.path: file for file in reader.pin.live_files(state, reader.epoch.window_time)}
+        columns = reader.columns("names")
+        schema = own.root / state.schema_file
+        hot.hold("names", columns, ("name",), str(schema), files)
+        wider = own.root / "wider.parquet"
+        rows = pq.read_table(schema).append_column("more", pa.array([], pa.int64()))
+        pq.write_table(rows, wider)
+        hot.hold("names", (*columns, ("more", "BIGINT")), ("name",), str(wider), files)
+        memory = hot.memory("names", files, NullKey(), 0)
+        assert memory.mixed.num_rows == sum(file.rows or 0 for file in files.values())
+        assert memory.mixed.column("more").null_count == memory.mixed.num_rows
+    hot.close()
+
+
+@given(
+    st.lists(st.none() | st.integers(-3, 3), max_size=12),
+    st.booleans(),
+    st.lists(st.none() | st.integers(-4, 4), max_size=20),
+    st.none() | st.integers(-4, 4),
+    st.none() | st.integers(-4, 4),
+)
+def test_slices_hold_what_is_wanted_once(
+    values: list[int | None], ordered: bool, wanted: list[int | None], low: int | None, high: int | None
+) -> None:
+    """Whether a file ascends by its key or not, no wanted row is missing and none comes twice; where it does, few others come."""
+    if ordered:
+        values = sorted(values, key=lambda value: (value is not None, value or 0))
+    table = pa.table({"k": pa.array(values, pa.int64()), "n": pa.array(range(len(values)), pa.int64())})
+    rows = HotTables.of(table, "k")
+    selections: list[tuple[Selection, list[int]]] = [
+        (Keys(tuple((key,) for key in wanted)), [n for n, value in enumerate(values) if value in wanted]),
+        (
+            KeyRange(None if low is None else (low,), None if high is None else (high,)),
+            [
+                n
+                for n, value in enumerate(values)
+                if value is not None and (low is None or value >= low) and (high is None or value < high)
+            ],
+        ),
+        (NullKey(), [n for n, value in enumerate(values) if value is None]),
+    ]
+    for selection, expected in selections:
+        found = [n for piece in rows.slices(selection) for n in piece.column("n").to_pylist()]
+        assert len(found) == len(set(found))
+        assert set(expected) <= set(found)
+        if ordered and isinstance(selection, Keys) and len(wanted) <= 16:
+            assert set(found) == set(expected)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        pa.array(["b", "a"]),
+        pa.array(["a", None, "b"]),
+        pa.array([b"a", b"b"]),
+        pa.array([1.0, 2.0]),
+        pa.array([True, False]),
+    ],
+)
+def test_keys_that_do_not_ascend_as_python_compares_are_not_sliced(keys: pa.Array) -> None:
+    """Such a file is read whole."""
+    table = pa.table({"k": keys})
+    (whole,) = HotTables.of(table, "k").slices(Keys((("a",),)))
+    assert whole.num_rows == len(keys)
