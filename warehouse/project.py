@@ -502,7 +502,7 @@ class Warehouse:
         return self._readers[moment]
 
     def warm(self) -> None:
-        """Read what is not in memory yet of the hot tables' newest epoch, which the first read of each would do.
+        """Do for hot tables what the first reads of the newest epoch would: read what it added to them.
 
         Raises
         ------

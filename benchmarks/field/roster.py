@@ -51,6 +51,7 @@ OURS = "norebuild"
 
 ROSTER: tuple[Entry, ...] = (
     _entry(OURS, "ours:NoRebuild", "stream-wh, norebuild", "spark"),
+    _entry("hot", "ours:Hot", "stream-wh, norebuild, in memory", "spark"),
     _entry("rebuild", "ours:Rebuild", "stream-wh, rebuild 4x4", "spark"),
     _entry("r-ins", "ours:RIns", "wave index R-ins4", "spark"),
     _entry("r-exp", "ours:RExp", "wave index R-exp4", "spark"),

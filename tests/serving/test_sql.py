@@ -198,7 +198,7 @@ def test_unknown_tables_are_never_looked_for_elsewhere(reader: Reader, name: str
 
 def test_the_sandbox_holds_without_the_guard(house: House, reader: Reader, tmp_path: Path) -> None:
     """What the syntax check refuses, the connection refuses as well."""
-    query = Query("", frozenset({"names"}), frozenset(), lists=False)
+    query = Query("", frozenset({"names"}), frozenset(), lists=False, in_system=False)
     sandbox = reader.pin.sandbox(reader.connection, reader._resources, query, house.epochs[-1].window_time)
     (file, *_) = reader.pin.snapshot(reader.pin.state("pairs")).files
     (mine, *_) = reader.pin.snapshot(reader.pin.state("names")).files

@@ -57,12 +57,15 @@ _ALLOWED = "allowed: one SELECT, WITH, VALUES, SHOW TABLES, DESCRIBE, SUMMARIZE 
 
 @dataclass(frozen=True)
 class Query:
-    """A checked query: its text as it runs, the tables it reads, whether it lists what tables there are."""
+    """A checked query: its text as it runs, the tables it reads, whether it lists what tables there are, and whether it names
+    the schema of tables with system columns.
+    """  # noqa: D205 - one sentence
 
     sql: str
     tables: frozenset[str]
     meta: frozenset[str]
     lists: bool
+    in_system: bool
 
 
 def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Collection[str]) -> Query:
@@ -87,7 +90,7 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
     found.known()
     if found.in_system:
         body = _with_catalog(connection, tree)
-    return Query(head + body, frozenset(found.tables), frozenset(found.meta), found.lists)
+    return Query(head + body, frozenset(found.tables), frozenset(found.meta), found.lists, found.in_system)
 
 
 def _single(connection: duckdb.DuckDBPyConnection, text: str) -> str:

@@ -10,6 +10,7 @@ import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError
 from warehouse.objects.copies import Copies, copies_of
+from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import All, Selection, all_live, any_live
@@ -225,14 +226,15 @@ class Pin:
 
         A query that lists tables finds all; those that it does not read have no files there.
         """
-        identity = (query.tables, query.meta, query.lists, tau)
+        identity = (query.tables, query.meta, query.lists, query.in_system, tau)
         held = self.sandboxes.pop(identity, None)
         if held is None:
             held = open_sandbox(
-                resources,
+                connect(resources) if self.hot is None else self.hot.connection(),
                 self._views(connection, query, tau),
                 self._records(query),
                 self._rejected(query),
+                in_system=query.lists or query.in_system,
             )
         self.sandboxes[identity] = held  # the one used last is at the end
         while len(self.sandboxes) > _MAX_SANDBOXES:

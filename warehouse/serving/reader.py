@@ -147,8 +147,11 @@ class Reader:
         return True
 
     def warm(self) -> None:
-        """Read what is not in memory yet of the hot tables, which the first read of each would do."""
-        for name in sorted(self._hot.names if self._hot else ()):
+        """Do for hot tables what the first reads of an epoch would: read what is not in memory yet, open a connection for SQL."""
+        if self._hot is None:
+            return
+        self._hot.prepare()
+        for name in sorted(self._hot.names):
             state = self.epoch.table(name)
             if state is not None and (state.view is None or state.view.failed is None):
                 self.retrying(partial(_warmed, self.connection, name))
@@ -418,7 +421,7 @@ class Reader:
         own = pin.table_columns(self.connection, state)
         shown = request.shown(own)
         named = checked_condition(self.connection, where)
-        query = Query("", frozenset({state.name}), frozenset(), lists=False)
+        query = Query("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
         sandbox = pin.sandbox(self.connection, self._resources, query, tau)
         columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
         wanted = named | {name for name, _ in shown}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from warehouse.serving.engine import connect, sandbox_settings
+from warehouse.serving.engine import sandbox_settings
 from warehouse.serving.guard import CATALOG, SYSTEM_SCHEMA
 from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
 from warehouse.storage.duckdb_sql import literal, quoted
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import duckdb
-
-    from warehouse.serving.engine import Resources
 
 __all__ = ["RecordTable", "Rejected", "TableView", "create_table", "open_sandbox", "rejected_query"]
 
@@ -70,27 +68,33 @@ class RecordTable:
 
 
 def open_sandbox(
-    resources: Resources,
+    connection: duckdb.DuckDBPyConnection,
     views: Sequence[TableView],
     records: Sequence[RecordTable] = (),
     rejected: Sequence[Rejected] | None = None,
+    *,
+    in_system: bool,
 ) -> duckdb.DuckDBPyConnection:
-    """Return a closed-off connection that sees these tables."""
-    connection = connect(resources)
+    """Make a new connection one that sees these tables and nothing else, and return it.
+
+    ``in_system`` tells whether the schema with the system columns is wanted.
+    """
     try:
         connection.execute(f"CREATE SCHEMA {CATALOG}.{SYSTEM_SCHEMA}")
         for table in records:
             create_table(connection, table)
-        paths = [path for view in views for path in (view.source.schema_file, *view.source.files)]
+        sources = [view.source for view in views]
+        paths = [path for each in sources for path in (each.schema_file, *(() if each.memory else each.files))]
         paths += [path for each in rejected or () for path in each.files]
         connection.execute(sandbox_settings(paths))
         for view in views:
             for relation, rows in view.source.tables.items():
                 connection.from_arrow(rows).create_view(relation)
-            everything = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
             connection.execute(f"CREATE VIEW {quoted(view.name)} AS {select(view.source, view.columns)}")
-            system = f"{CATALOG}.{SYSTEM_SCHEMA}.{quoted(view.name)}"
-            connection.execute(f"CREATE VIEW {system} AS {select(view.source, everything)}")
+            if in_system:
+                everything = (*view.columns, *(name for name, _ in SYSTEM_COLUMNS))
+                system = f"{CATALOG}.{SYSTEM_SCHEMA}.{quoted(view.name)}"
+                connection.execute(f"CREATE VIEW {system} AS {select(view.source, everything)}")
         if rejected is not None:
             connection.execute(f"CREATE VIEW _rejected AS {rejected_query(rejected)}")
     except BaseException:

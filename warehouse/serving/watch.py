@@ -69,6 +69,8 @@ class Watch:
             raise
         finally:
             ended.set()
+            if self._resources.bounded:
+                watching.join()  # at the interpreter's end a thread must hold no connection
             self._spent += time.monotonic() - begun
 
     def _left(self) -> float | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import Counts, Epoch, TableState
 
-__all__ = ["DExp", "DIns", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "Unclustered", "layout_lines"]
+__all__ = ["DExp", "DIns", "Hot", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "Unclustered", "layout_lines"]
 
 _TABLE = "s"
 _COUNTED = ("inserted", "expired", "rewritten", "planned", "changed", "files_added", "files_removed", "bytes_written")
@@ -68,6 +68,7 @@ class Ours(Contender):
 
     layout: ClassVar[str] = ""
     search_key: ClassVar[str] = "k"
+    hot: ClassVar[tuple[str, ...]] = ()
 
     def open(self) -> None:
         """Declare the stream, if this is the first time, and open the project."""
@@ -82,7 +83,7 @@ class Ours(Contender):
                 anchor=ANCHOR, periods=self.job.periods, search_key=self.search_key, columns=columns, layout=self.layout
             )
             (self.place / "warehouse.toml").write_text(text)
-        self._warehouse = Warehouse.open(self.place)
+        self._warehouse = Warehouse.open(self.place, hot=self.hot)
 
     def build(self, files: Sequence[Path], now: int) -> None:
         """Make the first epoch."""
@@ -165,6 +166,24 @@ class NoRebuild(Ours):
 
     ``retain = "0s"``, so that superseded files go with the next update, as they do for the others.
     """
+
+
+class Hot(NoRebuild):
+    """stream-wh as above, read by a program that keeps the table in memory (``hot=["s"]``); what reading a new epoch's files
+    into memory takes is part of its updates.
+    """  # noqa: D205 - one sentence
+
+    hot = (_TABLE,)
+
+    def build(self, files: Sequence[Path], now: int) -> None:
+        """Make the first epoch, and read it."""
+        super().build(files, now)
+        self._warehouse.warm()
+
+    def load(self, file: Path, now: int) -> None:
+        """Update, and read what came."""
+        super().load(file, now)
+        self._warehouse.warm()
 
 
 class Rebuild(Ours):
