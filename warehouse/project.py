@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from warehouse.catalog.sizes import SqlBounds
-from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError
+from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError, UnknownNameError, UsageError
 from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_instant
 from warehouse.updates.journal import newest_epoch
@@ -97,7 +97,7 @@ class Warehouse:
         hot
             Names of tables whose live rows this object keeps in memory: what is probed, scanned and asked of the newest
             epoch is answered from there, and each new epoch costs reading the files that it added. Rows take some 1.5 times
-            the bytes of their values, and no bound applies to them.
+            the bytes of their values, and no bound applies to them. A table that is declared may come with a later epoch.
 
         Raises
         ------
@@ -105,6 +105,8 @@ class Warehouse:
             When ``warehouse.toml`` has faults: all of them.
         ChangedDeclarationError
             When a declaration differs from what the tables were built with.
+        UnknownNameError
+            When no table has a name that is hot.
 
         """
         place = Path(directory)
@@ -117,11 +119,28 @@ class Warehouse:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
                 reads = raw.get("warehouse", {}).get("read_log", "on")
-                return cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
+                opened = cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
+                opened._check_hot(hot)
+                return opened
         catalog = _catalog(place)
         warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log, hot=hot)
+        warehouse._check_hot(hot)
         warehouse._check_declarations()
         return warehouse
+
+    def _check_hot(self, names: Sequence[str]) -> None:
+        if isinstance(names, str):
+            raise UsageError("hot is one text; allowed: a list of names of tables")
+        if not names:
+            return
+        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - few name tables
+
+        catalog, last = self.catalog, newest_epoch(self.root)
+        declared = [source.name for source in catalog.sources] + [view.name for view in catalog.views]
+        known = list(dict.fromkeys([*declared, *(table.name for table in (last.tables if last else ()))]))
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("table", name, known, nearest(name, known))
 
     def _check_declarations(self) -> None:
         from warehouse.catalog.drift import compare  # noqa: PLC0415 - only when the file is another
@@ -468,6 +487,10 @@ class Warehouse:
             When there is no such table to be kept in memory.
 
         """
+        self._check_hot(hot)
+        return self._reader(as_of, resources, hot)
+
+    def _reader(self, as_of: Instant | None, resources: Resources | None, hot: Sequence[str]) -> Reader:
         from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
 
         return Reader.open(
@@ -490,16 +513,16 @@ class Warehouse:
         from warehouse.updates.journal import epoch_numbers  # noqa: PLC0415 - one use
 
         moment = _instant(as_of)
+        numbers = epoch_numbers(self.root)
         kept = self._readers.get(moment)
-        if kept is not None:
-            newest = (epoch_numbers(self.root) or [kept.epoch.number])[-1] if moment is None else kept.epoch.number
-            if newest >= kept.epoch.number:
-                if newest > kept.epoch.number:
-                    kept.refresh()
-                return kept
-            kept.close()  # another warehouse is in its place
-        self._readers[moment] = self.reader(moment, hot=self._hot if moment is None else ())
-        return self._readers[moment]
+        if kept is not None and (not numbers or (moment is None and numbers[-1] < kept.epoch.number)):
+            self._readers.pop(moment).close()  # another warehouse is in its place, or none
+            kept = None
+        if kept is None:
+            kept = self._readers[moment] = self._reader(moment, None, self._hot if moment is None else ())
+        elif moment is None and numbers[-1] > kept.epoch.number:
+            kept.refresh()
+        return kept
 
     def warm(self) -> None:
         """Do for hot tables what the first reads of the newest epoch would: read what it added to them.

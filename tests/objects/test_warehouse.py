@@ -80,8 +80,9 @@ def test_it_holds_what_a_local_one_holds(
     assert sums
     states = [read_epoch(stored.root, number).table("a") for number in stored.numbers]
     assert set(sums) <= {state.version for state in states if state}
-    with Reader.open(stored.root) as ours, Reader.open(local.root) as theirs:
-        assert told(ours, 3) == told(theirs, 3)
+    in_memory = Reader.open(stored.root, hot=["a", "b", "pairs", "counts", "a_archive"])
+    with Reader.open(stored.root) as ours, Reader.open(local.root) as theirs, in_memory:
+        assert told(ours, 3) == told(theirs, 3) == told(in_memory, 3)
     assert [finding for finding in check(stored.root).findings if finding.severity == "fault"] == []
     before = {path.key for path in stored.root.rglob("*.parquet")}
     stored.clock += 2 * 3_600_000_000 + 10 * GRACE

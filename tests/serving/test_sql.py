@@ -196,6 +196,37 @@ def test_unknown_tables_are_never_looked_for_elsewhere(reader: Reader, name: str
         reader.sql("FROM nmaes")
 
 
+@pytest.mark.parametrize("hidden", ["names: mixed", "names: live", "duckdb_views", "sqlite_master"])
+def test_an_expression_has_its_name_where_it_is_defined(reader: Reader, hidden: str) -> None:
+    """A name of no table is none because some sub-query elsewhere defines it; within, and within that, it is."""
+    inside = f'(WITH "{hidden}" AS (SELECT 1 AS one) SELECT count(*) FROM "{hidden}", (SELECT * FROM "{hidden}"))'
+    assert reader.sql(f"SELECT {inside} FROM names LIMIT 1").all() == [(1,)]
+    recursive = f'WITH RECURSIVE "{hidden}" AS (SELECT 1 i UNION ALL SELECT i + 1 FROM "{hidden}" WHERE i < 3) '
+    assert reader.sql(f'{recursive} SELECT max(i) FROM "{hidden}"').all() == [(3,)]
+    both = f'WITH a AS (SELECT 1), "{hidden}" AS MATERIALIZED (SELECT * FROM a) (SELECT * FROM "{hidden}" UNION ALL FROM a)'
+    assert reader.sql(both).all() == [(1,), (1,)]
+    for query in (
+        f'SELECT count(*), {inside} FROM "{hidden}"',
+        f'SELECT * FROM "{hidden}" WHERE (SELECT count(*) FROM names) > 0 AND {inside} > 0',
+        f'DESCRIBE SELECT * FROM "{hidden}" WHERE {inside} > 0',
+        f'WITH "{hidden}" AS (SELECT * FROM "{hidden}") SELECT count(*) FROM "{hidden}", names',
+        f'WITH a AS (SELECT * FROM "{hidden}"), "{hidden}" AS (SELECT 1) SELECT * FROM a',
+        f'WITH a AS (WITH "{hidden}" AS (SELECT 1) SELECT * FROM "{hidden}") SELECT * FROM a, "{hidden}"',
+        f'SELECT * FROM "{hidden}" UNION ALL (WITH "{hidden}" AS (SELECT 1) SELECT * FROM "{hidden}")',
+    ):
+        with pytest.raises(UnknownNameError):
+            reader.sql(query)
+
+
+@pytest.mark.parametrize("before", ["", "system.", "main.", "memory.main.", "memory.system."])
+def test_ways_to_name_a_table(house: House, reader: Reader, before: str) -> None:
+    """With and without schema and catalog."""
+    assert reader.sql(f"SELECT count(*) FROM {before}names").all() == [(len(house["names"].live(4)),)]
+    columns = 6 if "system" in before else 0
+    assert len(reader.sql(f"DESCRIBE {before}names").all()) == len(house["names"].columns) + columns
+    assert len(reader.sql(f"SUMMARIZE {before}names").all()) == len(house["names"].columns) + columns
+
+
 def test_the_sandbox_holds_without_the_guard(house: House, reader: Reader, tmp_path: Path) -> None:
     """What the syntax check refuses, the connection refuses as well."""
     query = Query("", frozenset({"names"}), frozenset(), lists=False, in_system=False)

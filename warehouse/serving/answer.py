@@ -30,7 +30,7 @@ class Plan:
     """What a read looked at before it ran: files by what became of them, and the milliseconds this took.
 
     ``tau`` is the instant (microseconds) after which a row must expire; every file considered is counted in exactly one
-    of the others.
+    of the others. Of a hot table those count as read whose rows in memory were.
     """
 
     table: str

@@ -85,10 +85,9 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
     body = _single(connection, body)
     tree = syntax_tree(connection, body)
     found = _Found(tables)
-    for node in nodes(tree):
-        found.look(node)
-    found.known()
-    if found.in_system:
+    for node, expressions in _scoped(tree):
+        found.look(node, expressions)
+    if found.before_system:
         body = _with_catalog(connection, tree)
     return Query(head + body, frozenset(found.tables), frozenset(found.meta), found.lists, found.in_system)
 
@@ -148,32 +147,52 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
             pending.extend(node)
 
 
+def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # noqa: ANN401 - JSON
+    """Yield every object of a syntax tree with the names of the common table expressions that it sees.
+
+    Those of a query are seen in all of it and below, each by those after it; itself only if it is recursive.
+    """
+    pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
+    while pending:
+        node, seen = pending.pop()
+        if isinstance(node, list):
+            pending.extend((each, seen) for each in node)
+        if not isinstance(node, dict):
+            continue
+        below = dict(node)
+        for entry in below.pop("cte_map", {"map": ()})["map"]:
+            pending.append((entry["value"], seen))
+            seen |= {entry["key"].lower()}
+        if node.get("type") in {"RECURSIVE_CTE_NODE", "CTE_NODE"} and "cte_name" in node:
+            if node["type"] == "CTE_NODE":
+                pending.append((below.pop("query"), seen))
+            seen |= {node["cte_name"].lower()}
+        yield node, seen
+        pending.extend((each, seen) for each in below.values())
+
+
 class _Found:
     """What a syntax tree reads."""
 
     def __init__(self, tables: Collection[str]) -> None:
         self._known = frozenset(tables)
-        self._named: set[str] = set()
-        self._expressions: set[str] = set()
         self.tables: set[str] = set()
         self.meta: set[str] = set()
         self.in_system = False
+        self.before_system = False
+        """Whether `system` stands somewhere without the catalog before it."""
         self.lists = False
 
-    def look(self, node: dict[str, Any]) -> None:
-        """Take note of one object."""
-        if "cte_map" in node:
-            self._expressions.update(entry["key"].lower() for entry in node["cte_map"]["map"])
+    def look(self, node: dict[str, Any], expressions: Collection[str]) -> None:
+        """Take note of one object, which sees these common table expressions."""
         kind = node.get("type")
         if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
             raise QueryError(f"{kind.split('_')[0]} inside a query; {_ALLOWED}")
         match kind:
-            case "RECURSIVE_CTE_NODE" | "CTE_NODE" if "cte_name" in node:
-                self._expressions.add(node["cte_name"].lower())
             case "BASE_TABLE":
-                self._name(node["qualified_name"]["path"])
+                self._name(node["qualified_name"]["path"], expressions)
             case "SHOW_REF":
-                self._listing(node)
+                self._listing(node, expressions)
             case "TABLE_FUNCTION":
                 name = node["function"]["function_name"]
                 if name.lower() not in _FUNCTIONS:
@@ -183,33 +202,36 @@ class _Found:
             case _:
                 pass
 
-    def _listing(self, node: dict[str, Any]) -> None:
+    def _listing(self, node: dict[str, Any], expressions: Collection[str]) -> None:
         if node.get("query"):
             return  # DESCRIBE and SUMMARIZE of a table: its name stands in the query
         path = node["qualified_name"]["path"]
         if node["show_type"] == "SHOW":
-            self._name(path)
+            self._name(path, expressions)
             return
         if node["show_type"] == "SHOW_FROM":
             path = [part for part in path if part]
             if [part.lower() for part in path] not in ([SYSTEM_SCHEMA], ["main"], [CATALOG]):
                 raise QueryError(f'no schema "{".".join(path)}"; allowed: main, {SYSTEM_SCHEMA}')
-            self.in_system |= path[0].lower() == SYSTEM_SCHEMA
+            self.before_system |= path[0].lower() == SYSTEM_SCHEMA
         elif (node["table_name"] or "__show_tables_expanded") not in _LISTINGS:
             raise QueryError(f"cannot show {node['table_name']}; allowed: SHOW TABLES, SHOW ALL TABLES")
         self.lists = True
 
-    def _name(self, path: list[str]) -> None:
+    def _name(self, path: list[str], expressions: Collection[str]) -> None:
         lower = [part.lower() for part in path]
         if lower[0] == CATALOG and len(lower) > 1:
             lower = lower[1:]
         match lower:
             case [name]:
-                self._named.add(name)
+                # an expression may have the name of a table: then either may be meant, and the table is made available
+                if name not in expressions or name in self._known or name in META_TABLES:
+                    self._refer(name)
             case ["main", name]:
                 self._refer(name)
             case ["system", name] if name not in META_TABLES:
-                self.in_system |= path[0].lower() == SYSTEM_SCHEMA
+                self.in_system = True
+                self.before_system |= path[0].lower() == SYSTEM_SCHEMA
                 self._refer(name)
             case ["information_schema", name] if name in _INFORMATION:
                 self.lists = True
@@ -223,13 +245,6 @@ class _Found:
             self.tables.add(name)
         else:
             raise self._unknown(name)
-
-    def known(self) -> None:
-        """Resolve plain names, after all common table expressions are known."""
-        for name in self._named:
-            # an expression may have the name of a table: then either may be meant, and the table is made available
-            if name not in self._expressions or name in self._known or name in META_TABLES:
-                self._refer(name)
 
     def _unknown(self, name: str) -> UnknownNameError:
         known = sorted(self._known)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError
+from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError, WarehouseError
 from warehouse.objects.copies import Copies, copies_of
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
@@ -46,7 +46,7 @@ class Pin:
     epoch: Epoch
     snapshots: dict[tuple[str, int], Snapshot] = field(default_factory=dict)
     columns: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    sandboxes: dict[tuple[object, ...], duckdb.DuckDBPyConnection] = field(default_factory=dict)
+    sandboxes: dict[tuple[object, ...], tuple[duckdb.DuckDBPyConnection, tuple[str, ...]]] = field(default_factory=dict)
     copies: Copies | None = None
     schema_files: dict[str, str] = field(default_factory=dict)
     hot: HotTables | None = None
@@ -62,7 +62,7 @@ class Pin:
 
     def close(self) -> None:
         """Close the connections."""
-        for connection in self.sandboxes.values():
+        for connection, _ in self.sandboxes.values():
             connection.close()
         self.sandboxes.clear()
 
@@ -184,7 +184,7 @@ class Pin:
     ) -> Source:
         """Return the files of a read; of a hot table with its rows in memory, those that a selection (none: all) may want.
 
-        The files must be there all the same: rows that were erased are not served from memory.
+        Under a local root the files must be there all the same: what was erased is not served from memory.
 
         Raises
         ------
@@ -192,13 +192,16 @@ class Pin:
             When one is gone.
 
         """
-        source = self.source(state, files, tau)
-        require((source.schema_file, *source.files))
         if self.hot is None or not hot or not self.is_hot(state) or not files:
+            source = self.source(state, files, tau)
+            require((source.schema_file, *source.files))
             return source
+        paths = tuple(file.path for file in files) if self.copies is None else ()
+        require(paths)
         self.warm(connection, state)
         own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
-        return replace(source, memory=self.hot.memory(state.name, self._placed(files), selection or All(), own))
+        memory = self.hot.memory(state.name, files, selection or All(), own)
+        return Source(self.schema_file(state), (), paths, tau, memory)
 
     def warm(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> None:
         """Have the rows of a hot table in memory, as this epoch has them.
@@ -211,13 +214,32 @@ class Pin:
         """
         if self.hot is None or not self.is_hot(state) or state.name in self.in_memory:
             return
-        files = self._placed(self.live_files(state, self.epoch.window_time))
-        columns = self.table_columns(connection, state)
-        self.hot.hold(state.name, columns, state.declaration.search_key, self.schema_file(state), files)
+        files = self.live_files(state, self.epoch.window_time)
+        columns, key = self.table_columns(connection, state), state.declaration.search_key
+        self.hot.hold(state.name, columns, key, self.schema_file(state), files, self.local)
         self.in_memory.add(state.name)
 
-    def _placed(self, files: Sequence[DataFile]) -> dict[str, DataFile]:
-        return dict(zip(self.local([file.path for file in files]), files, strict=True))
+    def warm_all(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Have the rows of all hot tables in memory that this epoch has and that can be read."""
+        for state in self._hot_states(self.hot.names if self.hot else ()):
+            self.warm(connection, state)
+
+    def let_go(self) -> None:
+        """Let the rows in memory go that this epoch does not have."""
+        if self.hot is None:
+            return
+        tau = self.epoch.window_time
+        try:
+            states = self._hot_states(self.hot.held)
+            self.hot.keep({state.name: {file.path for file in self.live_files(state, tau)} for state in states})
+        except WarehouseError:  # whoever reads it will be told
+            self.hot.keep({})
+
+    def _hot_states(self, names: Iterable[str]) -> Iterator[TableState]:
+        for name in sorted(names):
+            state = self.epoch.table(name)
+            if state is not None and (state.view is None or state.view.failed is None):
+                yield state
 
     def sandbox(
         self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int
@@ -229,17 +251,16 @@ class Pin:
         identity = (query.tables, query.meta, query.lists, query.in_system, tau)
         held = self.sandboxes.pop(identity, None)
         if held is None:
-            held = open_sandbox(
-                connect(resources) if self.hot is None else self.hot.connection(),
-                self._views(connection, query, tau),
-                self._records(query),
-                self._rejected(query),
-                in_system=query.lists or query.in_system,
-            )
+            views, records, rejected = self._views(connection, query, tau), self._records(query), self._rejected(query)
+            opened = connect(resources) if self.hot is None else self.hot.connection()
+            open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system)
+            held = opened, tuple(path for view in views for path in view.source.files)
+        else:
+            require(held[1])
         self.sandboxes[identity] = held  # the one used last is at the end
         while len(self.sandboxes) > _MAX_SANDBOXES:
             self.sandboxes.pop(next(iter(self.sandboxes)))  # an answer may still hold it
-        return held
+        return held[0]
 
     def _views(self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int) -> list[TableView]:
         views = []

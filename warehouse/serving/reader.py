@@ -7,7 +7,6 @@ later `now`. Nothing of that depends on the grid, the technique or the runs: the
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
@@ -27,7 +26,7 @@ from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
-from warehouse.serving.statement import SYSTEM_COLUMNS, Source, Statement, probe_order, select, where_key
+from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
 from warehouse.serving.visible import visible
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
@@ -43,6 +42,8 @@ __all__ = ["Reader"]
 
 _Result = TypeVar("_Result")
 _PLACE = ("sub_index", "exp_block")
+_EPOCHS_WARM = 24
+"""Epochs after which the connection is another: it remembers the footers of files that are long gone."""
 
 
 class Reader:
@@ -74,8 +75,7 @@ class Reader:
         names = frozenset(hot)
         self._hot = HotTables(names, self._resources) if names else None
         self._pin = Pin(root, epoch, hot=self._hot)
-        for name in sorted(names):
-            self._pin.recorded(name)
+        self._refreshed = 0
         self._chooser = Chooser()
         file = log_file(root) if logged else None
         self._log = ReadLog(file) if file else None
@@ -104,14 +104,13 @@ class Reader:
             Whether probes and scans are noted in the user's read log (:mod:`warehouse.serving.read_log`); those of hot
             tables, to which layouts do not matter, never are.
         hot
-            Tables whose rows are kept in memory from their first read on (:mod:`warehouse.serving.hot`).
+            Tables whose rows are kept in memory from their first read on (:mod:`warehouse.serving.hot`); one that the epoch
+            does not know yet, when it comes.
 
         Raises
         ------
         NoEpochError
             When there is none.
-        UnknownNameError
-            When there is no such table to be kept in memory.
 
         """
         absolute = path_of(root)
@@ -143,18 +142,18 @@ class Reader:
         kept = {place: held for place, held in self._pin.snapshots.items() if snapshots.get(place) == held.table_id}
         # answers may still hold connections of the last one
         self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot)
+        self._pin.let_go()
         self._chooser.forget()
+        self._refreshed += 1
+        if self._refreshed % _EPOCHS_WARM == 0:
+            self._main = None
         return True
 
     def warm(self) -> None:
         """Do for hot tables what the first reads of an epoch would: read what is not in memory yet, open a connection for SQL."""
-        if self._hot is None:
-            return
-        self._hot.prepare()
-        for name in sorted(self._hot.names):
-            state = self.epoch.table(name)
-            if state is not None and (state.view is None or state.view.failed is None):
-                self.retrying(partial(_warmed, self.connection, name))
+        if self._hot is not None:
+            self._hot.prepare()
+            self.retrying(lambda pin: pin.warm_all(self.connection))
 
     @property
     def epoch(self) -> Epoch:
@@ -403,12 +402,12 @@ class Reader:
         text = select(source, [name for name, _ in shown], condition.sql, order, request.limit)
         statement = Statement(text, condition.parameters, source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(source, selection))
+        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(pin, state, selection))
 
-    def _noted(self, source: Source, selection: Selection) -> Callable[[Explain], None] | None:
+    def _noted(self, pin: Pin, state: TableState, selection: Selection) -> Callable[[Explain], None] | None:
         """Return what notes the end of a read of files in the log."""
         log = self._log
-        if log is None or source.memory is not None:
+        if log is None or pin.is_hot(state):
             return None
         keys = len(selection.keys) if isinstance(selection, Keys) else 0
         kind = "scan" if isinstance(selection, All) else "probe" if keys else "range"
@@ -436,7 +435,7 @@ class Reader:
         end = "" if request.limit is None else f" LIMIT {request.limit}"
         statement = Statement(text + end, tables=source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, sandbox, statement, shown, plan=plan, users=True, ended=self._noted(source, All()))
+        return self.answer(pin, sandbox, statement, shown, plan=plan, users=True, ended=self._noted(pin, state, All()))
 
     def answer(
         self,
@@ -461,10 +460,6 @@ class Reader:
             resources=self._resources if users and self._resources.bounded else None,
             ended=ended,
         )
-
-
-def _warmed(connection: duckdb.DuckDBPyConnection, table: str, pin: Pin) -> None:
-    pin.warm(connection, pin.state(table))
 
 
 def _users_error(error: duckdb.Error) -> WarehouseError:

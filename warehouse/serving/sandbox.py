@@ -74,8 +74,8 @@ def open_sandbox(
     rejected: Sequence[Rejected] | None = None,
     *,
     in_system: bool,
-) -> duckdb.DuckDBPyConnection:
-    """Make a new connection one that sees these tables and nothing else, and return it.
+) -> None:
+    """Make a new connection one that sees these tables and nothing else.
 
     ``in_system`` tells whether the schema with the system columns is wanted.
     """
@@ -100,7 +100,6 @@ def open_sandbox(
     except BaseException:
         connection.close()
         raise
-    return connection
 
 
 def create_table(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> None:
