@@ -218,6 +218,14 @@ def test_an_expression_has_its_name_where_it_is_defined(reader: Reader, hidden: 
             reader.sql(query)
 
 
+def test_names_are_compared_as_duckdb_does(house: House, reader: Reader) -> None:
+    """Letters beyond ASCII have one case: the sign of kelvins is no k."""
+    assert reader.sql("WITH Ask AS (SELECT 1 AS one) SELECT one FROM aSK").all() == [(1,)]
+    assert reader.sql("SELECT count(*) FROM NAMES").all() == [(len(house["names"].live(4)),)]
+    with pytest.raises(UnknownNameError):
+        reader.sql('WITH "\u212a" AS (SELECT 1) SELECT * FROM "k", names')
+
+
 @pytest.mark.parametrize("before", ["", "system.", "main.", "memory.main.", "memory.system."])
 def test_ways_to_name_a_table(house: House, reader: Reader, before: str) -> None:
     """With and without schema and catalog."""

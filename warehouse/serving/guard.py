@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -44,6 +45,7 @@ _FUNCTIONS = frozenset(
 _QUERY_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"))
 """Of the nodes that a query is made of; DuckDB 2.0 also takes COPY, INSERT, UPDATE and DELETE as a WITH expression."""
 
+_LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)
 _INFORMATION = frozenset(("tables", "columns", "schemata"))
 _LISTINGS = frozenset(('"tables"', '"databases"', '"schemas"', '"variables"', "__show_tables_expanded"))
 _EXPLAIN = re.compile(
@@ -162,13 +164,18 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # no
         below = dict(node)
         for entry in below.pop("cte_map", {"map": ()})["map"]:
             pending.append((entry["value"], seen))
-            seen |= {entry["key"].lower()}
+            seen |= {_folded(entry["key"])}
         if node.get("type") in {"RECURSIVE_CTE_NODE", "CTE_NODE"} and "cte_name" in node:
             if node["type"] == "CTE_NODE":
                 pending.append((below.pop("query"), seen))
-            seen |= {node["cte_name"].lower()}
+            seen |= {_folded(node["cte_name"])}
         yield node, seen
         pending.extend((each, seen) for each in below.values())
+
+
+def _folded(name: str) -> str:
+    """Return a name as DuckDB compares it: of its letters only those of ASCII have two cases."""
+    return name.translate(_LOWER)
 
 
 class _Found:
@@ -219,7 +226,7 @@ class _Found:
         self.lists = True
 
     def _name(self, path: list[str], expressions: Collection[str]) -> None:
-        lower = [part.lower() for part in path]
+        lower = [_folded(part) for part in path]
         if lower[0] == CATALOG and len(lower) > 1:
             lower = lower[1:]
         match lower:
