@@ -114,7 +114,9 @@ class Warehouse:
         raw = _raw(content)
         root = _root(place, raw)
         if not compared:
-            return cls(place, root or _catalog(place).root, hot=hot)
+            found = cls(place, root or _catalog(place).root, hot=hot)
+            found._check_hot(hot)
+            return found
         if root is not None:
             last = newest_epoch(root)
             if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
@@ -134,10 +136,11 @@ class Warehouse:
         if not names:
             return
         from warehouse.serving.spelling import nearest  # noqa: PLC0415 - few name tables
+        from warehouse.serving.visible import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
         declared = [source.name for source in catalog.sources] + [view.name for view in catalog.views]
-        known = list(dict.fromkeys([*declared, *(table.name for table in (last.tables if last else ()))]))
+        known = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
         for name in names:
             if name not in known:
                 raise UnknownNameError("table", name, known, nearest(name, known))

@@ -102,3 +102,22 @@ def test_ranges() -> None:
     assert key_range(None, "b", TWO).low is None
     with pytest.raises(UsageError, match="null"):
         key_range(("a", None), None, TWO)
+
+
+def test_decimals_have_the_columns_digits_or_are_refused() -> None:
+    """However many zeros they are written with, and beyond the digits that Python's decimals have by themselves."""
+    column = (KeyColumn("d", "DECIMAL(38,2)"),)
+    long = Decimal("12345678901234567890123456789.12")
+    for given, expected in (
+        (Decimal("1.5" + "0" * 60), "1.50"),
+        (Decimal("0E+50"), "0.00"),
+        (Decimal("-0"), "0.00"),
+        (long, str(long)),
+        (Decimal("1E+3"), "1000.00"),
+        (10**35, "1" + "0" * 35 + ".00"),
+    ):
+        ((found,),) = keys_of([given], column).keys
+        assert str(found) == expected
+    for given in (Decimal("12345678901234567890123456789.12345"), Decimal("1E+36"), Decimal("1E+999999"), Decimal("0.001")):
+        with pytest.raises(UsageError):
+            keys_of([given], column)

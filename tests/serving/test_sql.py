@@ -11,7 +11,7 @@ import pytest
 
 from warehouse.errors import QueryError, UnknownNameError, UsageError
 from warehouse.serving import Reader
-from warehouse.serving.guard import Query
+from warehouse.serving.guard import CATALOG_MACROS, Query
 from warehouse.time import MINUTE
 
 if TYPE_CHECKING:
@@ -212,10 +212,26 @@ def test_an_expression_has_its_name_where_it_is_defined(reader: Reader, hidden: 
         f'WITH "{hidden}" AS (SELECT * FROM "{hidden}") SELECT count(*) FROM "{hidden}", names',
         f'WITH a AS (SELECT * FROM "{hidden}"), "{hidden}" AS (SELECT 1) SELECT * FROM a',
         f'WITH a AS (WITH "{hidden}" AS (SELECT 1) SELECT * FROM "{hidden}") SELECT * FROM a, "{hidden}"',
+        f'WITH RECURSIVE "{hidden}" AS (SELECT 1 FROM "{hidden}" UNION ALL SELECT 1 WHERE false) SELECT * FROM "{hidden}"',
+        f'WITH "{hidden}" AS (SELECT 1) SELECT * FROM (SHOW "{hidden}"), names',
         f'SELECT * FROM "{hidden}" UNION ALL (WITH "{hidden}" AS (SELECT 1) SELECT * FROM "{hidden}")',
     ):
         with pytest.raises(UnknownNameError):
             reader.sql(query)
+
+
+def test_macros_over_the_catalog_are_refused(reader: Reader) -> None:
+    """All of them that this DuckDB has; in a condition too."""
+    macros = reader.connection.execute(
+        "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_type = 'macro' "
+        "AND regexp_matches(macro_definition, '(?i)\\bfrom\\s+(duckdb_|pragma_|sqlite_|pg_)')"
+    ).fetchall()
+    assert {name for (name,) in macros} == CATALOG_MACROS
+    for name in CATALOG_MACROS:
+        with pytest.raises(QueryError, match="is not allowed"):
+            reader.sql(f"SELECT {name.upper()}(1)")
+        with pytest.raises(QueryError, match="is not allowed"):
+            reader.scan("names", where=f"{name}(1) IS NULL")
 
 
 def test_names_are_compared_as_duckdb_does(house: House, reader: Reader) -> None:

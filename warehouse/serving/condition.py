@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from warehouse.errors import QueryError, UnknownNameError
-from warehouse.serving.guard import TOO_DEEP, nodes, query_error, require_utf8, syntax_tree
+from warehouse.serving.guard import TOO_DEEP, nodes, query_error, refuse_macro, require_utf8, syntax_tree
 from warehouse.serving.spelling import nearest
 from warehouse.storage.duckdb_sql import quoted
 
@@ -63,6 +63,7 @@ def _columns_of(connection: duckdb.DuckDBPyConnection, text: str) -> frozenset[s
         raise QueryError("not one condition; allowed: one condition over the table's columns, without a sub-query")
     columns: set[str] = set()
     for node in nodes(condition):
+        refuse_macro(node)
         if node.get("class") == "SUBQUERY" or "from_table" in node:
             raise QueryError("a sub-query in the condition; use `sql` for queries over several tables")
         if node.get("class") == "PARAMETER":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CATALOG",
+    "CATALOG_MACROS",
     "META_TABLES",
     "SYSTEM_SCHEMA",
     "TOO_DEEP",
@@ -30,6 +31,7 @@ __all__ = [
     "checked_query",
     "nodes",
     "query_error",
+    "refuse_macro",
     "require_utf8",
     "syntax_tree",
 ]
@@ -42,6 +44,9 @@ CATALOG = "memory"
 _FUNCTIONS = frozenset(
     ("range", "generate_series", "unnest", "repeat", "repeat_row", "json_each", "json_tree", "pg_timezone_names"),
 )
+CATALOG_MACROS = frozenset(("format_type", "get_block_size", "pg_get_constraintdef", "pg_get_viewdef"))
+"""Functions that are macros over the catalog, which DuckDB expands after the text was checked."""
+
 _QUERY_NODES = frozenset(("SELECT_NODE", "SET_OPERATION_NODE", "CTE_NODE", "RECURSIVE_CTE_NODE"))
 """Of the nodes that a query is made of; DuckDB 2.0 also takes COPY, INSERT, UPDATE and DELETE as a WITH expression."""
 
@@ -124,6 +129,19 @@ def syntax_tree(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noq
     return tree
 
 
+def refuse_macro(node: dict[str, Any]) -> None:
+    """Refuse functions of DuckDB's that are queries of its catalog.
+
+    Raises
+    ------
+    QueryError
+        When an object of a syntax tree calls one.
+
+    """
+    if node.get("class") == "FUNCTION" and _folded(node["function_name"]) in CATALOG_MACROS:
+        raise QueryError(f"the function {node['function_name']} is not allowed: it tells of the database, not of rows")
+
+
 def require_utf8(text: str) -> None:
     """Refuse what a shell has made of bytes that are no text.
 
@@ -152,7 +170,8 @@ def nodes(tree: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - JSON
 def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # noqa: ANN401 - JSON
     """Yield every object of a syntax tree with the names of the common table expressions that it sees.
 
-    Those of a query are seen in all of it and below, each by those after it; itself only if it is recursive.
+    Those of a query are seen in all of it and below, each by those after it; itself only by its second part if it is
+    recursive.
     """
     pending: list[tuple[Any, frozenset[str]]] = [(tree, frozenset())]
     while pending:
@@ -166,8 +185,7 @@ def _scoped(tree: Any) -> Iterator[tuple[dict[str, Any], frozenset[str]]]:  # no
             pending.append((entry["value"], seen))
             seen |= {_folded(entry["key"])}
         if node.get("type") in {"RECURSIVE_CTE_NODE", "CTE_NODE"} and "cte_name" in node:
-            if node["type"] == "CTE_NODE":
-                pending.append((below.pop("query"), seen))
+            pending.append((below.pop("query" if node["type"] == "CTE_NODE" else "left"), seen))
             seen |= {_folded(node["cte_name"])}
         yield node, seen
         pending.extend((each, seen) for each in below.values())
@@ -192,6 +210,7 @@ class _Found:
 
     def look(self, node: dict[str, Any], expressions: Collection[str]) -> None:
         """Take note of one object, which sees these common table expressions."""
+        refuse_macro(node)
         kind = node.get("type")
         if isinstance(kind, str) and kind.endswith("_NODE") and kind not in _QUERY_NODES:
             raise QueryError(f"{kind.split('_')[0]} inside a query; {_ALLOWED}")
@@ -199,7 +218,7 @@ class _Found:
             case "BASE_TABLE":
                 self._name(node["qualified_name"]["path"], expressions)
             case "SHOW_REF":
-                self._listing(node, expressions)
+                self._listing(node)
             case "TABLE_FUNCTION":
                 name = node["function"]["function_name"]
                 if name.lower() not in _FUNCTIONS:
@@ -209,12 +228,12 @@ class _Found:
             case _:
                 pass
 
-    def _listing(self, node: dict[str, Any], expressions: Collection[str]) -> None:
+    def _listing(self, node: dict[str, Any]) -> None:
         if node.get("query"):
             return  # DESCRIBE and SUMMARIZE of a table: its name stands in the query
         path = node["qualified_name"]["path"]
         if node["show_type"] == "SHOW":
-            self._name(path, expressions)
+            self._name(path, frozenset())  # DuckDB looks no expression up here
             return
         if node["show_type"] == "SHOW_FROM":
             path = [part for part in path if part]

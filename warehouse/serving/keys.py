@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
 from warehouse.errors import UnknownNameError, UsageError
@@ -33,6 +33,7 @@ _SPARK_NAMES = {
     "TIMESTAMP": TIMESTAMP,
     "TIMESTAMPTZ": TIMESTAMP,
 }
+_EXACT = Context(prec=80)
 _DECIMAL = re.compile(r"(?:DECIMAL|NUMERIC|DEC)(?:\((\d+)(?:,\s*(\d+))?\))?")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
@@ -228,14 +229,17 @@ def _comparable(value: object, kind: str) -> Any:  # noqa: ANN401 - one case per
 
 
 def _decimal(value: Decimal, kind: str) -> Decimal | None:
-    """Return a decimal that the column can hold without rounding."""
+    """Return a decimal with the column's decimals, if the column can hold it without rounding."""
     match = _DECIMAL.fullmatch(kind)
     if not match or not value.is_finite():
         return None
     precision, scale = int(match[1] or 18), int(match[2] or (0 if match[1] else 3))
-    _, digits, exponent = value.normalize().as_tuple()
-    fits = -int(exponent) <= scale and len(digits) + int(exponent) <= precision - scale
-    return value if fits or not value else None
+    _, digits, exponent = value.as_tuple()
+    zeros = len(digits) - len("".join(map(str, digits)).rstrip("0"))
+    first, last = len(digits) + int(exponent), int(exponent) + zeros
+    if value and (-last > scale or first > precision - scale):
+        return None
+    return (value or Decimal()).quantize(Decimal(1).scaleb(-scale), context=_EXACT)
 
 
 def _encodes(text: str) -> bool:

@@ -72,6 +72,8 @@ class Reader:
         self._as_of = as_of
         self._resources = resources or Resources()
         self._main: duckdb.DuckDBPyConnection | None = None
+        if isinstance(hot, str):
+            raise UsageError("hot is one text; allowed: a list of names of tables")
         names = frozenset(hot)
         self._hot = HotTables(names, self._resources) if names else None
         self._pin = Pin(root, epoch, hot=self._hot)
@@ -111,6 +113,8 @@ class Reader:
         ------
         NoEpochError
             When there is none.
+        UsageError
+            When ``hot`` is one text.
 
         """
         absolute = path_of(root)
