@@ -14,9 +14,7 @@ from warehouse.catalog.spelling import FaultError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.catalog.checks import Draft
-
-__all__ = ["EXPIRED_AT", "archive_faults", "archive_name", "taken_names"]
+__all__ = ["EXPIRED_AT", "archive_name", "taken_names"]
 
 EXPIRED_AT = "expired_at"
 """The column of an archive that a stream has not: when the row expired."""
@@ -30,22 +28,6 @@ def archive_name(stream: str) -> str:
     'flights_archive'
     """
     return f"{stream}_archive"
-
-
-def archive_faults(draft: Draft) -> Iterator[tuple[str, FaultError]]:
-    """Yield what stands against the archive of a stream that asks for one."""
-    section = draft.section
-    if section.on_expiry != "archive":
-        return
-    found = 'on_expiry = "archive"'
-    if section.expires is None and draft.sound("expires"):
-        yield "on_expiry", FaultError(f"{found} without `expires`", '"drop": rows that never expire are never archived')
-    if section.erase_within is not None:
-        allowed = 'one of both: an archive keeps the rows that `erase_within` wants gone; "drop", or no `erase_within`'
-        yield "on_expiry", FaultError(f"{found} with `erase_within`", allowed)
-    if EXPIRED_AT in {name.lower() for name in draft.names}:
-        allowed = f'another name, or "drop": the archive has a column {EXPIRED_AT} of its own, the end of the row'
-        yield "on_expiry", FaultError(f"{found} with a column {EXPIRED_AT}", allowed)
 
 
 def taken_names(archived: Sequence[str], names: Sequence[str]) -> Iterator[tuple[str, FaultError]]:

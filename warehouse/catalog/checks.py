@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from warehouse.catalog.archives import archive_faults
+from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
 from warehouse.catalog.owned import option_fault, twofold_options, value_fault
@@ -196,6 +196,22 @@ def _options(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         yield "options", fault
 
 
+def _archive(draft: Draft) -> Iterator[tuple[str, FaultError]]:
+    """Yield what stands against the archive of a stream that asks for one."""
+    section = draft.section
+    if section.on_expiry != "archive":
+        return
+    found = 'on_expiry = "archive"'
+    if section.expires is None and draft.sound("expires"):
+        yield "on_expiry", FaultError(f"{found} without `expires`", '"drop": rows that never expire are never archived')
+    if section.erase_within is not None:
+        allowed = 'one of both: an archive keeps the rows that `erase_within` wants gone; "drop", or no `erase_within`'
+        yield "on_expiry", FaultError(f"{found} with `erase_within`", allowed)
+    if EXPIRED_AT in {name.lower() for name in draft.names}:
+        allowed = f'another name, or "drop": the archive has a column {EXPIRED_AT} of its own, the end of the row'
+        yield "on_expiry", FaultError(f"{found} with a column {EXPIRED_AT}", allowed)
+
+
 def _layout(draft: Draft) -> Iterator[tuple[str, FaultError]]:
     arguments = _resolvable(draft)
     if arguments is None:
@@ -234,7 +250,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _lifetimes,
     _options,
     _after_load,
-    archive_faults,
+    _archive,
     _layout,
 )
 """Each yields (key within the stream, fault)."""

@@ -4,6 +4,7 @@ The cost model, the size oracle and the theorem are in `warehouse.layout.cost`, 
 """
 
 from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, row, sub_index
+from warehouse.layout.cost_warnings import warnings
 from warehouse.layout.expiry import expired_below, how_long_dead
 from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique
 from warehouse.layout.migration import migrated, remaining_share, same_cells
@@ -12,7 +13,6 @@ from warehouse.layout.problems import LayoutError, LayoutProblem
 from warehouse.layout.resolution import BUCKETS, keyed_layout, resolve
 from warehouse.layout.sealing import Seal, closing_cells, sealable, seals
 from warehouse.layout.sql import exp_block_sql, slot_sql, sub_index_sql
-from warehouse.layout.validity import warnings
 
 __all__ = [
     "BUCKETS",

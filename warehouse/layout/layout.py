@@ -7,13 +7,12 @@ table: membership is a pure function of the two slots and of the values here, so
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 
-from warehouse.layout.problems import LayoutError
-from warehouse.layout.validity import problems_of
+from warehouse.layout.problems import LayoutError, LayoutProblem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 __all__ = ["Expiration", "Insertion", "Label", "Layout", "Technique"]
 
@@ -73,7 +72,7 @@ class Layout:
     version: int = 0
 
     def __post_init__(self) -> None:
-        if found := problems_of(self):
+        if found := tuple(problem for rule in _RULES for problem in rule(self)):
             raise LayoutError(found)
 
     @property
@@ -133,3 +132,78 @@ class Layout:
 
 
 _JSON_TYPES: dict[str, type] = {"int": int, "bool": bool}
+
+
+def _words(layout: Layout) -> Iterator[LayoutProblem]:
+    for key, found, words in (
+        ("technique", layout.technique, get_args(Technique)),
+        ("insertion", layout.insertion, get_args(Insertion)),
+        ("expiration", layout.expiration, get_args(Expiration)),
+    ):
+        if found not in words:
+            yield LayoutProblem(key, f'"{found}"', " | ".join(words), f"there is no such {key}.")
+
+
+def _periods(layout: Layout) -> Iterator[LayoutProblem]:
+    if layout.periods < 1:
+        yield LayoutProblem(
+            "periods", str(layout.periods), "1 or more", "max_lifetime is at least one update interval."
+        )
+
+
+def _numbering(layout: Layout) -> Iterator[LayoutProblem]:
+    for key, number in (("base", layout.base), ("version", layout.version)):
+        if number < 0:
+            yield LayoutProblem(key, str(number), "0 or more", "cells and layout versions are counted up.")
+
+
+def _grid(layout: Layout) -> Iterator[LayoutProblem]:
+    found = f"[{layout.rows}, {layout.columns}]"
+    for letter, number, axis in (("G", layout.rows, "rows"), ("E", layout.columns, "columns")):
+        if not 1 <= number <= max(1, layout.periods):
+            why = f"{letter} = {number} {axis}, and a window of p = {layout.periods} slots has 1 to p of them."
+            yield LayoutProblem("grid", found, f"{letter} from 1 to {max(1, layout.periods)}", why)
+
+
+def _rebuild(layout: Layout) -> Iterator[LayoutProblem]:
+    if layout.technique != "rebuild":
+        return
+    if layout.insertion == "staggered":
+        why = "rows are staggered only where runs are appended."
+        yield LayoutProblem("insertion", '"staggered"', 'another assignment, or technique = "norebuild"', why)
+    if layout.expiration == "blocks":
+        why = "columns are expiry blocks only where runs are appended."
+        yield LayoutProblem("expiration", '"blocks"', 'another assignment, or technique = "norebuild"', why)
+    if layout.expiry_block:
+        why = "a rewritten sub-index is one run and has no expiry blocks."
+        yield LayoutProblem("expiry_block", str(layout.expiry_block), 'leave it out, or technique = "norebuild"', why)
+    if layout.seal:
+        why = "a rewritten sub-index is one run already, there is nothing to seal."
+        yield LayoutProblem("seal", "true", 'leave it out, or technique = "norebuild"', why)
+
+
+def _norebuild(layout: Layout) -> Iterator[LayoutProblem]:
+    if layout.technique != "norebuild":
+        return
+    width, columns, periods = layout.expiry_block, layout.columns, layout.periods
+    if not 1 <= width <= max(1, periods):
+        why = f"an expiry block has at least 1 and at most p = {periods} expiration slots."
+        yield LayoutProblem("expiry_block", str(width), f"1 to {max(1, periods)}", why)
+    elif layout.expiration == "blocks" and 1 < columns <= periods and width * columns < periods:
+        why = f"w * E = {width * columns} is below p = {periods}: the columns do not span a window."
+        yield LayoutProblem("expiry_block", str(width), f"{-(-periods // columns)} or more with {columns} columns", why)
+    if layout.seal and (layout.insertion, layout.expiration) != ("staggered", "blocks"):
+        why = "only staggered rows of block columns close for good; other assignments cannot be sealed."
+        allowed = 'false, or insertion = "staggered" with expiration = "blocks"'
+        yield LayoutProblem("seal", "true", allowed, why)
+
+
+_RULES: tuple[Callable[[Layout], Iterator[LayoutProblem]], ...] = (
+    _words,
+    _periods,
+    _numbering,
+    _grid,
+    _rebuild,
+    _norebuild,
+)
+"""What a layout must fulfil to exist; each yields every problem it finds."""

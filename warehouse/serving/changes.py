@@ -7,6 +7,7 @@ A consumer's cursor is the number of the epoch up to which it has read.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.errors import CursorLostError, UsageError
@@ -19,27 +20,50 @@ from warehouse.updates.journal import epoch_numbers, read_epoch
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.serving.answer import Answer
-    from warehouse.serving.reader import Reader
+    import duckdb
+
     from warehouse.serving.request import Request
     from warehouse.updates.records import Epoch, TableState
 
-__all__ = ["changes_of"]
+__all__ = ["ChangeRead", "changes_of", "newest_asked"]
 
 
-def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None, request: Request) -> Answer:
-    """Return the changes of a table after epoch ``since`` up to epoch ``to``; see :meth:`warehouse.serving.Reader.changes`."""
-    asked = _numbers(since, to)
-    if max(asked) > pin.epoch.number and reader.refresh():
-        pin = reader.pin
-    _require_range(*asked, pin.epoch.number)
+@dataclass(frozen=True)
+class ChangeRead:
+    """How to read the changes of a table: a statement, its columns, and the last epoch that it covers."""
+
+    pin: Pin
+    statement: Statement
+    columns: tuple[tuple[str, str], ...]
+
+
+def newest_asked(since: int, to: int | None) -> int:
+    """Return the highest epoch that a request names.
+
+    Raises
+    ------
+    UsageError
+        When a number is not the number of an epoch.
+
+    """
+    return max(_numbers(since, to))
+
+
+def changes_of(
+    connection: duckdb.DuckDBPyConnection, pin: Pin, table: str, since: int, to: int | None, request: Request
+) -> ChangeRead:
+    """Return how to read the changes of a table after epoch ``since`` up to epoch ``to``, at most the pinned one.
+
+    See :meth:`warehouse.serving.Reader.changes`.
+    """
+    _require_range(*_numbers(since, to), pin.epoch.number)
     last = pin
     if to is not None and to != pin.epoch.number:
         last = Pin(pin.root, _epochs(pin, table, to, to)[0], pin.snapshots, copies=pin.copies)
     state = last.state(table)
     if state.kind == "state":
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
-    own = last.table_columns(reader.connection, state)
+    own = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
     held = _held(pin, epochs, state)
     plan = changes_between(held)
@@ -56,7 +80,7 @@ def changes_of(reader: Reader, pin: Pin, table: str, since: int, to: int | None,
         shown=[name for name, _ in shown],
         limit=request.limit,
     )
-    return reader.answer(last, reader.connection, Statement(text), (*shown, *CHANGE_COLUMNS))
+    return ChangeRead(last, Statement(text), (*shown, *CHANGE_COLUMNS))
 
 
 def _numbers(since: int, to: int | None) -> tuple[int, int]:

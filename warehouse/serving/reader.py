@@ -14,7 +14,7 @@ import duckdb
 from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
 from warehouse.objects.path import path_of
 from warehouse.serving.answer import Answer, Explain, Plan
-from warehouse.serving.changes import changes_of
+from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import Resources, connect, read_error
@@ -382,7 +382,14 @@ class Reader:
 
         """
         request = Request.of(columns, limit, None, system_columns=system_columns)
-        return self.retrying(lambda pin: changes_of(self, pin, table, since, to, request))
+        if newest_asked(since, to) > self.epoch.number:
+            self.refresh()
+
+        def build(pin: Pin) -> Answer:
+            read = changes_of(self.connection, pin, table, since, to, request)
+            return self.answer(read.pin, self.connection, read.statement, read.columns)
+
+        return self.retrying(build)
 
     def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
         """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once."""
