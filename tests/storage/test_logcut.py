@@ -12,7 +12,8 @@ from deltalake import DeltaTable, write_deltalake
 from warehouse.errors import MissingPartError
 from warehouse.storage.commit import newest_version
 from warehouse.storage.deltalog import commit_path
-from warehouse.storage.logcut import commit_mark, cut_log, log_state, trim_log
+from warehouse.storage.logcut import commit_mark, cut_log, trim_log
+from warehouse.storage.replay import replay
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,7 +45,7 @@ def test_a_cut_log_opens_at_its_version_with_all_that_it_said(table: Path) -> No
     """Files, statistics, properties; what came before is gone, and cutting again changes nothing."""
     assert _secrets(table)
     assert newest_version(table, 0) == 3
-    before = log_state(table, 3)
+    before = replay(table, 3)
     commit_mark(table, 4, {"epoch": 1}, 5_000_000)
     gone = cut_log(table, 4)
     assert len(gone) >= 5
@@ -55,7 +56,7 @@ def test_a_cut_log_opens_at_its_version_with_all_that_it_said(table: Path) -> No
         "_last_checkpoint",
     ]
     assert _rows(table, 4) == ["b", "b", "c", "c", "d"]
-    after = log_state(table, 4)
+    after = replay(table, 4)
     assert {path: json.loads(file["stats"]) for path, file in after.files.items()} == {
         path: json.loads(file["stats"]) for path, file in before.files.items()
     }

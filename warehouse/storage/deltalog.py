@@ -15,10 +15,11 @@ from urllib.parse import unquote
 from warehouse.errors import LockHeldError
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.storage.entries import LogEntry, digest, entry_path
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -45,6 +46,9 @@ __all__ = [
 
 _PARQUET_MAGIC = b"PAR1"
 _VOID = "VOID"
+_ENGINE = "stream-wh"
+
+commit_path = entry_path
 
 
 @dataclass(frozen=True)
@@ -79,16 +83,24 @@ class Commit:
     operation: str = ""
     transactions: Mapping[str, int] = field(default_factory=dict)
     readable: bool = True
+    sha256: str | None = None
+    engine: str = ""
 
     @property
     def void(self) -> bool:
         """Whether it stands in place of one that was undone where a log has no gaps, and changes nothing."""
         return self.operation == _VOID
 
+    @property
+    def reverses(self) -> int | None:
+        """The version whose content this commit of ours brings back; none when it takes no commit back."""
+        version = self.metadata.get("reverses")
+        return version if isinstance(version, int) and self.engine == _ENGINE else None
 
-def commit_path(table: Path, version: int) -> Path:
-    """Return the log file of a commit."""
-    return table / "_delta_log" / f"{version:020d}.json"
+    @property
+    def entry(self) -> LogEntry:
+        """The entry of the log that it is."""
+        return LogEntry(self.version, self.sha256)
 
 
 def commits_after(table: Path, version: int) -> Iterator[Commit]:
@@ -96,11 +108,13 @@ def commits_after(table: Path, version: int) -> Iterator[Commit]:
     number = version + 1
     while True:
         try:
-            yield _read_commit(table, number)
+            content = commit_path(table, number).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return
-        except (ValueError, TypeError, KeyError):
-            yield Commit(number, {}, (), (), frozenset(), readable=False)
+        try:
+            yield _parsed(number, content)
+        except (ValueError, TypeError, KeyError, AttributeError):
+            yield Commit(number, {}, (), (), frozenset(), readable=False, sha256=digest(content))
         number += 1
 
 
@@ -142,20 +156,15 @@ def _before(committed: Mapping[str, Any], following: Mapping[str, Any]) -> bool:
     return ordered and committed.get("epoch") == following.get("epoch")
 
 
-def _read_commit(table: Path, version: int) -> Commit:
-    with commit_path(table, version).open(encoding="utf-8") as lines:
-        return _parsed(version, lines)
-
-
-def _parsed(version: int, lines: Iterable[str]) -> Commit:
+def _parsed(version: int, content: bytes) -> Commit:
     added: list[AddedFile] = []
     removed: list[str] = []
     partitions: set[tuple[tuple[str, str | None], ...]] = set()
     metadata: Mapping[str, Any] = {}
-    table_id, operation = None, ""
+    table_id, operation, engine = None, "", ""
     transactions: dict[str, int] = {}
     some = False
-    for line in lines:
+    for line in content.decode().splitlines():
         action = json.loads(line)
         if "add" in action:
             added.append(_added(action["add"]))
@@ -165,6 +174,7 @@ def _parsed(version: int, lines: Iterable[str]) -> Commit:
         elif "commitInfo" in action:
             metadata = _decoded(action["commitInfo"].get("userMetadata"))
             operation = str(action["commitInfo"].get("operation", ""))
+            engine = str(action["commitInfo"].get("engineInfo", ""))
         elif "metaData" in action:
             table_id = action["metaData"]["id"]
         elif "txn" in action:
@@ -173,7 +183,16 @@ def _parsed(version: int, lines: Iterable[str]) -> Commit:
     if not some:
         raise ValueError("an empty commit")
     return Commit(
-        version, metadata, tuple(added), tuple(removed), frozenset(partitions), table_id, operation, transactions
+        version,
+        metadata,
+        tuple(added),
+        tuple(removed),
+        frozenset(partitions),
+        table_id,
+        operation,
+        transactions,
+        sha256=digest(content),
+        engine=engine,
     )
 
 
@@ -414,7 +433,7 @@ def void_commit(table: Path, commit: Commit) -> None:
     taken = LockHeldError(f"another process, which replaced {path} first")
     info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": "stream-wh"}
     content, tag = path.read_with_tag()
-    if _parsed(commit.version, content.decode().splitlines()) != commit:
+    if _parsed(commit.version, content) != commit:
         raise taken
     try:
         path.put((json.dumps({"commitInfo": info}) + "\n").encode(), {"e_tag": tag})

@@ -12,46 +12,22 @@ from __future__ import annotations
 import io
 import json
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
-from warehouse.errors import MissingPartError
 from warehouse.objects.path import parquet_source
 from warehouse.storage.deltalog import commit_path
 from warehouse.storage.durable import sync_directory, write_exclusive, write_replacing
+from warehouse.storage.replay import checkpoints, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["LogState", "commit_mark", "cut_log", "log_state", "trim_log"]
+    from warehouse.storage.replay import LogState
 
-_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
+__all__ = ["commit_mark", "cut_log", "trim_log"]
+
 _VERSIONED = re.compile(r"\.?(\d{20})\.")
-
-
-@dataclass
-class LogState:
-    """What a log says of a table at a version: its actions as the protocol spells them, files by path."""
-
-    protocol: dict[str, Any] = field(default_factory=dict)
-    metadata: dict[str, Any] = field(default_factory=dict)
-    transactions: dict[str, dict[str, Any]] = field(default_factory=dict)
-    files: dict[str, dict[str, Any]] = field(default_factory=dict)
-
-    def take(self, action: Mapping[str, Any]) -> None:
-        """Take one action of the log, in order."""
-        if action.get("add"):
-            self.files[unquote(action["add"]["path"])] = action["add"]
-        elif action.get("remove"):
-            self.files.pop(unquote(action["remove"]["path"]), None)
-        elif action.get("metaData"):
-            self.metadata = action["metaData"]
-        elif action.get("protocol"):
-            self.protocol = action["protocol"]
-        elif action.get("txn"):
-            self.transactions[action["txn"]["appId"]] = action["txn"]
 
 
 def commit_mark(table: Path, version: int, metadata: Mapping[str, Any], at: int) -> None:
@@ -70,55 +46,6 @@ def commit_mark(table: Path, version: int, metadata: Mapping[str, Any], at: int)
     write_exclusive(commit_path(table, version), (json.dumps({"commitInfo": info}) + "\n").encode())
 
 
-def log_state(table: Path, version: int) -> LogState:
-    """Return what a table's log says at a version.
-
-    Raises
-    ------
-    MissingPartError
-        When the log does not reach that version.
-
-    """
-    state = LogState()
-    log = table / "_delta_log"
-    start = max((each for each in _checkpoints(log) if each <= version), default=-1)
-    for part in _checkpoints(log).get(start, ()):
-        for action in _checkpointed(log / part):
-            state.take(action)
-    for number in range(start + 1, version + 1):
-        try:
-            lines = commit_path(table, number).read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
-            raise MissingPartError(f"{commit_path(table, number)}: the commit is missing; restore it from a copy") from None
-        for line in lines:
-            state.take(json.loads(line))
-    if not state.metadata or not state.protocol:
-        raise MissingPartError(f"{log}: the log does not reach version {version}; restore it from a copy")
-    return state
-
-
-def _checkpoints(log: Path) -> dict[int, list[str]]:
-    """Return the complete checkpoints: the names of their parts by version."""
-    found: dict[int, dict[int, list[str]]] = {}
-    for name in sorted(entry.name for entry in log.iterdir()):
-        match = _CHECKPOINT.fullmatch(name)
-        if match:
-            found.setdefault(int(match[1]), {}).setdefault(int(match[3] or 1), []).append(name)
-    whole = {version: [names for count, names in parts.items() if len(names) == count] for version, parts in found.items()}
-    return {version: names[0] for version, names in whole.items() if names}
-
-
-def _checkpointed(file: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only where a log is cut
-
-    for row in pq.ParquetFile(parquet_source(file)).read().to_pylist(maps_as_pydicts="strict"):
-        yield {name: _given(action) for name, action in row.items() if action is not None}
-
-
-def _given(action: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in action.items() if value is not None}
-
-
 def cut_log(table: Path, version: int) -> tuple[str, ...]:
     """Make a version the first of a table's log and return the names of the log's files that are gone.
 
@@ -127,8 +54,7 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
     log = table / "_delta_log"
     name = f"{version:020d}.checkpoint.parquet"
     if not (log / name).exists():
-        state = log_state(table, version)
-        _write_checkpoint(log / name, state)
+        _write_checkpoint(log / name, replay(table, version))
     _point_to(log, version, name)
     return _remove_below(log, version, also=(f"{version:020d}.crc", f".{version:020d}.crc.crc"))
 
@@ -141,7 +67,7 @@ def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, .
     log = table / "_delta_log"
     if not log.is_dir():
         return ()
-    start = max((each for each in _checkpoints(log) if each <= oldest), default=-1)
+    start = max((each for each in checkpoints(log) if each <= oldest), default=-1)
     return _remove_below(log, start, dry_run=dry_run) if start > 0 else ()
 
 

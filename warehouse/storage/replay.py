@@ -1,9 +1,9 @@
 """A table's log replayed action by action, for those who need what the log says rather than what a reader makes of it.
 
 Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
-a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before (the Delta protocol, action
-reconciliation). The actions are kept as they were written, statistics as their JSON text included, so that a file which
-left a table can be put back exactly as it was.
+a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
+(the Delta protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written,
+statistics as their JSON text included, so that a file which left a table can be put back exactly as it was.
 """
 
 from __future__ import annotations
@@ -15,27 +15,32 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import parquet_source
-from warehouse.storage.deltalog import commit_path
+from warehouse.objects.path import entry_names, parquet_source
+from warehouse.storage.entries import entry_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["LogState", "replay", "replayed"]
+__all__ = ["LogState", "checkpoints", "replay", "replayed"]
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
-_ADD_FIELDS = ("path", "partitionValues", "size", "modificationTime", "dataChange", "stats")
+_ACTIONS = ("protocol", "metaData", "txn", "add")
+_MAPS = ("configuration", "options", "partitionValues", "tags")
 
 
 @dataclass(frozen=True)
 class LogState:
-    """What a table's log says at a version; ``files`` are ``add`` actions by the file's path relative to the table."""
+    """What a table's log says at a version; ``files`` are ``add`` actions by the file's path relative to the table.
+
+    ``transactions`` are ``txn`` actions by application.
+    """
 
     version: int
     protocol: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     files: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    transactions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def replay(table: Path, version: int) -> LogState:
@@ -69,64 +74,90 @@ def replayed(table: Path, versions: Iterable[int]) -> Iterator[LogState]:
         yield state
 
 
+def checkpoints(log: Path) -> dict[int, list[str]]:
+    """Return the complete checkpoints of a log (a directory): the names of their parts by version."""
+    found: dict[int, dict[int, list[str]]] = {}
+    for name in sorted(entry_names(log)):
+        match = _CHECKPOINT.fullmatch(name)
+        if match:
+            found.setdefault(int(match[1]), {}).setdefault(int(match[3] or 1), []).append(name)
+    whole = {version: [names for count, names in parts.items() if len(names) == count] for version, parts in found.items()}
+    return {version: names[0] for version, names in whole.items() if names}
+
+
 def _start(table: Path, version: int) -> LogState:
     """The newest whole checkpoint at or before a version; without one, the empty table before the first commit."""
     log = table / "_delta_log"
-    parts: dict[int, list[Path]] = {}
-    expected: dict[int, int] = {}
-    for entry in log.iterdir() if log.is_dir() else ():
-        match = _CHECKPOINT.fullmatch(entry.name)
-        if match and int(match[1]) <= version:
-            parts.setdefault(int(match[1]), []).append(entry)
-            expected[int(match[1])] = int(match[3] or 1)
-    whole = [number for number, files in parts.items() if len(files) == expected[number]]
-    return _checkpoint(max(whole), parts[max(whole)]) if whole else LogState(-1)
+    held = checkpoints(log)
+    start = max((each for each in held if each <= version), default=-1)
+    return _checkpointed(start, [log / name for name in held[start]]) if start >= 0 else LogState(-1)
 
 
-def _checkpoint(version: int, files: list[Path]) -> LogState:
+def _checkpointed(version: int, files: list[Path]) -> LogState:
     import pyarrow.parquet as pq  # noqa: PLC0415 - short logs have no checkpoint
 
-    protocol: dict[str, Any] = {}
-    metadata: dict[str, Any] = {}
-    adds: dict[str, Mapping[str, Any]] = {}
+    taken = _Taken(LogState(-1))
     for file in files:
         try:
             rows = pq.ParquetFile(parquet_source(file))
-            columns = [name for name in ("protocol", "metaData", "add") if name in rows.schema_arrow.names]
+            columns = [name for name in _ACTIONS if name in rows.schema_arrow.names]
             batches = list(rows.iter_batches(columns=columns))
         except Exception as error:
             raise MissingPartError(
                 f"{file}: the checkpoint cannot be read ({error}); restore it, or remove it if all commits are there"
             ) from error
         for row in (row for batch in batches for row in batch.to_pylist()):
-            protocol = row.get("protocol") or protocol
-            if row.get("metaData"):
-                metadata = {**row["metaData"], "configuration": dict(row["metaData"].get("configuration") or ())}
-            if row.get("add"):
-                add = {name: row["add"].get(name) for name in _ADD_FIELDS if name in row["add"]}
-                add["partitionValues"] = dict(add.get("partitionValues") or ())
-                adds[unquote(add["path"])] = add
-    return LogState(version, protocol, metadata, adds)
+            for name, action in row.items():
+                if action is not None:
+                    taken.take({name: _written(action)})
+    return taken.at(version)
+
+
+def _written(action: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an action as a commit has it: maps as objects, without the fields that a checkpoint derives or leaves empty."""
+    return {
+        name: dict(value or ()) if name in _MAPS else _written(value) if isinstance(value, dict) else value
+        for name, value in action.items()
+        if (value is not None or name == "partitionValues") and not name.endswith("_parsed")
+    }
 
 
 def _advanced(table: Path, state: LogState, version: int) -> LogState:
-    path = commit_path(table, version)
-    protocol, metadata, files = state.protocol, state.metadata, dict(state.files)
+    path = entry_path(table, version)
+    taken = _Taken(state)
     try:
         actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         for action in actions:
-            if "add" in action:
-                files[unquote(action["add"]["path"])] = action["add"]
-            elif "remove" in action:
-                files.pop(unquote(action["remove"]["path"]), None)
-            elif "metaData" in action:
-                metadata = action["metaData"]
-            elif "protocol" in action:
-                protocol = action["protocol"]
+            taken.take(action)
     except FileNotFoundError:
         raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MissingPartError(f"{path}: the commit cannot be read ({error}); restore it from a copy") from error
     if not actions:
         raise MissingPartError(f"{path}: the commit is empty; restore it from a copy")
-    return LogState(version, protocol, metadata, files)
+    return taken.at(version)
+
+
+class _Taken:
+    """A state to which actions are added in order."""
+
+    def __init__(self, state: LogState) -> None:
+        self._protocol, self._metadata = state.protocol, state.metadata
+        self._files, self._transactions = dict(state.files), dict(state.transactions)
+
+    def take(self, action: Mapping[str, Any]) -> None:
+        """Take one action; those that say nothing of the table's content are passed over."""
+        if "add" in action:
+            self._files[unquote(action["add"]["path"])] = action["add"]
+        elif "remove" in action:
+            self._files.pop(unquote(action["remove"]["path"]), None)
+        elif "metaData" in action:
+            self._metadata = action["metaData"]
+        elif "protocol" in action:
+            self._protocol = action["protocol"]
+        elif "txn" in action:
+            self._transactions[action["txn"]["appId"]] = action["txn"]
+
+    def at(self, version: int) -> LogState:
+        """Return the state."""
+        return LogState(version, self._protocol, self._metadata, self._files, self._transactions)

@@ -1,0 +1,126 @@
+"""Entries of a Delta log by their content: what a commit is based on, and the one way to append an entry.
+
+An entry is the file of one commit. It is recognised by the SHA-256 of its bytes, so an entry of the same number that somebody
+else wrote is another one. A commit names the entry that it follows, and succeeds only on that one:
+
+    append(log, base, actions) succeeds  <=>  sha256(entry base.version) = base.sha256  and  entry base.version + 1 is free
+
+The number after the base is taken exclusively (a hard link, or ``If-None-Match: *`` in an object store), so whoever commits
+between reading the base and appending wins, and the other is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.durable import write_exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+__all__ = ["NO_ENTRY", "LogEntry", "append_entry", "digest", "entry_at", "entry_path", "require_entry"]
+
+
+@dataclass(frozen=True)
+class LogEntry:
+    """An entry of a table's log: its version and the SHA-256 of its bytes in hexadecimal.
+
+    Without a sum only the version is known, as with epochs that older builds wrote: any entry of that number counts.
+    """
+
+    version: int
+    sha256: str | None = None
+
+
+NO_ENTRY = LogEntry(-1)
+"""What the first commit of a table follows."""
+
+
+def entry_path(table: Path, version: int) -> Path:
+    """Return the log file of a commit."""
+    return table / "_delta_log" / f"{version:020d}.json"
+
+
+def digest(content: bytes) -> str:
+    """Return the sum by which an entry of that content is recognised."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def entry_at(table: Path, version: int) -> LogEntry:
+    """Return the entry of a version as it is now; of version -1, :data:`NO_ENTRY`.
+
+    Raises
+    ------
+    MissingPartError
+        When it is not there.
+
+    """
+    if version < 0:
+        return NO_ENTRY
+    path = entry_path(table, version)
+    try:
+        return LogEntry(version, digest(path.read_bytes()))
+    except (FileNotFoundError, NotADirectoryError):
+        raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None
+
+
+def require_entry(table: Path, entry: LogEntry) -> LogEntry:
+    """Return an entry with its sum, once it is seen that the log has it.
+
+    Raises
+    ------
+    MissingPartError
+        When the log has no entry of that version.
+    ForeignChangeError
+        When it has another one.
+
+    """
+    found = entry_at(table, entry.version)
+    if entry.sha256 is not None and found.sha256 != entry.sha256:
+        raise ForeignChangeError(table.name, entry.version, "is not the one that was there when the warehouse wrote its record")
+    return found
+
+
+def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any]]) -> LogEntry:
+    """Write the entry that follows ``base``, durably and exclusively, and return it.
+
+    Raises
+    ------
+    MissingPartError
+        When the base is not there.
+    ForeignChangeError
+        When the base is another entry by now, or somebody else has committed on it.
+    LockHeldError
+        When it was another process of this warehouse, as only a store without file locks lets it.
+
+    """
+    require_entry(table, base)
+    lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
+    content = "".join(lines).encode()
+    version = base.version + 1
+    try:
+        write_exclusive(entry_path(table, version), content)
+    except FileExistsError as error:
+        if isinstance(table, ObjectPath) and _ours(entry_path(table, version)):
+            raise LockHeldError(f"another process, which committed version {version} of {table.name} first") from None
+        raise ForeignChangeError(table.name, version, "was made by somebody else just now") from error
+    return LogEntry(version, digest(content))
+
+
+def _ours(path: Path) -> bool:
+    """Whether an entry says of itself that it is of a plan of this warehouse."""
+    try:
+        for line in path.read_text(encoding="utf-8").splitlines():
+            info = json.loads(line).get("commitInfo")
+            if info:
+                said = json.loads(info.get("userMetadata") or "{}")
+                return isinstance(said, dict) and isinstance(said.get("epoch"), int)
+    except (OSError, ValueError, AttributeError):
+        return False
+    return False

@@ -1,0 +1,147 @@
+"""Taking commits back by one that follows them: what they removed is added, what they added is removed.
+
+    files(append(log, reversal(base, now))) = files(base), and the columns, properties and transactions of base
+
+A log is only ever appended to: readers that have seen a commit see that it was taken back. The entry says so in its metadata,
+``{"epoch": n, "reverses": v}``: the commits above version v and below it do not count.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from warehouse.errors import MissingPartError
+from warehouse.storage.entries import append_entry
+from warehouse.storage.replay import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from warehouse.storage.deltalog import Commit
+    from warehouse.storage.entries import LogEntry
+    from warehouse.storage.replay import LogState
+
+__all__ = ["counting", "remove_of", "reversal", "reverse"]
+
+
+def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: bool = True) -> list[dict[str, Any]]:
+    """Return the actions that lead from the state ``now`` back to the state ``base``.
+
+    Parameters
+    ----------
+    base
+        The state to go back to.
+    now
+        The newest state.
+    milliseconds
+        The instant of the commit, since 1970.
+    data_change
+        What the actions say of themselves: false when what is taken back changed no row.
+
+    Raises
+    ------
+    ValueError
+        When the protocols differ, which no commit can take back.
+
+    """
+    if _said(now.protocol) != _said(base.protocol):
+        raise ValueError(f"the protocol was changed from {dict(base.protocol)} to {dict(now.protocol)}")
+    actions: list[dict[str, Any]] = []
+    if _said(now.metadata) != _said(base.metadata):
+        actions.append({"metaData": dict(base.metadata)})
+    for name, transaction in base.transactions.items():
+        if now.transactions.get(name) != transaction:
+            actions.append({"txn": dict(transaction)})
+    actions += [
+        remove_of(add, milliseconds, data_change=data_change) for path, add in now.files.items() if path not in base.files
+    ]
+    actions += [
+        {"add": {**add, "dataChange": data_change}}
+        for path, add in base.files.items()
+        if path not in now.files or _said(now.files[path]) != _said(add)
+    ]
+    return actions
+
+
+def _said(action: Mapping[str, Any]) -> dict[str, Any]:
+    """What an action says, whether it comes from a commit or from a checkpoint, which leaves out what is empty."""
+    return {name: value for name, value in action.items() if name != "dataChange" and value not in (None, {}, [])}
+
+
+def remove_of(add: Mapping[str, Any], milliseconds: int, *, data_change: bool = True) -> dict[str, Any]:
+    """Return the action by which the file of an ``add`` action leaves."""
+    return {"remove": {
+        "path": add["path"],
+        "deletionTimestamp": milliseconds,
+        "dataChange": data_change,
+        "extendedFileMetadata": True,
+        "partitionValues": dict(add.get("partitionValues") or {}),
+        "size": add["size"],
+    }}  # fmt: skip
+
+
+def reverse(
+    table: Path, to_version: int, newest: LogEntry, *, metadata: Mapping[str, Any], at: int, data_change: bool = True
+) -> LogEntry:
+    """Commit, on the entry ``newest`` and no other, what brings a table back to an earlier version; return the entry.
+
+    Parameters
+    ----------
+    table
+        The table's directory.
+    to_version
+        The version whose content comes back.
+    newest
+        The newest entry.
+    metadata
+        What the commit says of itself besides ``reverses``: the ``epoch`` that it is of.
+    at
+        The instant of the commit in microseconds.
+    data_change
+        As in :func:`reversal`.
+
+    Raises
+    ------
+    ValueError
+        When the protocol was changed since, which no commit can take back.
+    MissingPartError
+        When the log does not reach one of the versions.
+    ForeignChangeError, LockHeldError
+        When ``newest`` is not the newest entry any more.
+
+    """
+    if to_version < 0:
+        raise MissingPartError(f"{table}: before its first commit there is no content to go back to")
+    milliseconds = at // 1000
+    info = {"commitInfo": {
+        "timestamp": milliseconds,
+        "operation": "RESTORE",
+        "operationParameters": {"version": to_version},
+        "readVersion": newest.version,
+        "isBlindAppend": False,
+        "userMetadata": json.dumps({**metadata, "reverses": to_version}),
+        "engineInfo": "stream-wh",
+    }}  # fmt: skip
+    actions = reversal(replay(table, to_version), replay(table, newest.version), milliseconds, data_change=data_change)
+    return append_entry(table, newest, [info, *actions])
+
+
+def counting(commits: Iterable[Commit]) -> list[Commit]:
+    """Return the commits that were not taken back, without those that took others back or changed nothing.
+
+    >>> from warehouse.storage.deltalog import Commit
+    >>> def made(version, **said):
+    ...     return Commit(version, said, (), (), frozenset(), engine="stream-wh")
+    >>> log = [made(4, epoch=2, step=0), made(5, epoch=2, step=1), made(6, epoch=2, reverses=4), made(7, epoch=2, step=1)]
+    >>> [commit.version for commit in counting(log)]
+    [4, 7]
+    """
+    held: list[Commit] = []
+    for commit in commits:
+        if commit.reverses is not None:
+            held = [each for each in held if each.version <= commit.reverses]
+        elif not commit.void:
+            held.append(commit)
+    return held
