@@ -25,6 +25,7 @@ __all__ = [
     "MigrationError",
     "MissingPartError",
     "NoEpochError",
+    "NotDurableError",
     "NotSharedError",
     "PlatformError",
     "Problem",
@@ -300,6 +301,22 @@ class StorageFailedError(WarehouseError):
         super().__init__(
             f"the disk did not do what was asked of it: {reason}. Free space, or correct the rights, then run again: "
             f"readers have the last epoch, and the next update completes what was begun"
+        )
+
+
+class NotDurableError(StorageFailedError):
+    """The disk did not confirm that something written is durable (``fsync`` failed); what was being written was undone."""
+
+    code = "not_durable"
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = reason
+        WarehouseError.__init__(
+            self,
+            f"{path}: the disk did not confirm that it was written ({reason}). Nothing of that attempt is kept. Look at the "
+            f"disk (the kernel's log says more), then run again: readers have the last epoch, and the next update writes what "
+            f"was begun again from its source",
         )
 
 

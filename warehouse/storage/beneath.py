@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from warehouse.storage.durable import sync_handle
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -45,7 +47,7 @@ def remove_beneath(top: Path, relative: str) -> None:
     """
     with _parent(top, relative) as (directory, name):
         os.unlink(name, dir_fd=directory)
-        os.fsync(directory)
+        sync_handle(directory, f"{top}/{relative}")
 
 
 def move_beneath(top: Path, relative: str, into: Path, target: str) -> None:
@@ -66,8 +68,8 @@ def move_beneath(top: Path, relative: str, into: Path, target: str) -> None:
                 raise
             _copy(directory, name, other, new)
             os.unlink(name, dir_fd=directory)
-        os.fsync(other)
-        os.fsync(directory)
+        sync_handle(other, f"{into}/{target}")
+        sync_handle(directory, f"{top}/{relative}")
 
 
 @contextmanager
@@ -106,6 +108,6 @@ def _copy(directory: int, name: str, other: int, new: str) -> None:
         copy.flush()
         os.fchmod(copy.fileno(), stat.S_IMODE(facts.st_mode))
         os.utime(copy.fileno(), ns=(facts.st_atime_ns, facts.st_mtime_ns))
-        os.fsync(copy.fileno())
+        sync_handle(copy.fileno(), new)
     os.replace(temporary, new, src_dir_fd=other, dst_dir_fd=other)
-    os.fsync(other)
+    sync_handle(other, new)

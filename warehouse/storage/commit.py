@@ -21,11 +21,11 @@ from urllib.parse import quote
 
 from deltalake.exceptions import DeltaError
 
-from warehouse.errors import ForeignChangeError, LockHeldError
+from warehouse.errors import ForeignChangeError, LockHeldError, NotDurableError
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.deltalog import commit_path, newest_version, remove_action, stored_files
-from warehouse.storage.durable import remove_tree, write_exclusive
+from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure, write_exclusive
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 
@@ -121,12 +121,42 @@ def commit(
     ------
     ForeignChangeError
         When somebody else has made that version.
+    NotDurableError
+        When the disk does not confirm the files or the entry; neither is there then.
     LockHeldError
         When it was another process that carries out the same plan, as only a store without file locks lets it.
 
     """
     now = int(time.time() * 1000)
-    added = [_added(table, file, statistics) for file in _placed(table, staged)]
+    placed = _placed(table, staged)
+    with undone_on_failure(lambda: _take_back(table, placed)):
+        sync_tree(table, placed)
+        _write_entry(table, version, placed, now, statistics, leaving, facts, table_metadata)
+    if (version + 1) % CHECKPOINT_INTERVAL == 0 and not isinstance(table, ObjectPath):
+        checkpoint(table, version + 1)
+
+
+def _take_back(table: Path, placed: Sequence[Path]) -> None:
+    """Remove the files of an attempt that failed: the next one has them written again, since what a disk did not confirm may
+    not be what was written.
+    """  # noqa: D205 - one sentence
+    if not isinstance(table, ObjectPath):
+        for file in placed:
+            (table / file).unlink(missing_ok=True)
+
+
+def _write_entry(
+    table: Path,
+    version: int,
+    placed: Sequence[Path],
+    now: int,
+    statistics: Sequence[str],
+    leaving: Callable[[Mapping[str, int]], bool] | None,
+    facts: CommitFacts,
+    table_metadata: Mapping[str, Any] | None,
+) -> None:
+    """Write the log's entry that names the files; they are on the disk."""
+    added = [_added(table, file, statistics) for file in placed]
     removed = [] if leaving is None else [
         file for file in stored_files(table, version) if leaving({name: int(value) for name, value in file.partition.items()})
     ]  # fmt: skip
@@ -144,8 +174,6 @@ def commit(
         if isinstance(table, ObjectPath):
             raise LockHeldError(f"another process, which committed version {version + 1} of {table.name} first") from None
         raise ForeignChangeError(table.name, version + 1, "was made by somebody else just now") from error
-    if (version + 1) % CHECKPOINT_INTERVAL == 0 and not isinstance(table, ObjectPath):
-        checkpoint(table, version + 1)
 
 
 def _placed(table: Path, staged: Path | None) -> list[Path]:
@@ -215,6 +243,22 @@ def checkpoint(table: Path, version: int) -> None:
     try:
         current = DeltaTable(str(table), version=version)
         current.create_checkpoint()
+        _sync_checkpoint(table, version)
         current.cleanup_metadata()
-    except (DeltaError, OSError) as error:
+    except (DeltaError, OSError, NotDurableError) as error:
         logging.getLogger("warehouse").warning("%s: no checkpoint of version %d (%s)", table, version, error)
+
+
+def _sync_checkpoint(table: Path, version: int) -> None:
+    """Force a checkpoint and what points to it to the disk; without that neither may stay, or a power loss leaves a torn one."""
+    if isinstance(table, ObjectPath):
+        return
+    log = table / "_delta_log"
+    made = [file for file in (log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint") if file.exists()]
+
+    def undo() -> None:
+        for file in reversed(made):
+            file.unlink(missing_ok=True)
+
+    with undone_on_failure(undo):
+        sync_tree(table, [file.relative_to(table) for file in made])

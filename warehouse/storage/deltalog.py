@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import LockHeldError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure, write_exclusive
 from warehouse.storage.entries import LogEntry, digest, entry_path
 from warehouse.time import parse_instant
 
@@ -462,24 +463,24 @@ def _version_of(name: str) -> int:
 
 
 def make_durable(table: Path, commits: Sequence[Commit]) -> None:
-    """Force commits and the files they add, with their directories, to the disk.
+    """Force commits that an earlier process made, and the files they add, with their directories, to the disk.
 
-    Hadoop's sums of the log's files go: a power loss could leave one that denies its file. Objects are durable already.
+    That process may have ended between giving an entry its name and syncing it. Hadoop's sums of the log's files go: a power
+    loss could leave one that denies its file. Objects are durable already.
+
+    Raises
+    ------
+    NotDurableError
+        When the disk does not confirm it: these commits, and those after them, are undone then.
+
     """
-    if isinstance(table, ObjectPath):
+    if isinstance(table, ObjectPath) or not commits:
         return
-    directories = {table, table.parent, table / "_delta_log"}
     for commit in commits:
         log_file = commit_path(table, commit.version)
         for name in (log_file.name, log_file.with_suffix(".crc").name):
             log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
-        sync_file(log_file)
-        for sums in (log_file.with_suffix(".checkpoint.parquet"), log_file.with_name("_last_checkpoint")):
-            if sums.exists():
-                sync_file(sums)
-        for file in commit.added:
-            path = table / file.path
-            sync_file(path)
-            directories.update((path.parent, path.parent.parent))
-    for directory in directories:
-        sync_directory(directory)
+    first = min(commit.version for commit in commits)
+    with undone_on_failure(lambda: undo_commits(table, first)):
+        sync_tree(table, [PurePosixPath(file.path) for commit in commits for file in commit.added])
+        sync_tree(table, [commit_path(table, commit.version).relative_to(table) for commit in commits])

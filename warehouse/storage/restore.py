@@ -11,17 +11,18 @@ import json
 import os
 import re
 import shutil
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import commit_path
-from warehouse.storage.durable import write_exclusive
+from warehouse.storage.durable import sync_tree, undone_on_failure, write_exclusive
 from warehouse.storage.replay import LogState, replay
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path, PurePath
 
 __all__ = ["lost_files", "restore_table"]
 
@@ -88,11 +89,22 @@ def restore_table(
                 "partitionValues": add["partitionValues"],
                 "size": add["size"],
             }})  # fmt: skip
-    for path, add in then.files.items():
-        if path not in now.files:
-            content.append({"add": _again(table, add, epoch, milliseconds)})
-    lines = "".join(json.dumps(action) + "\n" for action in content)
-    write_exclusive(commit_path(table, base_version + 1), lines.encode())
+    back: list[PurePath] = []
+    with undone_on_failure(lambda: _take_back(table, back)):
+        for path, add in then.files.items():
+            if path not in now.files:
+                again = _again(table, add, epoch, milliseconds)
+                back.append(PurePosixPath(unquote(again["path"])))
+                content.append({"add": again})
+        sync_tree(table, back)
+        lines = "".join(json.dumps(action) + "\n" for action in content)
+        write_exclusive(commit_path(table, base_version + 1), lines.encode())
+
+
+def _take_back(table: Path, files: Sequence[PurePath]) -> None:
+    if not isinstance(table, ObjectPath):
+        for file in files:
+            (table / file).unlink(missing_ok=True)
 
 
 def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from warehouse.errors import MissingPartError
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.commit import checkpoint
 from warehouse.storage.deltalog import make_durable
-from warehouse.storage.durable import sync_directory
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
@@ -92,12 +91,8 @@ def execute(
     observer(Moment(Point.STEPS_DONE, plan.epoch))
     done = progress(root, plan)
     _require_commits(root, plan, done, ran)
-    for table in done.values():
-        if table.commits:
-            make_durable(root / table.path, list(table.commits.values()))
-    for directory in ("tables", "deferred", "rejected", "restored"):
-        if (root / directory).is_dir():
-            sync_directory(root / directory)
+    for table in done.values():  # what this process committed is durable, or the commit would have failed
+        make_durable(root / table.path, [commit for number, commit in table.commits.items() if number not in ran])
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
     outcome = Outcome(plan, last, counting, supply.counted, supply.failed(), supply.given_up, logged=done)

@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 
 from warehouse.errors import LockHeldError
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.durable import make_directory
 from warehouse.time import format_instant
 from warehouse.updates.claim import store_claim
 
@@ -60,7 +61,7 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
         with store_claim(root, now):
             yield
         return
-    root.mkdir(parents=True, exist_ok=True)
+    make_directory(root)
     holder = root / ".update.holder.json"
     lock = FileLock(root / ".update.lock", timeout=0)
     try:
