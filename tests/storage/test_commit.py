@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
+from hypothesis import given
+from hypothesis import strategies as st
 
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ForeignChangeError
@@ -24,6 +26,8 @@ from warehouse.time import NEVER
 if TYPE_CHECKING:
     from pathlib import Path
 
+TOP = "\U0010ffff"
+ALPHABET = "a\x7f\u07ff\ud7ff\ue000\uffff\U00010000\U0010ffff"
 FACTS = CommitFacts({"epoch": 1, "step": 0})
 PLACE = "sub_index=1/exp_block=0"
 
@@ -105,15 +109,27 @@ def test_every_tenth_commit_is_summed_up(table: Path) -> None:
     [
         (pa.array([1, 5, None], pa.int32()), 1, 5),
         (pa.array(["b", "a"]), "a", "b"),
-        (pa.array(["é" * 40, "z" * 40]), "z" * 32, "é" * 32 + "\U0010ffff"),
+        (pa.array(["é" * 40, "z" * 40]), "z" * 32, "é" * 31 + "ê"),
+        (pa.array([f"{TOP}{TOP}"]), TOP * 2, TOP * 2),
+        (pa.array([TOP * 40]), TOP * 32, TOP * 40),
+        (pa.array([TOP * 40 + "ab"]), TOP * 32, TOP * 40 + "b"),
+        (pa.array(["a" + TOP * 40]), "a" + TOP * 31, "b"),
+        (pa.array(["\ud7ff" * 33]), "\ud7ff" * 32, "\ud7ff" * 31 + "\ue000"),
+        (pa.array(["x" * 5000, "b", None, "y" * 70_000]), "b", "y" * 31 + "z"),
         (pa.array([Decimal("-2.25"), Decimal("1.50")], pa.decimal128(8, 2)), -2.25, 1.5),
         (pa.array([date(2024, 1, 2), date(1969, 1, 1)]), "1969-01-01", "2024-01-02"),
         (pa.array([1500, 2001], pa.timestamp("us", "UTC")), "1970-01-01T00:00:00.001Z", "1970-01-01T00:00:00.003Z"),
-        (pa.array([-1, NEVER], pa.timestamp("us", "UTC")), "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999Z"),
+        (pa.array([-1, NEVER], pa.timestamp("us", "UTC")), "1969-12-31T23:59:59.999Z", "9999-12-31T23:59:59.999999Z"),
         (pa.array([None, None], pa.int32()), None, None),
-        (pa.array([1.0, float("inf")]), None, None),
-        (pa.array([NEVER + 1], pa.timestamp("us", "UTC")), None, None),
-        (pa.array([10_000_000], pa.date32()), None, None),
+        (pa.array([Decimal("1E-10"), Decimal(0)], pa.decimal128(38, 10)), 0, 1e-10),
+        (pa.array([1.0, float("inf")]), 1.0, None),
+        (pa.array([NEVER + 1], pa.timestamp("us", "UTC")), "9999-12-31T23:59:59.999Z", None),
+        (pa.array([-(2**62)], pa.timestamp("us", "UTC")), None, "0001-01-01T00:00:00.000Z"),
+        (pa.array([10_000_000, 0], pa.date32()), "1970-01-01", None),
+        (pa.array([-10_000_000, 0], pa.date32()), None, "1970-01-01"),
+        (pa.array([10_000_000], pa.date32()), "9999-12-31", None),
+        (pa.array([-10_000_000], pa.date32()), None, "0001-01-01"),
+        (pa.array([True, False, None]), False, True),
     ],
 )
 def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> None:
@@ -125,3 +141,30 @@ def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> 
     assert (rows, stats["numRecords"]) == (len(values), len(values))
     assert (stats["minValues"].get("c"), stats["maxValues"].get("c")) == (low, high)
     assert stats["nullCount"] == {"c": values.null_count}
+
+
+@given(st.lists(st.text(alphabet=ALPHABET, max_size=40), min_size=1, max_size=5))
+def test_bounds_of_strings_hold(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
+    """Every string is within the bounds of its file, by its UTF-8 bytes; bounds are short where they can be."""
+    file = tmp_path_factory.mktemp("strings") / "x.parquet"
+    pq.write_table(pa.table({"c": values}), file)
+    stats = json.loads(file_statistics(file, ["c"])[1])
+    low, high = (stats[side]["c"].encode() for side in ("minValues", "maxValues"))
+    assert all(low <= value.encode() <= high for value in values)
+    assert len(high.decode()) <= 32 or set(high.decode()[:32]) == {TOP}
+
+
+def test_text_that_is_no_utf8_has_no_bounds(tmp_path: Path) -> None:
+    """A column of strings may hold any bytes: neither the footer nor the log can say its bounds."""
+    file = tmp_path / "x.parquet"
+    raw = pa.array([b"\xff\xfe", b"a" * 5000])
+    pq.write_table(pa.table({"c": pa.Array.from_buffers(pa.string(), 2, raw.buffers())}), file)
+    stats = json.loads(file_statistics(file, ["c"])[1])
+    assert (stats["numRecords"], stats["minValues"], stats["maxValues"], stats["nullCount"]) == (2, {}, {}, {"c": 0})
+
+
+def test_decimals_are_written_without_exponent(tmp_path: Path) -> None:
+    """Readers of the log take 1E-10 for null."""
+    file = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"c": pa.array([Decimal("1E-10")], pa.decimal128(38, 10))}), file)
+    assert '"minValues":{"c":0.0000000001}' in file_statistics(file, ["c"])[1]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.catalog.project import loaded
 from warehouse.catalog.drift import effective_layout
+from warehouse.storage.properties import PROPERTIES
 from warehouse.time import at_slot
 from warehouse.updates.plan import StreamInput, make_plan
 from warehouse.updates.records import Epoch, Partition, TableState
@@ -44,7 +46,7 @@ def epoch_of(catalog: Catalog, *parts: Partition, archive: tuple[Partition, ...]
     tables = tuple(
         TableState(
             each.name, "archive" if each.archive_of else "stream", f"tables/{each.name}", "id", 1, each.layout, each.declaration,
-            "", held[each.name] or (), archive_of=each.archive_of,
+            "", held[each.name] or (), archive_of=each.archive_of, properties=PROPERTIES,
         )
         for each in plan.streams
         if held[each.name] is not None
@@ -103,3 +105,13 @@ def test_the_log_of_an_archive_is_kept_as_long_as_its_streams(tmp_path: Path) ->
     """After `retain` was raised."""
     last = epoch_of(catalog_of(tmp_path, retain="1d"))
     assert of_archive(planned(catalog_of(tmp_path, retain="9d"), last, 6)) == [SetProperties]
+
+
+def test_tables_of_an_earlier_build_get_the_properties_of_this_one(tmp_path: Path) -> None:
+    """Each that the update moves, once: the stream's, and its archive's."""
+    catalog = catalog_of(tmp_path)
+    last = epoch_of(catalog)
+    older = replace(last, tables=tuple(replace(table, properties=0) for table in last.tables))
+    assert SetProperties not in map(type, planned(catalog, last, 6).steps)
+    steps = [step.path for step in planned(catalog, older, 6).steps if isinstance(step, SetProperties)]
+    assert steps == ["tables/flights", "tables/flights_archive"]

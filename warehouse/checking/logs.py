@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import commit_path, commits_after
-from warehouse.storage.properties import table_properties
+from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.replay import replayed
-from warehouse.storage.tables import deferred_schema, rejected_schema, restored_schema, rows_schema, statistics_columns
+from warehouse.storage.tables import (
+    deferred_schema,
+    key_types,
+    rejected_schema,
+    restored_schema,
+    rows_schema,
+    statistics_columns,
+)
 from warehouse.updates.journal import record_path
 
 if TYPE_CHECKING:
@@ -176,7 +183,11 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
     if protocol != (1, 2):
         message = f"its protocol is reader {protocol[0]}, writer {protocol[1]}; other engines can no longer be relied on"
         yield fault("protocol", table.path, message, _RESTORE, table=table.name)
-    key = statistics_columns(state.declaration.search_key) if table.role == "rows" else []
+    key = statistics_columns(key_types(state.declaration.search_key, columns)) if table.role == "rows" else []
+    if state.properties < PROPERTIES:
+        message = "its Delta properties are those of an earlier build"
+        yield note("properties", table.path, message, "the next update sets them", table=table.name, repair="update")
+        return
     configuration = held.metadata.get("configuration") or {}
     for name, wanted in table_properties(key, epoch.log_retain).items():
         found = configuration.get(name)

@@ -1,9 +1,18 @@
 """The statistics that a Delta log keeps of a data file, taken from the file's own footer.
 
 The Delta protocol's per-file statistics: ``numRecords``, and for some columns ``minValues``, ``maxValues``, ``nullCount``.
-Bounds are safe: every value v of the file satisfies low <= v <= high. Strings longer than 32 characters are cut, a high
-one with the largest character behind it; instants are milliseconds, a low one cut and a high one raised. What has no
-bound in the footer (a value of several kilobytes, NaN), or none that the log can write, has none here.
+Bounds are safe: every value v of the file satisfies low <= v <= high, strings in the order of their UTF-8 bytes, which is that
+of Parquet and of every reader that the conformance suite runs. Both are written for each column that has a value, since
+delta-rs' dataset skips a file that has only one of them, or none (*measured*, deltalake 1.6): what the footer does not have, such
+as a string of several kilobytes, is read from the column. The forms:
+
+* Strings longer than 32 characters are cut. A high one then ends with the character that follows its last one that has a
+  follower; no character sorts after U+10FFFF, so a character behind it is no upper bound.
+* Instants are milliseconds, a low one cut and a high one raised; the last millisecond of the year 9999 has its microseconds,
+  since rows that never expire end with it.
+* Decimals are written without an exponent: delta-rs reads ``1E-10`` as null.
+
+Dates and instants outside the years 1 to 9999, NaN, infinities and text that is no UTF-8 have no bound: the log cannot write one.
 """
 
 from __future__ import annotations
@@ -14,9 +23,12 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.objects.path import parquet_source
+from warehouse.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,16 +38,19 @@ __all__ = ["file_statistics"]
 
 _STRING_LENGTH = 32
 _LAST_CHARACTER = "\U0010ffff"
+_BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST_MILLISECOND = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
 _LAST_MILLISECOND = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(milliseconds=1)
+_BATCH_ROWS = 1000
 _ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
-_JSON = msgspec.json.Encoder(decimal_format="number")
+_LAST_INSTANT = "9999-12-31T23:59:59.999999Z"
 
 
 def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
     """Return a Parquet file's rows, and its statistics as the log holds them; bounds are given for ``columns``."""
-    footer = pq.ParquetFile(parquet_source(file)).metadata
+    parquet = pq.ParquetFile(parquet_source(file))
+    footer = parquet.metadata
     if not footer.num_row_groups:
         return footer.num_rows, _json({"numRecords": footer.num_rows})
     places = {footer.row_group(0).column(place).path_in_schema: place for place in range(footer.num_columns)}
@@ -49,18 +64,26 @@ def file_statistics(file: Path, columns: Sequence[str]) -> tuple[int, str]:
         if all(chunk.is_stats_set and chunk.statistics.has_null_count for chunk in chunks):
             nulls[name] = sum(chunk.statistics.null_count for chunk in chunks)
         bounds = _bounds(chunks)
-        if bounds is not None:
-            lows[name], highs[name] = bounds
+        if bounds is None and nulls.get(name) != footer.num_rows:
+            bounds = _bounds_of_values(parquet, name)
+        if bounds is None:
+            continue
+        kind, lowest, highest = bounds
+        low, high = _written(lowest, kind, up=False), _written(highest, kind, up=True)
+        if low is not None:
+            lows[name] = low
+        if high is not None:
+            highs[name] = high
     known = {"numRecords": footer.num_rows, "minValues": lows, "maxValues": highs, "nullCount": nulls}
     return footer.num_rows, _json(known)
 
 
 def _json(value: dict[str, Any]) -> str:
-    return _JSON.encode(value).decode()
+    return msgspec.json.encode(value).decode()
 
 
-def _bounds(chunks: Iterable[Any]) -> tuple[Any, Any] | None:
-    """Return the bounds of a column's chunks as the log writes them; none when one of them has values and no bounds."""
+def _bounds(chunks: Iterable[Any]) -> tuple[str, Any, Any] | None:
+    """Return the kind and the bounds of a column's chunks; None when one of them has values and no bounds, or no one has any."""
     lows, highs = [], []
     for chunk in chunks:
         statistics = chunk.statistics
@@ -75,10 +98,22 @@ def _bounds(chunks: Iterable[Any]) -> tuple[Any, Any] | None:
                 return None
         elif not statistics.has_null_count or statistics.null_count < chunk.num_values:
             return None
-    if not lows:
+    return (kind, min(lows), max(highs)) if lows else None
+
+
+def _bounds_of_values(parquet: pq.ParquetFile, name: str) -> tuple[str, str, str] | None:
+    """Return the bounds of a string column by its values, a batch at a time; None for other types."""
+    column = next(each for each in parquet.schema_arrow if each.name == name)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
         return None
-    low, high = _written(min(lows), kind, up=False), _written(max(highs), kind, up=True)
-    return None if low is None or high is None else (low, high)
+    bounds: list[str] = []
+    for batch in parquet.iter_batches(_BATCH_ROWS, columns=[name]):
+        try:
+            found = pc.min_max(batch.column(0)).as_py()
+        except UnicodeDecodeError:
+            return None
+        bounds += [bound for bound in found.values() if bound is not None]
+    return ("string", min(bounds), max(bounds)) if bounds else None
 
 
 def _kind(statistics: Any) -> str:  # noqa: ANN401 - pyarrow has no types
@@ -94,18 +129,50 @@ def _comparable(statistics: Any, kind: str, side: str) -> Any:  # noqa: ANN401 -
 
 
 def _written(bound: Any, kind: str, *, up: bool) -> Any:  # noqa: ANN401 - any statistic
-    """Return a bound as JSON has it, or none."""
-    if kind == "timestamp":
-        milliseconds = min(-(-bound // 1000), _LAST_MILLISECOND) if up else bound // 1000
-        if not _FIRST_MILLISECOND <= milliseconds <= _LAST_MILLISECOND:
+    """Return a bound as JSON has it, or None."""
+    match bound:
+        case int() if kind == "timestamp":
+            return _instant(bound, up=up)
+        case int() if kind == "date":
+            return _day(bound, up=up)
+        case str():
+            return bound if len(bound) <= _STRING_LENGTH else _following(bound) if up else bound[:_STRING_LENGTH]
+        case float():
+            return bound if math.isfinite(bound) else None
+        case Decimal():
+            return msgspec.Raw(f"{bound:f}".encode())
+        case bool() | int():
+            return bound
+    return None
+
+
+def _instant(bound: int, *, up: bool) -> str | None:
+    milliseconds = -(-bound // 1000) if up else min(bound // 1000, _LAST_MILLISECOND)
+    if up and milliseconds > _LAST_MILLISECOND:
+        return _LAST_INSTANT if bound <= NEVER else None
+    if milliseconds < _FIRST_MILLISECOND:
+        if not up:
             return None
-        instant = _EPOCH + timedelta(milliseconds=milliseconds)
-        return f"{instant.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
-    if kind == "date":
-        ordinal = bound + _ORDINAL_OF_1970
-        return date.fromordinal(ordinal).isoformat() if 0 < ordinal <= date.max.toordinal() else None
-    if isinstance(bound, str):
-        return bound if len(bound) <= _STRING_LENGTH else bound[:_STRING_LENGTH] + (_LAST_CHARACTER if up else "")
-    if isinstance(bound, float):
-        return bound if math.isfinite(bound) else None
-    return bound if isinstance(bound, (bool, int, Decimal)) else None
+        milliseconds = _FIRST_MILLISECOND
+    instant = _EPOCH + timedelta(milliseconds=milliseconds)
+    return f"{instant.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"
+
+
+def _day(bound: int, *, up: bool) -> str | None:
+    """Return a day as a bound: a low one after the year 9999 is the last day of it, a high one before the year 1 its first."""
+    ordinal = bound + _ORDINAL_OF_1970
+    nearest = max(ordinal, 1) if up else min(ordinal, date.max.toordinal())
+    return date.fromordinal(nearest).isoformat() if 0 < nearest <= date.max.toordinal() else None
+
+
+def _following(text: str) -> str:
+    """Return a string that sorts after every string that begins as ``text`` does, as short as can be.
+
+    >>> _following("a" * 40) == "a" * 31 + "b", _following("\U0010ffff" * 33 + "ab") == "\U0010ffff" * 33 + "b"
+    (True, True)
+    """
+    for end in (*range(_STRING_LENGTH, 0, -1), *range(_STRING_LENGTH + 1, len(text) + 1)):
+        last = text[end - 1]
+        if last != _LAST_CHARACTER:
+            return text[: end - 1] + (_AFTER_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1))
+    return text

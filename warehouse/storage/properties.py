@@ -7,15 +7,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CHECKPOINT_INTERVAL", "retention_properties", "table_properties"]
+__all__ = ["CHECKPOINT_INTERVAL", "PROPERTIES", "retention_properties", "table_properties"]
 
 CHECKPOINT_INTERVAL = 10
 """After so many commits the log is summed up."""
+PROPERTIES = 1
+"""The number of the set of properties that this build gives its tables. An epoch records it for each table, and an update sets
+the properties of a table that has those of a lower number: raise it with each change of :func:`table_properties`. 1: no boolean
+column in ``delta.dataSkippingStatsColumns``."""
 _DAY = 86_400
 
 
 def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
-    """Return the properties of a new table; ``retain`` is in microseconds."""
+    """Return the properties of a table; ``retain`` is in microseconds."""
     return {
         "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
         "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),

@@ -10,7 +10,7 @@ from warehouse.catalog.types import delta_type
 from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -20,6 +20,7 @@ __all__ = [
     "REJECTED_COLUMNS",
     "SYSTEM_COLUMNS",
     "deferred_schema",
+    "key_types",
     "rejected_schema",
     "restored_schema",
     "rows_schema",
@@ -73,9 +74,21 @@ def _struct(columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {"type": "struct", "fields": fields}
 
 
-def statistics_columns(search_key: Sequence[str]) -> list[str]:
-    """Return the columns whose bounds are kept for every file."""
-    return [*search_key, *(name for name, _ in SYSTEM_COLUMNS[:4])]
+def statistics_columns(key: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the columns whose bounds are kept for every file; ``key`` holds (column, Spark SQL type).
+
+    Booleans have none: Delta refuses to alter or clone a table that names one in ``delta.dataSkippingStatsColumns``.
+
+    >>> statistics_columns([("open", "boolean"), ("name", "string")])
+    ['name', '_ts', '_exp', '_load_slot', '_exp_slot']
+    """
+    return [*(name for name, kind in key if kind != "boolean"), *(name for name, _ in SYSTEM_COLUMNS[:4])]
+
+
+def key_types(search_key: Sequence[str], columns: Sequence[Column | ColumnRecord]) -> list[tuple[str, str]]:
+    """Return the parts of a search key with their types."""
+    types = {column.name: column.type for column in columns}
+    return [(name, types[name]) for name in search_key]
 
 
 def schema_file(path: str, epoch: int | None = None) -> str:

@@ -105,7 +105,7 @@ def write_runs(
     commit(
         table,
         newest_version(table, base, facts.metadata),
-        statistics=statistics_columns([name for name, _ in key]),
+        statistics=statistics_columns(key),
         leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
         facts=facts,
         staged=directory,

@@ -74,7 +74,7 @@ def describe(step: Step) -> str:  # noqa: C901 - a branch for each kind of step
         case StoreRestored():
             return f"keep short-lived results of {step.stream}"
         case SetProperties():
-            return f"keep the log of {step.path} longer"
+            return f"set the properties of {step.path}"
         case EraseRows():
             return f"erase rows of {step.path}"
         case CutLog():
@@ -138,7 +138,7 @@ def _explained(number: int, step: Step, files: Sequence[LandingFile], what: str)
         case StoreRestored():
             return StepExplanation(number, step.path, "append", "results that began and ended since the last update, if any")
         case SetProperties():
-            return StepExplanation(number, step.path, "set properties", "keep its log longer, since retain was raised")
+            return StepExplanation(number, step.path, "set properties", "those of this build, and how long its log is kept")
         case EraseRows():
             where = f"{len(step.cells)} partitions" if step.cells else "the table"
             detail = f"rewrite {where} without {f'{step.rows} rows of the keys' if step.keyed else 'expired rows'}"

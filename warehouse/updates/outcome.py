@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalog.declaration import table_declaration
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
+from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 from warehouse.updates.former import still_there
 from warehouse.updates.progress import moved_partitions, moved_side
@@ -26,6 +27,7 @@ from warehouse.updates.steps import (
     NodePlan,
     RewriteBuckets,
     RewriteCells,
+    SetProperties,
     StoreRejected,
     StoreRestored,
 )
@@ -153,6 +155,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         newest=_newest(before, table),
         archive_of=planned.archive_of,
         former=still_there(before.former, partitions) if before else (),
+        properties=_properties(outcome, planned.name, before),
     )
 
 
@@ -219,7 +222,14 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
         ),
         restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
         newest=_newest(before, table),
+        properties=_properties(outcome, planned.name, before),
     )
+
+
+def _properties(outcome: Outcome, name: str, before: TableState | None) -> int:
+    """The number of the set of properties that a table and those beside it have after the plan."""
+    steps = (step for step in outcome.plan.steps if isinstance(step, SetProperties) and step.stream == name)
+    return PROPERTIES if before is None or any(True for _ in steps) else before.properties
 
 
 def _newest(before: TableState | None, table: TableProgress | None) -> int | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import declaration, with_added
 from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
+from warehouse.storage.properties import PROPERTIES
 from warehouse.time import at_slot
 from warehouse.updates.archive_plan import archive_plan, expire_within
 from warehouse.updates.former import former_cells
@@ -100,7 +101,7 @@ def make_plan(
         streams.append(planned)
         own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
-        if state is not None and last is not None and catalog.retain > last.log_retain:
+        if state is not None and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
         if given.stream.on_expiry == "archive" and moves:
             streams.append(archive_plan(planned, last, slot))
@@ -112,7 +113,7 @@ def make_plan(
         state = last.table(node.name) if last else None
         own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
         steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
-        if state is not None and not node.first and last is not None and catalog.retain > last.log_retain:
+        if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     return Plan(
         epoch=epoch,
@@ -132,6 +133,11 @@ def make_plan(
         refused=tuple(sorted((refused or {}).items())),
         target_file_size=catalog.target_file_size,
     )
+
+
+def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:
+    """Whether a table is to get other Delta properties than it has."""
+    return retain > last.log_retain or state.properties < PROPERTIES
 
 
 def _tables_of(state: TableState) -> Iterator[tuple[str, int]]:
@@ -238,7 +244,7 @@ def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
     source = last.table(planned.archive_of or "") if last else None
     yield from _main_step(planned, state, slot, ids, batch=expire_within(source, planned.k0, slot))
-    if state is not None and last is not None and longer > last.log_retain:
+    if state is not None and last is not None and _other_properties(state, last, longer):
         yield SetProperties(name, state.path, state.version)
 
 

@@ -121,7 +121,8 @@ class TableState:
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
     it (to the millisecond; none: not known), whether or not the row has expired since. ``former`` are the layouts of before
-    a migration side by side that still hold rows.
+    a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
+    tables beside it have (:data:`warehouse.storage.properties.PROPERTIES`).
     """
 
     name: str
@@ -141,6 +142,7 @@ class TableState:
     newest: int | None = None
     archive_of: str | None = None
     former: tuple[FormerLayout, ...] = ()
+    properties: int = 0
 
     def layout_at(self, sub_index: int) -> Layout:
         """The layout that places the rows of a sub-index."""

@@ -154,7 +154,10 @@ class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
 
 
 class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
-    """Let a table's log be kept longer, after ``retain`` was raised: else versions that epochs pin could not be opened."""
+    """Give a table the properties of this build, and a log that is kept as long as ``retain`` says.
+
+    Planned after ``retain`` was raised, else versions that epochs pin could not be opened, and for tables of an earlier build.
+    """
 
     stream: str
     path: str

@@ -29,12 +29,13 @@ from warehouse.storage.deltalog import (
 )
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.logcut import commit_mark
-from warehouse.storage.properties import retention_properties, table_properties
+from warehouse.storage.properties import table_properties
 from warehouse.storage.restore import restore_table
 from warehouse.storage.tables import (
     REJECTED_COLUMNS,
     SYSTEM_COLUMNS,
     deferred_schema,
+    key_types,
     rejected_schema,
     restored_schema,
     rows_schema,
@@ -99,7 +100,7 @@ class Work:
         A file may turn out to be damaged only when all of its columns are read, or be replaced before that: then it is left
         out from here on.
         """
-        if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable | EraseRows | CutLog):
+        if self.supply.is_given_up(step.stream) and not isinstance(step, CreateTable | SetProperties | EraseRows | CutLog):
             if self.plan.erasure is None or not isinstance(step, ReplaceTable):
                 return False
             return self._replace(number, step)  # a view that fails keeps no row that is to be erased
@@ -163,11 +164,7 @@ class Work:
             case StoreRejected():
                 return self._store_rejected(number, step, observer)
             case SetProperties():
-                properties = retention_properties(self.plan.retain)
-                metadata = self._facts(number, {}).metadata
-                version = newest_version(self.root / step.path, step.base_version, metadata)
-                set_properties(self.root / step.path, version, properties, metadata, self.plan.clock)
-                return True
+                return self._set_properties(number, step)
             case EraseRows():
                 return self._erase_rows(number, step, observer)
             case CutLog():
@@ -198,7 +195,7 @@ class Work:
     def _create(self, number: int, step: CreateTable) -> bool:
         columns, key, file = self._shape(step.stream)
         schema, partitions = _stored_as(step.role, columns)
-        statistics = statistics_columns(key) if step.role == "rows" else []
+        statistics = statistics_columns(key_types(key, columns)) if step.role == "rows" else []
         if step.role == "rows":
             write_schema_file(self.root / file, columns)
         create_table(
@@ -216,7 +213,7 @@ class Work:
         """Empty a table for its new declaration."""
         columns, key, file = self._shape(step.stream)
         schema, partitions = _stored_as(step.role, columns)
-        statistics = statistics_columns(key) if step.role == "rows" else []
+        statistics = statistics_columns(key_types(key, columns)) if step.role == "rows" else []
         if step.role == "rows":
             write_schema_file(self.root / file, columns)
         replace_table(
@@ -231,11 +228,20 @@ class Work:
         )
         return True
 
+    def _set_properties(self, number: int, step: SetProperties) -> bool:
+        columns, key, _ = self._shape(step.stream)
+        of_rows = step.path == f"tables/{step.stream}"
+        properties = table_properties(statistics_columns(key_types(key, columns)) if of_rows else [], self.plan.retain)
+        metadata = self._facts(number, {}).metadata
+        version = newest_version(self.root / step.path, step.base_version, metadata)
+        set_properties(self.root / step.path, version, properties, metadata, self.plan.clock)
+        return True
+
     def _table_metadata(self, step: AddColumns | MigrateTable, role: Role) -> dict[str, Any]:
         """The action that gives a table the columns and the key of its declaration."""
         columns, key, _ = self._shape(step.stream)
         schema, partitions = _stored_as(role, columns)
-        properties = table_properties(statistics_columns(key) if role == "rows" else [], self.plan.retain)
+        properties = table_properties(statistics_columns(key_types(key, columns)) if role == "rows" else [], self.plan.retain)
         return metadata_action(step.table_id, schema, partitions, properties, self.plan.clock)
 
     def _add_columns(self, number: int, step: AddColumns) -> bool:
