@@ -46,7 +46,8 @@ def test_the_next_update_sets_them_and_other_engines_can_alter_the_table(tmp_pat
     project.land("1.csv", csv(*(f"{value},{row('x', 0.5, 3.5)}" for value in ("true", "false", "")), header=header))
     project.update(1)
     aged(project, "a")
-    assert [(each.severity, each.code, each.repair) for each in check(project.root).findings] == [("note", "properties", "update")]
+    (finding,) = check(project.root).findings
+    assert (finding.severity, finding.code, finding.repair) == ("note", "properties", "update")
     project.land("2.csv", csv(f"true,{row('y', 1.5, 3.5)}", header=header))
     project.update(2)
     assert check(project.root).findings == ()
