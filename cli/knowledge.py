@@ -35,7 +35,8 @@ class StatusRow:
 
     ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
     expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
-    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is expected.
+    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
+    expected. ``live_table`` is the directory of the Delta table of exactly its live rows.
     """
 
     table: str
@@ -60,6 +61,7 @@ class StatusRow:
     old_layout_rows: int | None
     old_layout_share: float | None
     old_layout_predicted: float | None
+    live_table: str | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     longer than ``erase_within`` allows.
     """
     from warehouse.erasure.within import dead_since, overdue
+    from warehouse.publishing.live.log import live_place
     from warehouse.serving.catalogue import status as stand
     from warehouse.serving.staleness import stale_tables
 
@@ -138,7 +141,17 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     return Rows(
         Records.of(
             StatusRow,
-            [_status_row(each, landing.get(each.table), now, is_stale.get(each.table), dead.get(each.table)) for each in found],
+            [
+                _status_row(
+                    each,
+                    landing.get(each.table),
+                    now,
+                    is_stale.get(each.table),
+                    dead.get(each.table),
+                    live_place(warehouse.root, each.table, reader.epoch),
+                )
+                for each in found
+            ],
         ),
         _moment(reader),
         warnings=(*warnings, *told, *old, *late, *_drift(warehouse, reader, now)),
@@ -165,6 +178,7 @@ def describe(directory: Path, table: str) -> Rows:
 
 def files(directory: Path, table: str) -> Rows:
     """Return the files of a table that may hold live rows."""
+    from warehouse.publishing.live.log import live_place
     from warehouse.serving.catalogue import files as held
 
     reader = opened(directory).reader()
@@ -173,6 +187,9 @@ def files(directory: Path, table: str) -> Rows:
         FileRow(file.path, file.size, file.rows, file.sub_index, file.exp_block, found.filter) for file in found.files
     ]
     facts = {"table version": found.version, "filter": found.filter, "or in slots": found.slot_filter}
+    live = live_place(reader.root, table, reader.epoch)
+    if live is not None:
+        facts["live rows alone"] = str(live)
     return Rows(Records.of(FileRow, rows), _moment(reader), lambda: facts)
 
 
@@ -237,7 +254,7 @@ def _facts(part: object) -> tuple[int, ...]:
 
 
 def _status_row(
-    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None
+    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None, live: Path | None
 ) -> StatusRow:
     return StatusRow(
         table=found.table,
@@ -262,6 +279,7 @@ def _status_row(
         old_layout_rows=sum(each.rows for each in found.former) if found.former else None,
         old_layout_share=round(found.former[-1].share, 4) if found.former else None,
         old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
+        live_table=None if live is None else str(live),
     )
 
 

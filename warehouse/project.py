@@ -369,7 +369,7 @@ class Warehouse:
         from warehouse.checking.findings import fault  # noqa: PLC0415 - same
         from warehouse.erasure.within import overdue  # noqa: PLC0415 - same
 
-        report = check(self.root, rows=rows)
+        report = check(self.root, rows=rows, published=self.catalog.published)
         now = _clock()
         late = tuple(
             fault("erase_overdue", row.table, row.told(now), "run `stream-wh erase --expired`", table=row.table)
@@ -473,7 +473,8 @@ class Warehouse:
         """
         from warehouse.publishing.connect import tool_of, written_snippet  # noqa: PLC0415 - nothing else needs it
 
-        return written_snippet(tool_of(tool), self.root, self._newest(None).pin.state(table))
+        pin = self._newest(None).pin
+        return written_snippet(tool_of(tool), self.root, pin.state(table), pin.epoch)
 
     def reader(
         self, as_of: Instant | None = None, *, resources: Resources | None = None, hot: Sequence[str] = ()

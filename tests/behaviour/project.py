@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from deltalake import DeltaTable
 
 from warehouse import Warehouse
 from warehouse.storage.snapshot import read_snapshot
@@ -131,6 +134,24 @@ class Project:
         if "limit" not in options:
             assert Counter(other) == Counter(found)
         return found
+
+
+def live_versions(project: Project, stream: str, *, newest: bool = False) -> dict[int, Bag]:
+    """Return what delta-rs reads of a live table, nothing added: the rows of each version (or the newest) by its epoch."""
+    found = {}
+    table = DeltaTable(str(project.warehouse.root / "live" / stream))
+    for entry in table.history(1 if newest else None):
+        if not newest:
+            table.load_as_version(entry["version"])
+        assert table.schema().to_arrow().names == ["k", "v", "t", "x", "_ts", "_exp"]
+        protocol = table.protocol()
+        assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+        rows = table.to_pyarrow_table().select(SHOWN)
+        number = json.loads(entry["userMetadata"])["epoch"]
+        assert number not in found  # one commit an epoch
+        never = pc.equal(pc.year(rows["_exp"]), 9999)
+        found[number] = Counter(tuples(rows.set_column(3, "_exp", pc.if_else(never, None, rows["_exp"]))))
+    return found
 
 
 SHOWN = ["k", "v", "_ts", "_exp"]

@@ -105,7 +105,7 @@ def arrivals(slot: int, previous: int, seed: int = 0) -> list[Row]:
 
 def run_script(directory: Path, spark: SparkSession, layouts: Mapping[str, Mapping[str, object]] = LAYOUTS) -> Run:
     """Run the script; each stream gets the same rows, cut into other files and in another order."""
-    project = Project(directory, RULES, layouts, spark)
+    project = Project(directory, RULES, layouts, spark, warehouse_keys={"publish": "delta"})
     model = Model(RULES)
     epochs: list[Epoch] = []
     previous = SLOTS[0] - RULES.periods

@@ -15,7 +15,7 @@ from warehouse.testing import bag
 from warehouse.time import HOUR, MINUTE
 
 from .placement import check_placement
-from .project import stored_files
+from .project import live_versions, stored_files
 from .script import KEYS, LAYOUTS, SLOTS
 
 if TYPE_CHECKING:
@@ -34,6 +34,14 @@ def test_scans_answer_as_the_model(run: Run, stream: str) -> None:
             now = epoch.window_time + later
             expected = bag(run.model.scan(as_of=as_of, now=now))
             assert run.project.scan(stream, as_of=as_of, now=now) == expected, (state.slot, later)
+
+
+def test_live_tables_are_answers_as_they_lie(run: Run, stream: str) -> None:
+    """Every version of a live table, read raw, holds exactly the rows that the model has at its epoch; one for each epoch."""
+    found = live_versions(run.project, stream)
+    assert sorted(found) == [epoch.number for epoch in run.epochs]
+    for epoch, state in zip(run.epochs, run.model.states, strict=True):
+        assert found[epoch.number] == bag(state.live), state.slot
 
 
 def test_probes_answer_as_the_model(run: Run, stream: str) -> None:

@@ -22,7 +22,7 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant
 from warehouse.updates.points import Moment, Point
 
 from .placement import check_placement
-from .project import Project, stored_files, tuples
+from .project import Project, live_versions, stored_files, tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +116,7 @@ class Windows(RuleBasedStateMachine):
         if layout.technique == "norebuild":
             keys |= {"expiry_block": layout.expiry_block, "seal": layout.seal}
         event(f"{layout.technique} {layout.rows}x{layout.columns}{' sealed' if layout.seal else ''}")
-        self.project = Project(self.directory / "project", rules, {"s": keys}, self.spark)
+        self.project = Project(self.directory / "project", rules, {"s": keys}, self.spark, warehouse_keys={"publish": "delta"})
         self.model = Model(rules)
         self.slot = slot
         self.arrive(rows)
@@ -263,12 +263,23 @@ class Windows(RuleBasedStateMachine):
             epoch = reader.epoch
         assert epoch.slot == state.slot
         assert self.project.scan("s") == bag(state.live)
+        self._live_table_is_an_answer(epoch.number)
         table = epoch.table("s")
         assert table is not None
         check_placement(stored_files(self.project.warehouse.root, epoch, "s"), table.layout, epoch, state.live)
         waiting = sum(entry.rows for entry in table.deferred.waiting) if table.deferred else 0
         assert waiting == len(state.waiting)
         assert (table.rejected.rows if table.rejected else 0) == len(state.rejected)
+
+
+    def _live_table_is_an_answer(self, newest: int) -> None:
+        """Of the newest epoch, or where an update was stopped before it was moved of the one before, never of a later one."""
+        if not (self.project.warehouse.root / "live" / "s" / "_delta_log" / f"{0:020}.json").exists():
+            assert newest == 0
+            return
+        (number, rows), = live_versions(self.project, "s", newest=True).items()
+        assert newest - 1 <= number <= newest
+        assert rows == bag(self.model.states[number].live)
 
 
 def test_any_history_answers_as_the_model(spark: SparkSession) -> None:

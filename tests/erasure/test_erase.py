@@ -72,7 +72,7 @@ def _files(project: Project, *, without: str | None) -> None:
 def _declared(directory: Path, spark: SparkSession) -> Project:
     layout = {"grid": [2, 2]}
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}", files="1.csv", layout=layout) for name in "ar"}
-    return Project(directory, spark, streams, views=VIEWS)
+    return Project(directory, spark, streams, {"publish": "delta"}, views=VIEWS)
 
 
 def _run(project: Project, *, without: str | None = None) -> Project:

@@ -24,10 +24,13 @@ _ROWS = 60
 
 
 def soaked(directory: Path, spark: SparkSession | None = None, *, viewed: bool = True, archived: bool = False) -> Project:
-    """Return a project with a stream and a view, of which epochs stay readable for three hours; perhaps with an archive."""
+    """Return a project with a stream and a view, of which epochs stay readable for three hours; perhaps with an archive.
+
+    Each has a live table too.
+    """
     views = {name: {"sql": sql, "search_key": "k"} for name, sql in VIEWS.items() if viewed}
     streams = {name: {**keys, "on_expiry": "archive" if archived else "drop"} for name, keys in STREAMS.items()}
-    return Project(directory, spark, streams, {"retain": "3h"}, views=views)
+    return Project(directory, spark, streams, {"retain": "3h", "publish": "delta"}, views=views)
 
 
 def arrivals(slot: int, seed: int) -> list[Row]:

@@ -6,8 +6,11 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from deltalake import DeltaTable
+
 from warehouse import Warehouse
 from warehouse.errors import Transient
+from warehouse.publishing.live.log import newest_state
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.testing import Model, bag
 from warehouse.time import NEVER, to_micros
@@ -86,7 +89,21 @@ class Witness:
         self._same(newest, self.model.states[-1])
         older = epoch_numbers(root)[0]
         self._same(read_epoch(root, older), self.model.states[older], side_tables=False)
+        self._same_live_tables(newest)
         return newest
+
+    def _same_live_tables(self, newest: Epoch) -> None:
+        """Each live table, read raw, has the rows of its epoch, which is never ahead of the newest."""
+        for name in STREAMS:
+            place = self.project.root / "live" / name
+            held = newest_state(place)
+            if held is None:
+                assert newest.number == 0, f"{place} is gone"
+                continue
+            assert 0 <= held.epoch <= newest.number
+            rows = DeltaTable(str(place)).to_pyarrow_table().select(["k", "v", "_ts", "_exp"]).to_pylist()
+            found, wanted = counted(tuple(each.values()) for each in rows), expected(self.model.states[held.epoch].live)
+            assert found == wanted, f"live/{name}: lost {wanted - found}, doubled {found - wanted}"
 
     def begin(self, slot: int) -> None:
         """Record that an update has a plan."""

@@ -28,6 +28,7 @@ from tests.soak.witness import Witness
 from warehouse.errors import RecordDamagedError, SparkLostError, StorageFailedError, TornRecordError, WarehouseError
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
+from warehouse.publishing.live.log import newest_state
 from warehouse.storage.deltalog import commit_path
 from warehouse.updates.journal import epoch_path, plan_path
 from warehouse.updates.mend import set_aside_torn
@@ -56,6 +57,8 @@ MOMENTS = [
     (Point.EPOCH_WRITTEN, 1),
     (Point.DATABASE_READY, 1),
     (Point.DATABASE_REPLACED, 1),
+    (Point.LIVE_READY, 1),
+    (Point.LIVE_MOVED, 1),
     (Point.RETIRED, 1),
 ]
 """The points, and which time of an update they are reached; it has a step for rows, deferred and rejected ones."""
@@ -114,6 +117,10 @@ def completed(witness: Witness) -> None:
     assert epoch is not None
     assert (epoch.slot, witness.model.begun) == (witness.slot, None)
     assert difference(witness.project.root, epoch) is None
+    for name in ("rows", *witness.project.views):
+        held = newest_state(witness.project.root / "live" / name)
+        assert held is not None
+        assert held.epoch == epoch.number
 
 
 def attacked(witness: Witness, moment: tuple[Point, int], act: Callable[[Moment], None]) -> tuple[bool, WarehouseError | None]:

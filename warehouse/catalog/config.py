@@ -19,6 +19,7 @@ from warehouse.catalog.model import (
     NullExpiry,
     OnExpiry,
     OverLifetime,
+    Publish,
     ShortLived,
     UnknownColumns,
 )
@@ -72,6 +73,7 @@ class WarehouseSection(BaseModel):
     retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
     read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
+    publish: Publish = Field(default="off", description=_words(Publish))
     target_file_size: Size | None = Field(default=None, description='a size such as "256MB", from "1MB" to "1TB"', ge=10**6)
 
 
@@ -125,6 +127,7 @@ class StreamSection(BaseModel):
     move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
     erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
     on_expiry: OnExpiry = Field(default="drop", description=_words(OnExpiry))
+    publish: Publish | None = Field(default=None, description=_words(Publish))
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
@@ -155,6 +158,7 @@ class RelationSection(BaseModel):
     max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
     after_load: AfterLoad = Field(default="keep", description=_words(AfterLoad))
     move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
+    publish: Publish | None = Field(default=None, description=_words(Publish))
     columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
 
 
@@ -171,6 +175,7 @@ class ViewSection(BaseModel):
     )
     stale_after: Duration | None = Field(default=None, description='a duration such as "2h"')
     erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
+    publish: Publish | None = Field(default=None, description=_words(Publish))
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 

@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.catalog.config import RelationSection, StreamSection, ViewSection
-    from warehouse.catalog.model import Format
+    from warehouse.catalog.model import Format, Publish
 
 __all__ = ["declared_relation", "declared_stream", "declared_view"]
 
 
-def declared_stream(name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None) -> Stream:
-    """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table."""
+def declared_stream(
+    name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None, publish: Publish
+) -> Stream:
+    """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
+
+    ``publish`` is what holds where the section does not say.
+    """
     return Stream(
         name=name,
         landing=landing,
@@ -45,11 +50,12 @@ def declared_stream(name: str, section: StreamSection, landing: Path, move_to: P
         erase_within=section.erase_within,
         widest_block=widest,
         on_expiry=section.on_expiry,
+        publish=section.publish or publish,
     )
 
 
-def declared_relation(name: str, section: RelationSection, landing: Path, move_to: Path | None) -> Relation:
-    """Return the relation of a sound ``[relations.NAME]``; ``landing`` and ``move_to`` are absolute."""
+def declared_relation(name: str, section: RelationSection, landing: Path, move_to: Path | None, publish: Publish) -> Relation:
+    """Return the relation of a sound ``[relations.NAME]``; paths and ``publish`` as of a stream."""
     return Relation(
         name=name,
         landing=landing,
@@ -70,11 +76,12 @@ def declared_relation(name: str, section: RelationSection, landing: Path, move_t
         max_expansion=section.max_expansion,
         after_load=section.after_load,
         move_to=move_to,
+        publish=section.publish or publish,
     )
 
 
-def declared_view(name: str, section: ViewSection, widest: int | None) -> View:
-    """Return the view of a sound ``[views.NAME]``; ``widest`` as of a stream."""
+def declared_view(name: str, section: ViewSection, widest: int | None, publish: Publish) -> View:
+    """Return the view of a sound ``[views.NAME]``; ``widest`` and ``publish`` as of a stream."""
     length, rows = section.output_window or (None, None)
     return View(
         name=name,
@@ -88,6 +95,7 @@ def declared_view(name: str, section: ViewSection, widest: int | None) -> View:
         erase_within=section.erase_within,
         widest_block=widest,
         short_lived_declared="short_lived" in section.model_fields_set,
+        publish=section.publish or publish,
     )
 
 

@@ -109,15 +109,18 @@ def load_catalog(directory: Path) -> Catalog:
                 landings[f"streams.{name}"],
                 moved.get(f"streams.{name}"),
                 widest_block(draft.section.erase_within, retain, warehouse.update_interval),
+                warehouse.publish,
             )
             for name, draft in drafts.items()
         ),
         relations=tuple(
-            declared_relation(name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"))
+            declared_relation(
+                name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"), warehouse.publish
+            )
             for name, changes in relations.items()
         ),
         views=tuple(
-            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval))
+            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval), warehouse.publish)
             for name, (section, _) in views.items()
         ),
         digest=hashlib.sha256(content).hexdigest(),

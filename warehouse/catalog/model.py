@@ -25,6 +25,7 @@ __all__ = [
     "NullExpiry",
     "OnExpiry",
     "OverLifetime",
+    "Publish",
     "Relation",
     "ShortLived",
     "Stream",
@@ -40,6 +41,7 @@ UnknownColumns = Literal["reject", "ignore", "add"]
 AfterLoad = Literal["keep", "move", "delete"]
 OnExpiry = Literal["drop", "archive"]
 ShortLived = Literal["drop", "report"]
+Publish = Literal["off", "delta"]
 Label = Literal["WK", "WKS", "MON", "STR"]
 
 _CONSTANT_LIFETIME = re.compile(r"ts\s*\+\s*interval\s+(?:'[^']*'|\d+)(?:\s+[a-z]+)?", re.IGNORECASE)
@@ -92,7 +94,8 @@ class Stream:
     ``move_to`` is where loaded files go that are moved, absolute; ``erase_within`` (microseconds) bounds how long the bytes
     of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
     ``on_expiry`` says what becomes of rows that expire.
-    ``added`` names those of the columns that nobody declared, which files brought.
+    ``added`` names those of the columns that nobody declared, which files brought. ``publish`` says whether a Delta table of
+    exactly the live rows is kept too.
     """
 
     name: str
@@ -122,6 +125,7 @@ class Stream:
     widest_block: int | None = None
     on_expiry: OnExpiry = "drop"
     added: tuple[str, ...] = ()
+    publish: Publish = "off"
 
     @property
     def label(self) -> Label:
@@ -160,6 +164,7 @@ class Relation:
     max_expansion: int = MAX_EXPANSION
     after_load: AfterLoad = "keep"
     move_to: Path | None = None
+    publish: Publish = "off"
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -186,6 +191,7 @@ class Relation:
             max_expansion=self.max_expansion,
             after_load=self.after_load,
             move_to=self.move_to,
+            publish=self.publish,
         )
 
 
@@ -209,6 +215,7 @@ class View:
     erase_within: int | None = None
     widest_block: int | None = None
     short_lived_declared: bool = False
+    publish: Publish = "off"
 
 
 @dataclass(frozen=True)
@@ -269,6 +276,12 @@ class Catalog:
     def archives(self) -> dict[str, Stream]:
         """The streams whose expired rows are kept, by the name of the table that keeps them."""
         return {archive_name(stream.name): stream for stream in self.streams if stream.on_expiry == "archive"}
+
+    @property
+    def published(self) -> frozenset[str]:
+        """The streams, relations and views with a Delta table of exactly their live rows."""
+        sources = {each.name for each in self.sources if each.publish == "delta"}
+        return frozenset(sources | {view.name for view in self.views if view.publish == "delta"})
 
     @property
     def erase_within(self) -> dict[str, int]:

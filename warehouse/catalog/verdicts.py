@@ -42,6 +42,7 @@ _FROM_NOW_ON = (
     "timezone",
     "unknown_columns",
 )
+_PUBLISHED = "the next update makes live/NAME; one that is not published any more stays as it is for `retain`, then it is deleted"
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
 
 
@@ -135,6 +136,8 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
     section, _, rest = key.partition(".")
     if key == "warehouse.target_file_size":
         return Verdict(key, before, now, "from now on", "it is for files written from now on; those that are there stay")
+    if key.endswith(".publish"):
+        return Verdict(key, before, now, "free", _PUBLISHED)
     if section not in _TABLES:
         return Verdict(key, before, now, "free", "it is in force at once")
     name, _, own = rest.partition(".")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warehouse.checking.database import database_findings
 from warehouse.checking.files import files_findings, left_over_findings, named_files, schema_findings
 from warehouse.checking.findings import CheckReport, Finding
+from warehouse.checking.live import live_findings
 from warehouse.checking.logs import logs_findings, named_tables
 from warehouse.checking.records import read_records, records_findings
 from warehouse.errors import EpochVacuumedError, NoEpochError
@@ -14,6 +15,7 @@ from warehouse.serving.engine import Resources
 from warehouse.updates.journal import numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
 __all__ = ["check"]
@@ -21,7 +23,9 @@ __all__ = ["check"]
 _ATTEMPTS = 3
 
 
-def check(root: Path, *, rows: bool = True, resources: Resources | None = None) -> CheckReport:
+def check(
+    root: Path, *, rows: bool = True, resources: Resources | None = None, published: Collection[str] = ()
+) -> CheckReport:
     """Verify all readable epochs of a warehouse, without Java, without the lock and without writing.
 
     Parameters
@@ -32,6 +36,8 @@ def check(root: Path, *, rows: bool = True, resources: Resources | None = None) 
         Whether to read every row; else files are known by size and footer.
     resources
         What the engine that reads rows may use.
+    published
+        The tables with a Delta table of exactly their live rows.
 
     Raises
     ------
@@ -46,7 +52,7 @@ def check(root: Path, *, rows: bool = True, resources: Resources | None = None) 
         if not before and not numbers(root, "plan"):
             raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
         try:
-            report = _checked(root, rows=rows, resources=resources or Resources())
+            report = _checked(root, rows=rows, resources=resources or Resources(), published=published)
         except FileNotFoundError:
             continue  # a directory went while it was listed
         if not report.faults or before <= set(numbers(root, "epoch")):
@@ -55,7 +61,7 @@ def check(root: Path, *, rows: bool = True, resources: Resources | None = None) 
     raise EpochVacuumedError("epochs are retired faster than they can be checked; raise `retain`, or check between updates")
 
 
-def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
+def _checked(root: Path, *, rows: bool, resources: Resources, published: Collection[str]) -> CheckReport:
     from warehouse.checking.rows import RowsCheck  # noqa: PLC0415 - it takes the engine
 
     records = read_records(root)
@@ -76,6 +82,8 @@ def _checked(root: Path, *, rows: bool, resources: Resources) -> CheckReport:
         reading.close()
     if not records.lost:
         findings += database_findings(root) if records.open_plan is None else []  # whoever completes it makes it again
+        if records.open_plan is None:
+            findings += live_findings(root, published, rows=rows, resources=resources)
         findings += left_over_findings(root, every, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
     return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)

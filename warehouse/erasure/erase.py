@@ -21,10 +21,12 @@ from warehouse.erasure.receipt import Receipt, TableReceipt, write_receipt
 from warehouse.erasure.scope import archives_of, tables_above
 from warehouse.erasure.store import clear_store
 from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
+from warehouse.publishing.live.publish import live_files, purge
 from warehouse.storage.durable import sync_directory
 from warehouse.storage.logcut import cut_log
 from warehouse.time import format_instant
 from warehouse.updates.journal import epoch_numbers, plan_path, read_record
+from warehouse.updates.live_rules import live_rules
 from warehouse.updates.plan import history_of
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.steps import CutLog, EraseRows, Erasure, Plan
@@ -178,7 +180,7 @@ def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tupl
 
 
 def _named(root: Path, last: Epoch) -> dict[str, set[str]]:
-    return named_files(root, [last])
+    return named_files(root, [last]) | live_files(root)
 
 
 # --- afterwards ---
@@ -201,6 +203,7 @@ def complete(
     plan, erasure = _open(plan_path(root, newest.number))
     retired = retire(root, retain=0, now=_END_OF_TIME).epochs
     sweep(root, now=_END_OF_TIME, grace=0)
+    purge(root, newest, live_rules(catalog))
     forget_past(root)
     observer(Moment(Point.SWEPT, newest.number))
     tables = tuple(_tables(root, plan, newest))

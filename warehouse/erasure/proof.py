@@ -39,7 +39,7 @@ __all__ = ["Proof", "Trace", "prove"]
 
 _FILES_AT_ONCE = 200
 _ROWS_AT_ONCE = 20_000
-_TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
+_TABLE_KINDS = ("tables", "deferred", "rejected", "restored", "live")
 _OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json", CLAIM)
 _SUMS = b"crc\0"
 _BOUNDS = ("minValues", "maxValues")

@@ -279,6 +279,11 @@ class ObjectPath(PosixPath):
         """Write an object, in place of one of that name."""
         return self.write_bytes(data.encode(encoding or "utf-8", errors or "strict"))
 
+    def upload(self, source: Path) -> None:
+        """Write a local file's content as an object, in parts if it is large."""
+        with asking(self):
+            library().put(self.store, self.key, source)
+
     def copy_to(self, target: ObjectPath) -> None:
         """Give an object's content a further name, in the store."""
         with asking(self):

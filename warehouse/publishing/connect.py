@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE
+from warehouse.publishing.live.log import live_place
+from warehouse.publishing.live_connect import LIVE_TOOLS, live_snippet
 from warehouse.publishing.store_connect import store_snippet
 from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.updates.records import TableState
+    from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["TOOLS", "Tool", "snippet", "tool_of", "written_snippet"]
 
@@ -40,8 +42,10 @@ def tool_of(name: str) -> Tool:
     raise UsageError(f'no snippet for "{name}"; allowed: {", ".join(TOOLS)}')
 
 
-def written_snippet(tool: Tool, root: Path, state: TableState) -> str:
+def written_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> str:
     """Return the snippet for a table of a warehouse that has the file, or is in an object store.
+
+    Tools that read Delta read the live table, where the table has one that is of the newest epoch.
 
     Raises
     ------
@@ -51,6 +55,9 @@ def written_snippet(tool: Tool, root: Path, state: TableState) -> str:
         When the tool cannot read from a store.
 
     """
+    live = live_place(root.resolve(), state.name, epoch) if tool in LIVE_TOOLS else None
+    if live is not None:
+        return live_snippet(tool, live)
     if isinstance(root, ObjectPath):
         return store_snippet(tool, root, state.name)
     place = root.resolve()

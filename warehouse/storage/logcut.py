@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.replay import LogState
 
-__all__ = ["commit_mark", "cut_log", "trim_log"]
+__all__ = ["commit_mark", "cut_log", "sum_up", "trim_log"]
 
 _VERSIONED = re.compile(r"\.?(\d{20})\.")
 
@@ -51,12 +51,18 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
 
     No epoch may name an older version. It may be called again after a crash anywhere.
     """
+    sum_up(table, version)
+    log = table / "_delta_log"
+    return _remove_below(log, version, also=(f"{version:020d}.crc", f".{version:020d}.crc.crc"))
+
+
+def sum_up(table: Path, version: int) -> None:
+    """Write a checkpoint of a version, from the log's own actions, and remove nothing."""
     log = table / "_delta_log"
     name = f"{version:020d}.checkpoint.parquet"
     if not (log / name).exists():
         _write_checkpoint(log / name, replay(table, version))
     _point_to(log, version, name)
-    return _remove_below(log, version, also=(f"{version:020d}.crc", f".{version:020d}.crc.crc"))
 
 
 def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ __all__ = [
     "SYSTEM_COLUMNS",
     "deferred_schema",
     "key_types",
+    "live_schema",
     "rejected_schema",
     "restored_schema",
     "rows_schema",
@@ -52,6 +53,11 @@ REJECTED_COLUMNS = (
 def rows_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
     """Return the schema of a table of rows, as Delta and Spark write it in JSON."""
     return _struct([*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS])
+
+
+def live_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
+    """Return the schema of a live table: the user's columns, when a row began and when it ends."""
+    return _struct([*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS[:2]])
 
 
 def deferred_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:

@@ -125,12 +125,22 @@ class PlanExecutor:
         from warehouse.publishing.database import replace as replace_database  # noqa: PLC0415 - it takes the engine
 
         replace_database(self.root, epoch, observer=self.observer, anew=anew)
+        self._publish_live(epoch, anew=anew)
+
+    def _publish_live(self, epoch: Epoch, *, anew: bool = False) -> tuple[str, ...]:
+        """Bring the Delta tables of exactly the live rows to the newest epoch, and return those that were not there."""
+        from warehouse.publishing.live.publish import publish  # noqa: PLC0415 - as above
+        from warehouse.updates.live_rules import live_rules  # noqa: PLC0415 - as above
+
+        return publish(self.root, epoch, live_rules(self.catalog), now=self.clock(), observer=self.observer, anew=anew)
 
     def _publish_again(self, newest: Epoch | None) -> None:
-        """Make that file again where it is missing or of another epoch or place."""
+        """Make that file again where it is missing or of another epoch or place, and move live tables that are behind."""
         from warehouse.publishing.database import replace_if_needed  # noqa: PLC0415 - as above
 
         replace_if_needed(self.root, newest, observer=self.observer)
+        if newest is not None:
+            self._publish_live(newest)
 
     def _some_spark(self) -> SparkSession:
         """Return Spark for what waits in the landing directories and what one update may read of the tables."""

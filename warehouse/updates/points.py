@@ -26,6 +26,8 @@ class Point(StrEnum):
     EPOCH_WRITTEN = "epoch written"
     DATABASE_READY = "database ready to replace"
     DATABASE_REPLACED = "database replaced"
+    LIVE_READY = "live table ready to move"
+    LIVE_MOVED = "live table moved"
     RETIRED = "epochs retired"
     VACUUMED = "vacuumed"
     SWEPT = "erased files removed"

@@ -29,7 +29,7 @@ from warehouse.updates.plan import columns_declared, make_plan
 from warehouse.updates.plan_executor import PlanExecutor, released
 from warehouse.updates.points import Moment, Point
 from warehouse.updates.records import Epoch, Loaded, Removed
-from warehouse.updates.vacuum import VacuumReport, retire, sweep, tidy_records, trim_logs
+from warehouse.updates.vacuum import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -295,7 +295,17 @@ class Updater(PlanExecutor):
             freed += sweep(self.root, now=now, dry_run=dry_run)
             freed += trim_logs(self.root, self.catalog.erase_within, dry_run=dry_run)
             freed += tidy_records(self.root, now=now, dry_run=dry_run)
+            freed += self._free_live(last, now, dry_run=dry_run)
             return freed + VacuumReport(landing=put_away(self.catalog, dry_run=dry_run))
+
+    def _free_live(self, last: Epoch | None, now: int, *, dry_run: bool = False) -> VacuumReport:
+        from warehouse.publishing.live.publish import free  # noqa: PLC0415 - now and then
+        from warehouse.updates.live_rules import live_rules  # noqa: PLC0415 - same
+
+        if last is None:
+            return VacuumReport()
+        space = free(self.root, last, live_rules(self.catalog), now=now, grace=GRACE, dry_run=dry_run)
+        return VacuumReport(space.files, space.bytes)
 
     def erase(
         self, table: str | None, keys: Sequence[object] | None, *, dry_run: bool = False
@@ -344,10 +354,11 @@ class Updater(PlanExecutor):
                 return tuple(done)
             for number in epoch_numbers(self.root):
                 done += mend_schema_files(self.root, read_epoch(self.root, number))
+            done += [f"moved live/{name} to epoch {last.number}" for name in self._publish_live(last, anew=True)]
             if difference(self.root, last) is not None:
                 self._publish(last, anew=True)
                 done.append(f"wrote {DATABASE} again")
-            swept = sweep(self.root, now=self.clock())
+            swept = sweep(self.root, now=self.clock()) + self._free_live(last, self.clock())
             if swept.files:
                 done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
             return tuple(done)
@@ -410,6 +421,7 @@ class Updater(PlanExecutor):
             bounded = self.catalog.erase_within  # nothing of dead rows stays behind in logs, nor in what crashes left
             if bounded:
                 freed += sweep(self.root, now=self.clock())
+                freed += self._free_live(last, self.clock())
             if bounded or (freed.epochs and not isinstance(self.root, ObjectPath)):  # there `vacuum` does: a request a file
                 freed += trim_logs(self.root, bounded)
             freed += VacuumReport(landing=put_away(self.catalog))

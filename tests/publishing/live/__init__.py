@@ -1,0 +1,1 @@
+"""Live tables: Delta tables of exactly the live rows."""

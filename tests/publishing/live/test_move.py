@@ -1,0 +1,137 @@
+"""How a live table is moved: every row once, none dead, none missing, whatever leaves the table in between."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse.publishing.live.move import Held, Move, Stored, planned_move
+
+if TYPE_CHECKING:
+    import random
+
+Rows = tuple[int, ...]
+"""The expiration slots of a file's rows."""
+
+
+def stored(identity: str, rows: Rows, group: str = "b0", *, bounded: bool = True) -> Stored:
+    """Return a file of the table with its bounds, or without."""
+    low, high = (min(rows), max(rows)) if bounded and rows else (None, None)
+    return Stored(identity, f"/t/{identity}", group, low, high)
+
+
+@dataclass
+class Table:
+    """A live table in memory, moved as the real one is: rows by file, and how often each file's rows were written."""
+
+    held: list[Held] = field(default_factory=list)
+    rows: dict[str, Rows] = field(default_factory=dict)
+    written: int = 0
+    names: count[int] = field(default_factory=count)
+
+    def move(self, files: dict[str, tuple[Stored, Rows]], slot: int) -> Move:
+        """Carry out what is planned."""
+        move = planned_move([each for each, _ in files.values()], self.held, slot)
+        rows, held = {each.path: self.rows[each.path] for each in move.kept}, list(move.kept)
+        for shared in move.shared:
+            path = f"p{next(self.names)}"
+            held.append(Held(path, frozenset((shared.identity,)), shared.group))
+            rows[path] = files[shared.identity][1]
+        for cut in move.cuts:
+            every = [slot for each in cut.files for slot in files[each.identity][1]]
+            every += [end for piece in cut.pieces for end in self.rows[piece.path]]
+            by_bit: dict[int, list[int]] = {}
+            for end in every:
+                if end > slot:
+                    by_bit.setdefault((end ^ slot).bit_length() if end ^ slot >= 0 else 64, []).append(end)
+            for ends in by_bit.values():
+                path = f"p{next(self.names)}"
+                held.append(Held(path, cut.sources, cut.group, slot, min(ends), max(ends)))
+                rows[path] = tuple(ends)
+                self.written += len(ends)
+        self.held, self.rows = held, rows
+        return move
+
+    def bag(self) -> Counter[int]:
+        """Return all rows that it holds."""
+        return Counter(end for rows in self.rows.values() for end in rows)
+
+
+def live(files: dict[str, tuple[Stored, Rows]], slot: int) -> Counter[int]:
+    """Return the rows that it has to hold: a list and an if."""
+    return Counter(end for _, rows in files.values() for end in rows if end > slot)
+
+
+_FILES = st.lists(
+    st.tuples(st.lists(st.integers(1, 40), max_size=6), st.sampled_from(["b0", "b1"]), st.booleans()), max_size=4
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(start=st.integers(-6, 2), moves=st.lists(st.tuples(st.integers(0, 6), _FILES, st.randoms()), min_size=1, max_size=12))
+def test_any_history_holds_each_live_row_once(
+    start: int, moves: list[tuple[int, list[tuple[list[int], str, bool]], random.Random]]
+) -> None:
+    """Files come, are sealed into one, leave; slots pass by ones and by many."""
+    table, files, slot, names = Table(), dict[str, tuple[Stored, Rows]](), start, count()
+    for passed, new, chance in moves:
+        slot += passed
+        for ends, group, bounded in new:
+            identity = f"f{next(names)}"
+            rows = tuple(slot + end for end in ends)
+            files[identity] = (stored(identity, rows, group, bounded=bounded), rows)
+        if len(files) > 3 and chance.random() < 0.5:
+            gone = chance.sample(sorted(files), 2)
+            rows = tuple(end for identity in gone for end in files.pop(identity)[1] if end > slot)
+            identity = f"f{next(names)}"
+            files[identity] = (stored(identity, rows), rows)
+        table.move(files, slot)
+        assert table.bag() == live(files, slot)
+        assert all(held.low > slot for held in table.held if held.since is not None)
+
+
+def test_a_row_is_written_at_most_once_for_each_bit_of_the_distance_to_its_end() -> None:
+    """A file with a row for each of 64 slots: six times, and not 32 times, which rewriting it at each update would cost."""
+    rows = tuple(range(1, 65))
+    files = {"f": (stored("f", rows), rows)}
+    table = Table()
+    for slot in range(64):
+        table.move(files, slot)
+        assert table.bag() == live(files, slot)
+    rewriting = sum(64 - slot for slot in range(1, 64))
+    assert table.written <= 64 * 6 < rewriting / 4
+
+
+def test_files_that_are_wholly_live_are_shared_and_stay_shared() -> None:
+    """They are never written."""
+    files = {"f": (stored("f", (5, 9)), (5, 9)), "dead": (stored("dead", (1, 2)), (1, 2))}
+    table = Table()
+    assert [each.identity for each in table.move(files, 3).shared] == ["f"]
+    assert table.move(files, 4) == Move(tuple(table.held), (), ())
+    assert not table.written
+
+
+def test_pieces_of_a_file_that_left_are_void_with_all_that_they_were_joined_with() -> None:
+    """Else rows of it would stay: they were sealed into another file, erased, or rolled back."""
+    files = {name: (stored(name, (1, 3, 9)), (1, 3, 9)) for name in "fgh"}
+    table = Table()
+    for slot in (1, 2, 3):
+        table.move(files, slot)
+    del files["g"]
+    move = table.move(files, 3)
+    assert {file.identity for cut in move.cuts for file in cut.files} == {"f", "h"}
+    assert table.bag() == live(files, 3)
+
+
+def test_pieces_that_were_cut_later_are_void() -> None:
+    """After another grid of times the slot can be an earlier one: rows that were dead then may not be now."""
+    files = {"f": (stored("f", (1, 3, 9)), (1, 3, 9))}
+    table = Table()
+    table.move(files, 3)
+    table.move(files, 2)
+    assert table.bag() == live(files, 2)

@@ -1,0 +1,474 @@
+"""What other tools read of a live table is what a scan gives at its epoch: after any crash, whoever wrote into it."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+from collections import Counter
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import polars as pl
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake.exceptions import DeltaError
+
+from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
+from warehouse.checking.live import live_findings
+from warehouse.errors import StorageFailedError
+from warehouse.publishing.live.log import LIVE, live_place, newest_state
+from warehouse.publishing.live.publish import Rules, free, live_states, publish, purge
+from warehouse.serving import Reader
+from warehouse.serving.engine import Resources
+from warehouse.storage.deltalog import commit_path
+from warehouse.time import DAY
+from warehouse.updates.points import Moment, Point
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from warehouse.updates.records import Epoch
+
+KEPT = 7 * DAY
+
+
+def names(house: House) -> list[str]:
+    """Return the tables that are no operators' state."""
+    return [state.name for state in house.epochs[-1].tables if state.kind != "state"]
+
+
+def move(house: House, number: int = -1, **options: Any) -> tuple[str, ...]:  # noqa: ANN401 - those of publish
+    """Move all live tables to an epoch."""
+    epoch = house.epochs[number]
+    rules = options.pop("rules", Rules(names(house), (), KEPT))
+    return publish(house.root, epoch, rules, now=options.pop("now", epoch.committed_at), **options)
+
+
+def scanned(house: House, name: str, epoch: Epoch) -> Counter[str]:
+    """Return the rows of a scan with `_ts` and `_exp`, a bag."""
+    with Reader.open(house.root, as_of=epoch.window_time) as reader:
+        answer = reader.scan(name, system_columns=True).arrow()
+    return bag(answer.drop_columns(["_load_slot", "_exp_slot", "sub_index", "exp_block"]))
+
+
+def bag(table: pa.Table) -> Counter[str]:
+    """Return rows as texts; an end that never comes is null, as a scan shows it."""
+    ends = table["_exp"].cast(pa.timestamp("us", "UTC"))
+    table = table.set_column(table.column_names.index("_exp"), "_exp", pc.if_else(pc.equal(pc.year(ends), 9999), None, ends))
+    return Counter(repr([value for _, value in sorted(each.items())]) for each in table.to_pylist())
+
+
+def by_dataset(place: str) -> pa.Table:
+    """Read with delta-rs and PyArrow."""
+    return DeltaTable(place).to_pyarrow_dataset().to_table()
+
+
+def by_engine(place: str) -> pa.Table:
+    """Read with delta-rs' query engine."""
+    found = pa.table(QueryBuilder().register("t", DeltaTable(place)).execute("SELECT * FROM t"))
+    return found.cast(pa.schema([(field.name, plain(field.type)) for field in found.schema]))
+
+
+def by_polars(place: str) -> pa.Table:
+    """Read with Polars."""
+    found = pl.read_delta(place).to_arrow()
+    return found.cast(pa.schema([(field.name, plain(field.type)) for field in found.schema]))
+
+
+def by_duckdb(place: str) -> pa.Table:
+    """Read the files that the log names with DuckDB, and no others; no file: as delta-rs."""
+    files = DeltaTable(place).file_uris()
+    if not files:
+        return by_dataset(place)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        shown = ", ".join(f'"{field.name}"' for field in DeltaTable(place).schema().fields)
+        return connection.sql(f"SELECT {shown} FROM read_parquet({files}, union_by_name = true)").to_arrow_table()
+
+
+def plain(kind: pa.DataType) -> pa.DataType:
+    """Return a type as PyArrow's own readers give it."""
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(plain(kind.value_type))
+    return pa.string() if pa.types.is_large_string(kind) or str(kind) == "string_view" else kind
+
+
+READERS: tuple[Callable[[str], pa.Table], ...] = (by_dataset, by_engine, by_polars, by_duckdb)
+
+
+def check(house: House, epoch: Epoch, tables: tuple[str, ...] = ()) -> None:
+    """Every live table, read raw, is the scan of the epoch."""
+    for name in tables or names(house):
+        assert bag(by_dataset(str(house.root / LIVE / name))) == scanned(house, name, epoch), name
+
+
+ONE = Rules(["names"], (), KEPT)
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> House:
+    """Streams of all key types, a view with state columns, a relation; slots 2 to 5, then time alone passes."""
+    made = build(tmp_path_factory.mktemp("built") / "root")
+    add_views(made)
+    for slot in (6, 7, 9):
+        same_tables_later(made, slot)
+    return made
+
+
+@pytest.fixture
+def house(built: House, tmp_path: Path) -> House:
+    """A copy of the test's own."""
+    shutil.copytree(built.root, tmp_path / "root")
+    return House(tmp_path / "root", dict(built.tables), list(built.epochs))
+
+
+def test_every_version_is_the_scan_of_its_epoch_to_every_reader(house: House) -> None:
+    """Streams, views, relations: the user's columns, `_ts` and `_exp`; no operators' state, no dead row."""
+    for number, epoch in enumerate(house.epochs):
+        tables = {state.name for state in live_states(epoch, names(house))}
+        assert set(move(house, number)) == tables
+        assert move(house, number) == ()  # they are there
+        for name in tables:
+            place = str(house.root / LIVE / name)
+            for reader in READERS if number == len(house.epochs) - 2 or name == "names" else READERS[:1]:
+                assert bag(reader(place)) == scanned(house, name, epoch), (epoch.number, name, reader.__name__)
+    assert "results.1" not in os.listdir(house.root / LIVE)  # noqa: PTH208 - names
+    for name in ("names", "pairs", "results", "planes"):
+        table = DeltaTable(str(house.root / LIVE / name))
+        assert [field.name for field in table.schema().fields] == [*house[name].names, "_ts", "_exp"]
+        assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
+        for entry in table.history():  # former versions are what they were
+            facts = json.loads(entry["userMetadata"])
+            table.load_as_version(entry["version"])
+            assert bag(table.to_pyarrow_table()) == scanned(house, name, house.epochs[facts["epoch"]])
+
+
+def test_files_without_dead_rows_are_shared_with_the_table(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a link, or where there are none by a copy."""
+    move(house)
+    inodes = {path.stat().st_ino for path in (house.root / "tables" / "names").rglob("*.parquet")}
+    state = newest_state(house.root / LIVE / "names")
+    assert state is not None
+    shared = [held.path for held in state.held() if held.since is None]
+    assert shared
+    assert all((house.root / LIVE / "names" / path).stat().st_ino in inodes for path in shared)
+    shutil.rmtree(house.root / LIVE)
+
+    linked = os.link
+
+    def no_links(source: Path, target: Path) -> None:
+        if target.suffix == ".parquet":
+            raise OSError(errno.EMLINK, "Too many links")
+        linked(source, target)
+
+    monkeypatch.setattr(os, "link", no_links)
+    move(house)
+    assert not {path.stat().st_ino for path in (house.root / LIVE / "names").glob("*.parquet")} & inodes
+    check(house, house.epochs[-1])
+
+
+def test_a_full_disk_is_told_and_leaves_former_versions(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next move, when there is space, completes it."""
+    move(house, 3)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "there")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("warehouse.publishing.live.log.write_exclusive", full)
+        with pytest.raises(StorageFailedError, match="No space left"):
+            move(house)
+    check(house, house.epochs[3])
+    move(house)
+    check(house, house.epochs[-1])
+
+
+class Stopped(Exception):  # noqa: N818 - it is no error of ours
+    """What stops a move."""
+
+
+@pytest.mark.parametrize("point", [Point.LIVE_READY, Point.LIVE_MOVED])
+@pytest.mark.parametrize("nth", [1, 4])
+def test_a_crash_leaves_a_former_epoch_or_the_new_one_and_the_next_move_completes(house: House, point: Point, nth: int) -> None:
+    """At each moment every table is an answer of one of the two epochs."""
+    move(house, 2, rules=Rules(list(house.tables), (), KEPT))
+    seen = 0
+
+    def observe(moment: Moment) -> None:
+        nonlocal seen
+        seen += moment.point == point
+        if seen == nth:
+            raise Stopped
+
+    with pytest.raises(Stopped):
+        move(house, 5, observer=observe)
+    for name in (state.name for state in live_states(house.epochs[2], names(house))):
+        state = newest_state(house.root / LIVE / name)
+        assert state is not None
+        assert state.epoch in (2, 5)
+        assert bag(by_dataset(str(house.root / LIVE / name))) == scanned(house, name, house.epochs[state.epoch])
+    move(house)
+    check(house, house.epochs[-1])
+    move(house, now=house.epochs[-1].committed_at)
+    rules = Rules(names(house), (), KEPT)
+    freed = free(house.root, house.epochs[-1], rules, now=1 << 61, grace=0)
+    assert freed.files  # what the crash left, and former versions
+    check(house, house.epochs[-1])
+    assert not free(house.root, house.epochs[-1], rules, now=1 << 61, grace=0).files
+
+
+def deleted(place: Path) -> None:
+    """Somebody deletes rows."""
+    DeltaTable(str(place)).delete("value >= 400 OR name = 'ü'")
+
+
+def appended(place: Path) -> None:
+    """Somebody adds a row."""
+    table = DeltaTable(str(place)).to_pyarrow_table().slice(0, 1)
+    write_deltalake(str(place), table, mode="append")
+
+
+def compacted(place: Path) -> None:
+    """Somebody merges files, and vacuums all former ones."""
+    table = DeltaTable(str(place))
+    table.optimize.compact()
+    table.vacuum(retention_hours=0, dry_run=False, enforce_retention_duration=False)
+
+
+def overwritten(place: Path) -> None:
+    """Somebody puts another table in its place, with other columns."""
+    write_deltalake(str(place), pa.table({"x": [1]}), mode="overwrite", schema_mode="overwrite")
+
+
+def without_file(place: Path) -> None:
+    """A data file is gone."""
+    next(place.glob("*.parquet")).unlink()
+
+
+def cut_short(place: Path) -> None:
+    """A data file is cut short; it is a copy by then, as the link's other name has the same bytes."""
+    path = next(place.glob("*.parquet"))
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[:-9])
+
+
+def without_log(place: Path) -> None:
+    """The log is gone."""
+    shutil.rmtree(place / "_delta_log")
+
+
+def torn(place: Path) -> None:
+    """The newest commit is half of itself."""
+    path = max((place / "_delta_log").glob("*.json"))
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def other_protocol(place: Path) -> None:
+    """Somebody switches deletion vectors on."""
+    version = DeltaTable(str(place)).version() + 1
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
+    commit_path(place, version).write_text(json.dumps({"protocol": protocol}) + "\n")
+
+
+def gone(place: Path) -> None:
+    """The table is gone."""
+    shutil.rmtree(place)
+
+
+_DAMAGES = (deleted, appended, compacted, overwritten, without_file, cut_short, without_log, torn, other_protocol, gone)
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+@pytest.mark.parametrize("same_epoch", [True, False], ids=["same epoch", "next epoch"])
+def test_whatever_somebody_did_to_it_it_is_made_again(house: House, damage: Callable[[Path], None], *, same_epoch: bool) -> None:
+    """The check tells of it; the next move, or a repair at the same epoch, replaces all that is not to be trusted."""
+    move(house, 4, rules=ONE)
+    damage(house.root / LIVE / "names")
+    if same_epoch:
+        move(house, 4, rules=ONE, anew=True)
+        check(house, house.epochs[4], ("names",))
+    move(house, -1, rules=ONE)
+    check(house, house.epochs[-1], ("names",))
+    assert live_findings(house.root, ["names"], rows=True, resources=Resources()) == []
+
+
+@pytest.mark.parametrize("damage", _DAMAGES)
+def test_the_check_tells_of_whatever_somebody_did(house: House, damage: Callable[[Path], None]) -> None:
+    """Of each, and of nothing else."""
+    move(house, rules=Rules(["names", "pairs"], (), KEPT))
+    damage(house.root / LIVE / "names")
+    found = live_findings(house.root, ["names", "pairs"], rows=True, resources=Resources())
+    assert [(each.severity, each.table, each.repair) for each in found] == [("fault", "names", "repair")]
+
+
+def test_rows_that_are_not_the_tables_are_found(house: House) -> None:
+    """A file with other values of the same size under the same name: only who reads the rows can know."""
+    move(house)
+    place = house.root / LIVE / "names"
+    state = newest_state(place)
+    assert state is not None
+    one, other = sorted(state.files)[:2]
+    content = (place / other).read_bytes()
+    (place / one).unlink()
+    (place / one).write_bytes(content)
+    log = commit_path(place, state.version)
+    log.write_text(log.read_text())
+    sizes = {(place / one).stat().st_size, state.files[one]["size"]}
+    found = live_findings(house.root, names(house), rows=True, resources=Resources())
+    assert [each.code for each in found] == ["live_damaged" if len(sizes) > 1 else "live_changed"]
+
+
+def test_a_commit_of_somebody_in_between_is_no_base(house: House) -> None:
+    """Between what the move read and its commit somebody commits: it reads again."""
+    move(house, 3)
+
+    def meanwhile(moment: Moment) -> None:
+        if moment.point == Point.LIVE_READY and moment.text == "names":
+            state = newest_state(house.root / LIVE / "names")
+            if state is not None and state.epoch == 3:
+                appended(house.root / LIVE / "names")
+
+    move(house, -1, observer=meanwhile)
+    check(house, house.epochs[-1])
+
+
+def test_readers_see_the_former_epoch_until_the_commit_and_the_new_one_after(house: House) -> None:
+    """At each moment of a move, and an open reader goes on with its version afterwards."""
+    move(house, 3)
+    held = {name: DeltaTable(str(house.root / LIVE / name)) for name in names(house)}
+    points = []
+
+    def look(moment: Moment) -> None:
+        points.append(moment.point)
+        epoch = house.epochs[3 if moment.point == Point.LIVE_READY else -1]
+        assert bag(by_dataset(str(house.root / LIVE / moment.text))) == scanned(house, moment.text, epoch)
+
+    move(house, -1, observer=look)
+    assert points == [Point.LIVE_READY, Point.LIVE_MOVED] * len(names(house))
+    for name, table in held.items():
+        assert bag(table.to_pyarrow_table()) == scanned(house, name, house.epochs[3])
+
+
+def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: House) -> None:
+    """Not before; then their files are gone, and nothing but the newest version's is left."""
+    place = house.root / LIVE / "names"
+    start = house.epochs[0].committed_at
+    for number in range(len(house.epochs)):
+        move(house, number, now=start + number * DAY)
+    state = newest_state(place)
+    assert state is not None
+    assert state.oldest == 0
+    for version in range(state.version + 1):
+        assert bag(DeltaTable(str(place), version=version).to_pyarrow_table()) == scanned(house, "names", house.epochs[version])
+    last = same_tables_later(house, 10)
+    publish(house.root, last, Rules(names(house), (), 2 * DAY), now=start + 6 * DAY)  # version 4 was superseded at 5 days
+    state = newest_state(place)
+    assert state is not None
+    assert state.oldest == 4
+    for version in (4, 5, 6):
+        DeltaTable(str(place), version=version).to_pyarrow_table()
+    on_disk = {path.name for path in place.glob("*.parquet")}
+    named = {
+        uri.rsplit("/", 1)[1] for version in (4, 5, 6) for uri in DeltaTable(str(place), version=version).file_uris()
+    }  # fmt: skip
+    assert on_disk == named
+
+
+def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
+    """After 35 epochs there is a checkpoint, and the log holds what `retain` asks for."""
+    place = house.root / LIVE / "names"
+    rules = Rules(["names"], (), 5 * DAY)
+    for slot in range(10, 45):
+        epoch = same_tables_later(house, slot)
+        publish(house.root, epoch, rules, now=epoch.committed_at + slot * DAY)
+    logs = sorted(path.name for path in (place / "_delta_log").iterdir())
+    assert any(name.endswith(".checkpoint.parquet") for name in logs)
+    assert len(logs) < 25
+    assert bag(by_dataset(str(place))) == scanned(house, "names", house.epochs[-1])
+    state = newest_state(place)
+    assert state is not None
+    assert state.trusted
+    with pytest.raises(DeltaError):
+        DeltaTable(str(place), version=1)
+    DeltaTable(str(place), version=state.version - 4).to_pyarrow_table()
+
+
+def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
+    """Then the directory is gone; another's stays."""
+    move(house, -1)
+    newest, fewer = house.epochs[-1], Rules(["pairs"], (), KEPT)
+    publish(house.root, newest, fewer, now=newest.committed_at + KEPT - 1)
+    assert (house.root / LIVE / "names").exists()
+    assert live_place(house.root, "names", newest) is not None
+    publish(house.root, newest, fewer, now=newest.committed_at + KEPT)
+    assert os.listdir(house.root / LIVE) == ["pairs"]  # noqa: PTH208 - names
+
+
+def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
+    """No former version, no commit before, no leftover, no table that is not of the newest epoch."""
+    for number in range(len(house.epochs)):
+        move(house, number)
+    rules = Rules([name for name in names(house) if name != "days"], (), KEPT)
+    (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
+    purge(house.root, house.epochs[-1], rules)
+    assert not (house.root / LIVE / "days").exists()
+    for name in rules.names:
+        place = house.root / LIVE / name
+        state = newest_state(place)
+        assert state is not None
+        assert {path.name for path in place.glob("*.parquet")} == set(state.files)
+        assert [path.name for path in (place / "_delta_log").glob("*.json")] == [commit_path(place, state.version).name]
+        assert bag(by_dataset(str(place))) == scanned(house, name, house.epochs[-1])
+    assert move(house) == ("days",)
+
+
+def test_added_columns_come_with_their_epoch(house: House) -> None:
+    """The schema is the newest declaration's; rows of before have null, former versions their own columns."""
+    from dataclasses import replace  # noqa: PLC0415 - one use
+
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+
+    from warehouse.updates.records import ColumnRecord  # noqa: PLC0415 - same
+
+    move(house)
+    last = house.epochs[-1]
+    state = last.table("pairs")
+    assert state is not None
+    columns = (*state.declaration.columns, ColumnRecord("more", "double"))
+    file = house.root / "tables" / "pairs" / "_schema" / "2.parquet"
+    former = pq.read_schema(house.root / state.schema_file)
+    pq.write_table(former.append(pa.field("more", pa.float64())).empty_table(), file)
+    wider = replace(state, declaration=replace(state.declaration, columns=columns), schema_file="tables/pairs/_schema/2.parquet")
+    add_epoch(house, last.number + 1, 10, tuple(wider if each is state else each for each in last.tables))
+    move(house)
+    place = str(house.root / LIVE / "pairs")
+    for reader in (by_dataset, by_engine, by_polars):
+        found = reader(place)
+        assert "more" in found.column_names
+        assert found["more"].null_count == found.num_rows > 0
+    table = DeltaTable(place)
+    table.load_as_version(table.version() - 1)
+    assert "more" not in table.to_pyarrow_table().column_names
+
+
+def test_a_table_that_cannot_be_read_stays_where_it_is(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """Others move; the warehouse says so, and the check finds it."""
+    move(house, 3)
+    for path in (house.root / "tables" / "pairs").rglob("*.parquet"):
+        if "_schema" not in path.parts:
+            with suppress(FileNotFoundError):
+                path.rename(path.with_suffix(".gone"))
+    (house.root / LIVE / "pairs" / "_delta_log").rename(house.root / LIVE / "pairs" / "log")
+    move(house)
+    assert "pairs stays" in caplog.text
+    assert bag(by_dataset(str(house.root / LIVE / "names"))) == scanned(house, "names", house.epochs[-1])
+    found = live_findings(house.root, names(house), rows=False, resources=Resources())
+    assert [(each.table, each.code) for each in found] == [("pairs", "live_missing")]

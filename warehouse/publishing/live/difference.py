@@ -1,0 +1,87 @@
+"""What of a live table is not as an epoch makes it: its log, its files, and each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import duckdb
+
+from warehouse.errors import WarehouseError
+from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.publishing.live.log import LIVE, newest_state
+from warehouse.serving.statement import select
+from warehouse.serving.visible import is_user_column
+from warehouse.storage.duckdb_sql import listed, quoted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.publishing.live.log import LiveState
+    from warehouse.serving.pin import Pin
+    from warehouse.updates.records import TableState
+
+__all__ = ["LiveDifference", "has_files", "live_difference"]
+
+
+@dataclass(frozen=True)
+class LiveDifference:
+    """What is wrong with a live table."""
+
+    kind: Literal["missing", "stale", "changed", "damaged"]
+    message: str
+
+
+def has_files(table: Path, state: LiveState) -> bool:
+    """Whether the files of a live table are there with their sizes; a store is asked for names only."""
+    if isinstance(table, ObjectPath):
+        return set(state.files) <= set(entry_names(table))
+    try:
+        return all((table / path).stat().st_size == add["size"] for path, add in state.files.items())
+    except OSError:
+        return False
+
+
+def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection | None) -> LiveDifference | None:
+    """Return how the live table of a table differs from what the pinned epoch, the newest, makes of it; None: it does not.
+
+    Without a connection no row is read.
+    """
+    table, epoch = pin.root / LIVE / state.name, pin.epoch
+    found = newest_state(table)
+    if found is None:
+        return LiveDifference("missing", "there is no such table, or its log cannot be read")
+    if not found.trusted:
+        return LiveDifference("changed", f"somebody else made its version {found.version}")
+    if not found.is_of(epoch):
+        return LiveDifference("stale", f"it is of epoch {found.epoch}, the newest is {epoch.number}")
+    if not has_files(table, found):
+        return LiveDifference("damaged", "files that its log names are missing, or have other sizes")
+    if connection is None:
+        return None
+    try:
+        own, expected = _rows(pin, state, table, found, connection)
+    except (WarehouseError, duckdb.Error) as error:
+        return LiveDifference("damaged", f"it cannot be compared: {str(error).partition(chr(10))[0]}")
+    told = f"it holds {own[0]} rows, which are not the {expected[0]} live ones"
+    return None if own == expected else LiveDifference("changed", told)
+
+
+def _rows(
+    pin: Pin, state: TableState, table: Path, found: LiveState, connection: duckdb.DuckDBPyConnection
+) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return how many rows the live table and the table have, with a sum of hashes of them."""
+    columns = [column.name for column in state.declaration.columns if is_user_column(column.name)]
+    shown = [*columns, "_ts", "_exp"]
+    files = pin.local([str(table / path) for path in sorted(found.files)])
+    raw = f"read_parquet({listed((pin.schema_file(state), *files))}, union_by_name = true, hive_partitioning = false)"
+    tau = pin.epoch.window_time
+    held, live = f"SELECT {', '.join(map(quoted, shown))} FROM {raw}", select(pin.live_source(state, tau), shown)
+    return _summed(connection, held), _summed(connection, live)
+
+
+def _summed(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, int]:
+    ends = "CASE WHEN year(_exp) < 9999 THEN _exp END AS _exp"  # a scan shows null where a row never ends
+    rows = f"SELECT * REPLACE ({ends}) FROM ({query})"
+    found = connection.execute(f"SELECT count(*), coalesce(sum(hash(r)::HUGEINT), 0) FROM ({rows}) AS r").fetchone()
+    return (0, 0) if found is None else (int(found[0]), int(found[1]))

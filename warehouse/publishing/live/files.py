@@ -1,0 +1,181 @@
+"""The data files of a live table: shared with the table where all rows are live, else cut into pieces.
+
+A file is shared by a hard link, which costs no bytes and outlives the table's own name of it; where the file system has no
+links, and in an object store, it is copied (by the store itself). The Delta protocol knows paths outside a table's
+directory, but not every reader does: *measured*, delta-rs' dataset and table readers, pandas, Polars and DuckDB over them look
+for ``../../tables/x/part.parquet`` and for absolute paths below the table; Spark and delta-rs' query engine find them.
+
+Files have columns that the live table has not (``_load_slot``, ``_exp_slot``); readers of Delta take those of the schema.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import uuid
+from contextlib import contextmanager
+from itertools import chain, groupby
+from operator import itemgetter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from deltalake import Schema
+
+from warehouse.layout.tasks import FILE_ROWS
+from warehouse.objects.path import ObjectPath, path_of
+from warehouse.publishing.live.log import Written
+from warehouse.publishing.live.move import Held, Stored
+from warehouse.serving.statement import instant
+from warehouse.serving.visible import is_user_column
+from warehouse.storage.duckdb_sql import listed, quoted
+from warehouse.storage.durable import sync_file
+from warehouse.storage.footers import file_statistics
+from warehouse.storage.tables import rows_schema
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import duckdb
+
+    from warehouse.publishing.live.move import Cut
+    from warehouse.serving.pin import Pin
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.updates.records import TableState
+
+__all__ = ["cut_pieces", "share", "stored_of"]
+
+_PARTITIONS = ("sub_index", "exp_block")
+_BATCH = 65_536
+_GROUP_ROWS = 100_000
+_NO_BIT = 64
+
+
+def stored_of(state: TableState, files: Sequence[DataFile]) -> list[Stored]:
+    """Return a table's files as the move of its live table takes them."""
+    norebuild = state.layout.technique == "norebuild"
+    return [
+        Stored(
+            identity=_identity(state.table_id, file.path.partition(f"/{state.path}/")[2]),
+            path=file.path,
+            group=f"b{file.exp_block}" if norebuild else f"s{file.sub_index}",
+            min_exp_slot=file.min_exp_slot,
+            max_exp_slot=file.max_exp_slot,
+        )
+        for file in files
+    ]
+
+
+def _identity(table_id: str, path: str) -> str:
+    return hashlib.blake2b(f"{table_id}/{path}".encode(), digest_size=8).hexdigest()
+
+
+def share(table: Path, files: Sequence[Stored], statistics: Sequence[str]) -> Iterator[Written]:
+    """Give files of the table a name in the live table too."""
+    for file in files:
+        target, source = table / f"{uuid.uuid4().hex}.parquet", path_of(file.path)
+        if isinstance(source, ObjectPath) and isinstance(target, ObjectPath):
+            source.copy_to(target)
+        else:
+            _link(source, target)
+        held = Held(target.name, frozenset((file.identity,)), file.group)
+        yield _written(target, held, statistics)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target)
+    except FileNotFoundError:
+        raise
+    except OSError:  # no links on this file system, or too many of one file
+        shutil.copyfile(source, target)
+        sync_file(target)
+
+
+def _written(target: Path, held: Held, statistics: Sequence[str]) -> Written:
+    facts = target.stat()
+    _, stats = file_statistics(target, statistics)
+    return Written(target.name, facts.st_size, facts.st_mtime_ns // 1_000_000, stats, held)
+
+
+def cut_pieces(
+    table: Path, cut: Cut, pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection, statistics: Sequence[str]
+) -> Iterator[Written]:
+    """Write the live rows of a cut, sorted by key and expiry, in pieces by when they die; memory is bounded by the engine's."""
+    slot, tau = pin.epoch.slot, pin.epoch.window_time
+    sources = [*(file.path for file in cut.files), *(str(table / piece.path) for piece in cut.pieces)]
+    wanted = _arrow_schema(state)
+    shown = ", ".join(quoted(name) for name in wanted.names)
+    key = "".join(f"{quoted(name)} NULLS FIRST, " for name in state.declaration.search_key)
+    paths = listed((pin.schema_file(state), *pin.local(sources)))
+    away = f"xor(_exp_slot, {slot}::BIGINT)"
+    bit = f"CASE WHEN {away} < 0 THEN {_NO_BIT} ELSE length(bin({away})) END"
+    query = (
+        f'SELECT {shown}, {bit} AS "_bit" FROM read_parquet({paths}, union_by_name = true, hive_partitioning = false) '
+        f'WHERE _exp > {instant(tau)} ORDER BY "_bit", {key}_exp'
+    )
+    reader = connection.sql(query).to_arrow_reader(_BATCH)
+    for _, dying in groupby(_parts(reader), key=itemgetter(0)):
+        batches = map(itemgetter(1), dying)
+        for first in batches:
+            with _target(table) as (place, name):
+                low, high = _write(place, chain((first,), _up_to(batches, FILE_ROWS - first.num_rows)), wanted)
+            yield _written(table / name, Held(name, cut.sources, cut.group, slot, low, high), statistics)
+
+
+def _arrow_schema(state: TableState) -> pa.Schema:
+    columns = [column for column in state.declaration.columns if is_user_column(column.name)]
+    fields = rows_schema(columns)
+    fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITIONS]
+    return pa.schema(Schema.from_json(json.dumps(fields)).to_arrow())
+
+
+def _up_to(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
+    """Yield batches until there are so many rows."""
+    while rows > 0 and (batch := next(batches, None)) is not None:
+        rows -= batch.num_rows
+        yield batch
+
+
+def _parts(reader: pa.RecordBatchReader) -> Iterator[tuple[int, pa.RecordBatch]]:
+    for batch in reader:
+        bits = batch.column(batch.num_columns - 1).to_numpy(zero_copy_only=False)
+        rows = batch.select(batch.schema.names[:-1])
+        begin = 0
+        while begin < len(bits):
+            end = begin + int((bits[begin:] == bits[begin]).sum())  # sorted
+            yield int(bits[begin]), rows.slice(begin, end - begin)
+            begin = end
+
+
+def _write(place: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[int, int]:
+    """Write a file and return its smallest and largest expiration slot."""
+    lows, highs = [], []
+    with pq.ParquetWriter(place, schema, write_page_checksum=True) as writer:
+        for batch in batches:
+            rows = pa.Table.from_batches([batch]).cast(schema)
+            ends = pc.min_max(rows.column("_exp_slot")).as_py()
+            lows.append(ends["min"])
+            highs.append(ends["max"])
+            writer.write_table(rows, row_group_size=_GROUP_ROWS)
+    sync_file(place)
+    return min(lows), max(highs)
+
+
+@contextmanager
+def _target(table: Path) -> Iterator[tuple[Path, str]]:
+    """Give where to write a file of the live table, and its name; in a store it is put there when it is whole."""
+    name = f"{uuid.uuid4().hex}.parquet"
+    if not isinstance(table, ObjectPath):
+        yield table / name, name
+        return
+    with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
+        yield Path(scratch) / name, name
+        (table / name).upload(Path(scratch) / name)
+
+

@@ -1,0 +1,64 @@
+"""The versions of a live table that are over: readable for ``retain`` after the next one, then their files go.
+
+A version is over when the next one is made. Which files it alone had, the next one's ``remove`` actions say: so nothing is
+listed as versions pass. What crashes left behind is found by listing (:func:`leftovers`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.publishing.live.log import commits
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.publishing.live.log import LiveState
+
+__all__ = ["delete_passed", "leftovers", "named_by", "oldest_kept", "passed_files"]
+
+
+def oldest_kept(table: Path, state: LiveState, retain: int, now: int) -> int:
+    """Return the oldest version of a live table that may still be read: its next one was made less than ``retain`` ago.
+
+    All but versions are microseconds.
+    """
+    oldest = state.oldest
+    for commit in commits(table, oldest):
+        if commit.at + retain > now:
+            break
+        oldest = commit.version
+    return oldest
+
+
+def delete_passed(table: Path, state: LiveState, oldest: int) -> None:
+    """Delete the files that versions below ``oldest`` had and no later one has."""
+    for name in passed_files(table, state, oldest):
+        (table / name).unlink(missing_ok=True)
+
+
+def passed_files(table: Path, state: LiveState, oldest: int) -> set[str]:
+    """Return the files that versions below ``oldest`` had and no later one has."""
+    passed: set[str] = set()
+    for commit in commits(table, state.oldest):
+        passed.update(commit.removed if commit.version <= oldest else ())
+    return passed - named_by(table, state, oldest)
+
+
+def named_by(table: Path, state: LiveState, oldest: int) -> set[str]:
+    """Return the data files of a live table's versions from ``oldest`` on: the newest has them, or a later one removed them."""
+    return set(state.files).union(*(commit.removed for commit in commits(table, oldest)))
+
+
+def leftovers(table: Path, named: set[str], *, before: int) -> list[Path]:
+    """Return the files in a live table's directory that are not named, and got their names before an instant (microseconds)."""
+    found = [table / name for name in entry_names(table) if name != "_delta_log" and name not in named]
+    found += [table / "_delta_log" / name for name in entry_names(table / "_delta_log") if name.endswith(".tmp")]
+    return [path for path in found if path.is_file() and _named_at(path) < before]
+
+
+def _named_at(path: Path) -> int:
+    """A link has the time of modification of its file, whose status changed when it was made."""
+    facts = path.stat()
+    return max(facts.st_mtime_ns, 0 if isinstance(path, ObjectPath) else facts.st_ctime_ns) // 1000

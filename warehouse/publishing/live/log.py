@@ -1,0 +1,279 @@
+"""The log of a live table: what it holds now, by whom, and the commit that brings it to the next epoch.
+
+Each commit is one file, made exclusively, at protocol reader 1, writer 2. Its ``userMetadata`` names the epoch, its window
+time, the oldest version whose files are kept, and a digest of the files that the table has from then on. A table whose newest
+commit says otherwise was written by somebody else: nothing that it holds is trusted, and all of it is replaced.
+
+The tag ``stream_wh`` of a file says whose rows it holds (:class:`warehouse.publishing.live.move.Held`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from warehouse.errors import MissingPartError
+from warehouse.objects.path import entry_names
+from warehouse.publishing.live.move import Held
+from warehouse.storage.deltalog import StoredFile, commit_path, metadata_action, remove_action
+from warehouse.storage.durable import write_exclusive
+from warehouse.storage.properties import table_properties
+from warehouse.storage.replay import replay
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.updates.records import Epoch
+
+__all__ = ["LIVE", "TAG", "LiveState", "Written", "commit_version", "commits", "live_place", "newest_state", "tag_of"]
+
+LIVE = "live"
+"""The directory of all live tables under the root."""
+TAG = "stream_wh"
+_COMMIT = re.compile(r"(\d{20})\.json")
+_PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
+
+
+@dataclass(frozen=True)
+class LiveState:
+    """What a live table holds at its newest version.
+
+    ``epoch`` and ``committed_at`` are those of the epoch that it was moved to (-1: somebody else made the newest version),
+    ``oldest`` the oldest version whose files are kept. ``files`` are ``add`` actions by path.
+    """
+
+    version: int
+    epoch: int
+    committed_at: int
+    oldest: int
+    moved_at: int
+    metadata: Mapping[str, Any]
+    files: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether it holds what its newest commit says, which this module made."""
+        return self.epoch >= 0
+
+    def is_of(self, epoch: Epoch) -> bool:
+        """Whether it holds the rows of an epoch."""
+        return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
+
+    def held(self) -> list[Held]:
+        """Return its files with whose rows they hold; none that somebody else added."""
+        return [_held(path, action) for path, action in self.files.items()] if self.trusted else []
+
+
+@dataclass(frozen=True)
+class Written:
+    """A file to add: its path relative to the table, bytes, statistics as the log has them, and what it holds."""
+
+    path: str
+    size: int
+    modified: int
+    stats: str
+    held: Held
+
+
+@dataclass(frozen=True)
+class LoggedCommit:
+    """A commit of a live table: when it was made (microseconds), the files that it removed and added."""
+
+    version: int
+    at: int
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def newest_state(table: Path) -> LiveState | None:
+    """Return what a live table holds; None when there is none, or none that can be continued."""
+    log = table / "_delta_log"
+    versions = {int(match[1]) for match in map(_COMMIT.fullmatch, entry_names(log)) if match}
+    if not versions:
+        return None
+    newest = max(versions)
+    try:
+        state, last = replay(table, newest), _commit(table, newest)
+    except (MissingPartError, ValueError, KeyError, TypeError, AttributeError, OSError):
+        return None
+    if dict(state.protocol) != _PROTOCOL:
+        return None
+    facts, files = last.facts, state.files
+    ours = facts.get("digest") == _digest(state.metadata, files) and all(TAG in (add.get("tags") or {}) for add in files.values())
+    epoch, committed_at = (facts.get("epoch", -1), facts.get("committed_at", -1)) if ours else (-1, -1)
+    first = newest
+    while first - 1 in versions:
+        first -= 1
+    oldest = max(first, facts.get("oldest", first)) if ours else first
+    return LiveState(newest, epoch, committed_at, oldest, last.at, state.metadata, files)
+
+
+def live_place(root: Path, name: str, epoch: Epoch) -> Path | None:
+    """Return the directory of a table's live table; None when there is none of this epoch or a later one."""
+    table = root / LIVE / name
+    state = newest_state(table)
+    return table if state is not None and state.epoch >= epoch.number else None
+
+
+def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
+    """Yield the commits above a version, in order, as far as the log has them."""
+    version = after + 1
+    while True:
+        try:
+            yield _commit(table, version)
+        except FileNotFoundError:
+            return
+        version += 1
+
+
+def _commit(table: Path, version: int) -> LoggedCommit:
+    path = commit_path(table, version)
+    actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
+    at = int(info["timestamp"]) * 1000 if "timestamp" in info else path.stat().st_mtime_ns // 1000
+    try:
+        facts = json.loads(info.get("userMetadata") or "{}")
+    except ValueError:
+        facts = {}
+    return LoggedCommit(
+        version,
+        at,
+        tuple(unquote(action["remove"]["path"]) for action in actions if "remove" in action),
+        tuple(unquote(action["add"]["path"]) for action in actions if "add" in action),
+        facts if isinstance(facts, dict) else {},
+    )
+
+
+def commit_version(
+    table: Path,
+    before: LiveState | None,
+    epoch: Epoch,
+    *,
+    table_id: str,
+    schema: Mapping[str, Any],
+    statistics: Sequence[str],
+    kept: Iterable[Held],
+    written: Sequence[Written],
+    oldest: int,
+    retain: int,
+    now: int,
+) -> int:
+    """Commit, exclusively, the version of an epoch and return its number.
+
+    Parameters
+    ----------
+    table
+        The live table's directory.
+    before
+        What it holds; None: it begins.
+    epoch
+        The epoch whose live rows it holds then.
+    table_id
+        Its identity if it begins.
+    schema
+        Its columns, a Spark struct type as JSON.
+    statistics
+        The columns with bounds in the log.
+    kept
+        Files that stay; all others leave.
+    written
+        Files that are added.
+    oldest
+        The oldest version whose files are kept.
+    retain
+        For how long a version that was superseded stays, in microseconds.
+    now
+        The clock's instant in microseconds.
+
+    Raises
+    ------
+    FileExistsError
+        When somebody else made this version.
+
+    """
+    files = {} if before is None else before.files
+    stay = {each.path for each in kept}
+    left = {path: add for path, add in files.items() if path not in stay}
+    added = {each.path: _add(each) for each in written}
+    metadata = _metadata(before, table_id, schema, statistics, retain, now)
+    after = {path: files[path] for path in stay} | added
+    version = 0 if before is None else before.version + 1
+    facts = {
+        "epoch": epoch.number,
+        "window_time": format_instant(epoch.window_time),
+        "committed_at": epoch.committed_at,
+        "oldest": oldest,
+        "digest": _digest(metadata, after),
+    }
+    actions: list[dict[str, Any]] = [_info(version, facts, added, left, now)]
+    if before is None:
+        actions.append({"protocol": _PROTOCOL})
+    if before is None or metadata != before.metadata:
+        actions.append({"metaData": metadata})
+    actions += [{"add": action} for action in added.values()]
+    actions += [remove_action(StoredFile(add["path"], add["size"], {}), now // 1000) for add in left.values()]
+    lines = "".join(json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
+    write_exclusive(commit_path(table, version), lines.encode())
+    return version
+
+
+def _metadata(
+    before: LiveState | None, table_id: str, schema: Mapping[str, Any], statistics: Sequence[str], retain: int, now: int
+) -> Mapping[str, Any]:
+    """Return what the log says that the table is: as before, if that is what it has to be."""
+    properties = {**table_properties(statistics, retain), "delta.enableExpiredLogCleanup": "false"}
+    identity = table_id if before is None else before.metadata["id"]
+    wanted: dict[str, Any] = metadata_action(identity, schema, (), properties, now)["metaData"]
+    if before is None:
+        return wanted
+    same = ("schemaString", "partitionColumns", "configuration")
+    return before.metadata if all(before.metadata.get(name) == wanted[name] for name in same) else wanted
+
+
+def _info(version: int, facts: Mapping[str, Any], added: Mapping[str, Any], left: Mapping[str, Any], now: int) -> dict[str, Any]:
+    return {"commitInfo": {
+        "timestamp": now // 1000,
+        "operation": "WRITE",
+        "operationParameters": {"mode": "Overwrite"},
+        **({"readVersion": version - 1} if version else {}),
+        "isolationLevel": "Serializable",
+        "isBlindAppend": False,
+        "operationMetrics": {"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
+        "userMetadata": json.dumps(facts),
+        "engineInfo": "stream-wh",
+    }}  # fmt: skip
+
+
+def _add(written: Written) -> dict[str, Any]:
+    return {
+        "path": written.path,
+        "partitionValues": {},
+        "size": written.size,
+        "modificationTime": written.modified,
+        "dataChange": True,
+        "stats": written.stats,
+        "tags": {TAG: tag_of(written.held)},
+    }
+
+
+def tag_of(held: Held) -> str:
+    """Return the tag of a file that holds these rows."""
+    whole = [held.group, sorted(held.sources)]
+    return json.dumps(whole if held.since is None else [*whole, held.since, held.low, held.high], separators=(",", ":"))
+
+
+def _held(path: str, action: Mapping[str, Any]) -> Held:
+    group, sources, *cut = json.loads(action["tags"][TAG])
+    return Held(path, frozenset(sources), group, *cut)
+
+
+def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> str:
+    told = [[metadata["id"], metadata["schemaString"]], *sorted([path, add["size"]] for path, add in files.items())]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()

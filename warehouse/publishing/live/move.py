@@ -1,0 +1,121 @@
+"""How a live table gets from the rows that it holds to those of an epoch: pure.
+
+Invariant of a live table at an epoch of slot k: its files hold `{ r in the table's files at the epoch : r._exp_slot > k }`, each
+row once. A file of the table whose rows are all live is *shared*, as it is. Rows of a file of which some are dead are in
+*pieces*: they are cut by the highest bit in which their expiration slot differs from k, as a timing wheel deals them. A
+piece then dies whole, or is cut once more, so a row is written at most once for each bit of the distance to its end.
+
+Pieces of one cut hold rows of several files, and further cuts join pieces of several cuts. When a file that pieces were cut
+from leaves the table (it was sealed, rewritten, erased), all pieces that share a file with them, directly or not, are void.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+__all__ = ["Cut", "Held", "Move", "Stored", "planned_move"]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A data file of the table: its identity, absolute path, the partition whose rows leave together, bounds of ``_exp_slot``.
+
+    An unknown bound is None: then the file may hold dead rows.
+    """
+
+    identity: str
+    path: str
+    group: str
+    min_exp_slot: int | None
+    max_exp_slot: int | None
+
+
+@dataclass(frozen=True)
+class Held:
+    """A file of the live table: its path, the table's files whose rows it holds, and of a piece when and what was cut.
+
+    ``since`` is the slot at which the piece was cut (None: the file is shared, whole), ``low`` and ``high`` are the smallest
+    and largest ``_exp_slot`` of its rows.
+    """
+
+    path: str
+    sources: frozenset[str]
+    group: str = ""
+    since: int | None = None
+    low: int = 0
+    high: int = 0
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rows to write into pieces: those that are still live of some of the table's files and of some pieces."""
+
+    group: str
+    sources: frozenset[str]
+    files: tuple[Stored, ...]
+    pieces: tuple[Held, ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """The files that stay, those of the table that are shared from now on, and what is cut; all others leave."""
+
+    kept: tuple[Held, ...]
+    shared: tuple[Stored, ...]
+    cuts: tuple[Cut, ...]
+
+
+def planned_move(stored: Sequence[Stored], held: Sequence[Held], slot: int) -> Move:
+    """Return what brings a live table to an epoch.
+
+    Parameters
+    ----------
+    stored
+        The table's files at the epoch.
+    held
+        The live table's files now; none when what it holds is not to be trusted.
+    slot
+        The epoch's slot k: rows with ``_exp_slot`` at or below it are dead.
+
+    """
+    present = {file.identity for file in stored}
+    living = [file for file in stored if file.max_exp_slot is None or file.max_exp_slot > slot]
+    whole = {file.identity: file for file in living if file.min_exp_slot is not None and file.min_exp_slot > slot}
+    shares = {next(iter(each.sources)): each for each in held if each.since is None}
+    kept = [share for identity, share in shares.items() if identity in whole]
+    pieces = _valid([each for each in held if each.since is not None], present, slot)
+    kept += [piece for piece in pieces if piece.low > slot]
+    covered = frozenset[str]().union(*(piece.sources for piece in pieces))
+    mixed = [file for file in living if file.identity not in whole and file.identity not in covered]
+    shared = tuple(file for identity, file in whole.items() if identity not in shares and identity not in covered)
+    return Move(tuple(kept), shared, tuple(_cuts(mixed, [each for each in pieces if each.low <= slot < each.high])))
+
+
+def _valid(pieces: Sequence[Held], present: set[str], slot: int) -> list[Held]:
+    """Return the pieces that share no file, directly or through others, with one that is gone or was cut later."""
+    void: set[str] = set()
+    for piece in pieces:
+        if not piece.sources <= present or piece.since is None or piece.since > slot:
+            void |= piece.sources
+    while True:
+        valid = [piece for piece in pieces if not piece.sources & void]
+        further = {source for piece in pieces if piece.sources & void for source in piece.sources}
+        if further <= void:
+            return valid
+        void |= further
+
+
+def _cuts(files: Iterable[Stored], pieces: Iterable[Held]) -> Iterator[Cut]:
+    groups: dict[str, tuple[list[Stored], list[Held]]] = {}
+    for file in files:
+        groups.setdefault(file.group, ([], []))[0].append(file)
+    for piece in pieces:
+        groups.setdefault(piece.group, ([], []))[1].append(piece)
+    for group, (some, others) in sorted(groups.items()):
+        sources = {file.identity for file in some}.union(*(piece.sources for piece in others))
+        yield Cut(group, frozenset(sources), tuple(some), tuple(others))
+

@@ -1,0 +1,288 @@
+"""Moving the live tables of a warehouse to its newest epoch, and freeing what they do not need any more.
+
+A live table is derived: all that it holds is in the newest epoch, and whatever is wrong with it, it is made again from there.
+It is moved right after the epoch's record is written, never before. A crash leaves it at the epoch before; whoever has the
+writer lock next moves it. A table whose rows cannot be read, and a view that failed, stay where they are.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.errors import LockHeldError, StorageFailedError, WarehouseError
+from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.publishing.live.difference import has_files
+from warehouse.publishing.live.files import cut_pieces, share, stored_of
+from warehouse.publishing.live.history import delete_passed, leftovers, named_by, oldest_kept, passed_files
+from warehouse.publishing.live.log import LIVE, commit_version, newest_state
+from warehouse.publishing.live.move import planned_move
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.pin import Pin
+from warehouse.serving.visible import is_user_column, visible
+from warehouse.storage.durable import make_directory, remove_tree, sync_directory
+from warehouse.storage.logcut import cut_log, sum_up, trim_log
+from warehouse.storage.properties import CHECKPOINT_INTERVAL
+from warehouse.storage.tables import key_types, live_schema, statistics_columns
+from warehouse.updates.points import Moment, Observer, Point, nobody
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from pathlib import Path
+
+    from warehouse.publishing.live.log import LiveState, Written
+    from warehouse.updates.records import Epoch, TableState
+
+__all__ = ["Rules", "Space", "free", "live_files", "live_states", "publish", "purge"]
+
+_ENGINE = Resources(memory_limit="1GB")
+_ATTEMPTS = 3
+_LOG = logging.getLogger("warehouse")
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which tables are published, and how long what they held stays.
+
+    ``names`` are tables, ``bounded`` those of them with a bound on how long the bytes of a dead row may exist. ``retain``
+    is for how long a version that was superseded stays, in microseconds; ``frees`` tells whether an update deletes what is
+    older.
+    """
+
+    names: Collection[str]
+    bounded: Collection[str]
+    retain: int
+    frees: bool = True
+
+
+@dataclass(frozen=True)
+class Space:
+    """Files and bytes that were freed."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Space) -> Space:
+        return Space(self.files + other.files, self.bytes + other.bytes)
+
+
+def live_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
+    """Return the tables of an epoch that are published, archives of streams with these among them."""
+    return tuple(
+        state for state in visible(epoch) if state.name in names or (state.archive_of is not None and state.archive_of in names)
+    )
+
+
+def publish(
+    root: Path, epoch: Epoch, rules: Rules, *, now: int, observer: Observer = nobody, anew: bool = False
+) -> tuple[str, ...]:
+    """Bring all live tables to an epoch, the newest, and return the names of those that were moved.
+
+    The caller holds the writer lock. Those that are there already stay as they are.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    epoch
+        The newest epoch.
+    rules
+        Which tables are published, and how long what they held stays.
+    now
+        The clock's instant in microseconds.
+    observer
+        Called before and after each commit.
+    anew
+        Whether to look at each data file, and not only at the log.
+
+    Raises
+    ------
+    StorageFailedError
+        When the disk does not take it. The epoch is committed all the same.
+
+    """
+    states = [state for state in live_states(epoch, rules.names) if state.view is None or state.view.failed is None]
+    moved = []
+    if states:
+        pin, connection = Pin(root, epoch), cache(lambda: connect(_ENGINE))
+        try:
+            for state in states:
+                try:
+                    if _moved(pin, connection, state, rules, now, observer, anew=anew):
+                        moved.append(state.name)
+                except (LockHeldError, StorageFailedError):
+                    raise
+                except (WarehouseError, duckdb.Error, pa.ArrowException, FileNotFoundError) as error:
+                    text = str(error).partition("\n")[0]
+                    _LOG.warning("%s/%s stays at an earlier epoch, which `check` tells of: %s", LIVE, state.name, text)
+                except OSError as error:
+                    if isinstance(root, ObjectPath):
+                        raise
+                    place = error.filename or root / LIVE / state.name
+                    raise StorageFailedError(f"{place}: {error.strerror or error}") from error
+        finally:
+            if connection.cache_info().currsize:
+                connection().close()
+            pin.close()
+    if rules.frees:
+        _forget(root, epoch, rules, now)
+    return tuple(moved)
+
+
+def _moved(
+    pin: Pin,
+    connection: Callable[[], duckdb.DuckDBPyConnection],
+    state: TableState,
+    rules: Rules,
+    now: int,
+    observer: Observer,
+    *,
+    anew: bool,
+) -> bool:
+    """Bring one live table to the pinned epoch and return whether it was not there; try again when somebody else commits."""
+    table = pin.root / LIVE / state.name
+    for attempt in range(_ATTEMPTS):
+        before = newest_state(table)
+        whole = before is not None and before.trusted and (not anew or has_files(table, before))
+        if whole and before is not None and before.is_of(pin.epoch):
+            return False
+        try:
+            trusted = whole and before is not None and has_files(table, before)
+            _move(pin, connection, state, before, rules, now, observer, trusted=trusted)
+        except FileExistsError as error:
+            if isinstance(table, ObjectPath):
+                raise LockHeldError(f"another process, which wrote {error.filename} first") from None
+            if attempt == _ATTEMPTS - 1:
+                raise StorageFailedError(f"{table}: somebody else commits to this table all the time") from error
+        else:
+            return True
+    return False
+
+
+def _move(
+    pin: Pin,
+    connection: Callable[[], duckdb.DuckDBPyConnection],
+    state: TableState,
+    before: LiveState | None,
+    rules: Rules,
+    now: int,
+    observer: Observer,
+    *,
+    trusted: bool,
+) -> None:
+    table, epoch = pin.root / LIVE / state.name, pin.epoch
+    if before is None:
+        remove_tree(table, ignore_errors=True)
+        make_directory(table)
+    oldest = 0 if before is None else before.oldest
+    if before is not None and rules.frees:
+        oldest = oldest_kept(table, before, rules.retain, now)
+        delete_passed(table, before, oldest)
+    move = planned_move(
+        stored_of(state, pin.snapshot(state).files), before.held() if before is not None and trusted else [], epoch.slot
+    )
+    columns = [column for column in state.declaration.columns if is_user_column(column.name)]
+    schema = live_schema(columns)
+    shown = {field["name"] for field in schema["fields"]}
+    statistics = [name for name in statistics_columns(key_types(state.declaration.search_key, columns)) if name in shown]
+    written: list[Written] = list(share(table, move.shared, statistics))
+    for cut in move.cuts:
+        written += cut_pieces(table, cut, pin, state, connection(), statistics)
+    if not isinstance(table, ObjectPath):
+        sync_directory(table)
+    observer(Moment(Point.LIVE_READY, epoch.number, text=state.name))
+    version = commit_version(
+        table,
+        before,
+        epoch,
+        table_id=str(uuid.uuid4()),
+        schema=schema,
+        statistics=statistics,
+        kept=move.kept,
+        written=written,
+        oldest=oldest,
+        retain=rules.retain,
+        now=now,
+    )
+    observer(Moment(Point.LIVE_MOVED, epoch.number, text=state.name))
+    if version % CHECKPOINT_INTERVAL == 0 and version:
+        sum_up(table, version)
+        if rules.frees:
+            trim_log(table, oldest)
+    if rules.frees and _is_bounded(state, rules):
+        cut_log(table, oldest)
+
+
+def _is_bounded(state: TableState, rules: Rules) -> bool:
+    return state.owner in rules.bounded or state.archive_of in rules.bounded
+
+
+# --- space ---
+
+
+def _tables(root: Path) -> Iterator[tuple[str, Path]]:
+    for name in sorted(entry_names(root / LIVE)):
+        yield name, root / LIVE / name
+
+
+def _forget(root: Path, epoch: Epoch, rules: Rules, now: int, *, dry_run: bool = False) -> Space:
+    """Delete the live tables of what is not published any more, once their last version is over as any other would be."""
+    published = {state.name for state in live_states(epoch, rules.names)}
+    space = Space()
+    for name, table in _tables(root):
+        if name in published:
+            continue
+        state = newest_state(table)
+        if state is None or state.moved_at + rules.retain <= now:
+            space += _weight([path for path in table.rglob("*") if path.is_file()])
+            if not dry_run:
+                remove_tree(table)
+    return space
+
+
+def free(root: Path, epoch: Epoch, rules: Rules, *, now: int, grace: int, dry_run: bool = False) -> Space:
+    """Delete what no version needs that is younger than ``retain``, and leftovers older than ``grace`` (microseconds)."""
+    space = _forget(root, epoch, rules, now, dry_run=dry_run)
+    for _, table in _tables(root):
+        state = newest_state(table)
+        if state is None:
+            continue  # whoever publishes makes it again
+        oldest = oldest_kept(table, state, rules.retain, now)
+        doomed = [table / name for name in passed_files(table, state, oldest) if (table / name).exists()]
+        doomed += leftovers(table, named_by(table, state, state.oldest), before=now - grace)
+        logs = {path.name: path for path in (table / "_delta_log").iterdir()}
+        doomed += [logs[name] for name in trim_log(table, oldest, dry_run=True) if name in logs]
+        space += _weight(doomed)
+        if not dry_run:
+            for path in doomed:
+                path.unlink(missing_ok=True)
+    return space
+
+
+def purge(root: Path, epoch: Epoch, rules: Rules) -> None:
+    """Delete whatever live tables hold beside the rows of an epoch, the newest: former versions, their log, leftovers."""
+    published = {state.name for state in live_states(epoch, rules.names)}
+    for name, table in _tables(root):
+        state = newest_state(table)
+        if state is None or name not in published or not state.is_of(epoch):
+            remove_tree(table)
+            continue
+        for path in leftovers(table, set(state.files), before=1 << 62):
+            path.unlink(missing_ok=True)
+        cut_log(table, state.version)
+
+
+def live_files(root: Path) -> dict[str, set[str]]:
+    """Return the data files of the newest version of each live table, by its directory relative to the root."""
+    states = {name: newest_state(table) for name, table in _tables(root)}
+    return {f"{LIVE}/{name}": set(state.files) for name, state in states.items() if state is not None}
+
+
+def _weight(paths: list[Path]) -> Space:
+    return Space(len(paths), sum(path.stat().st_size for path in paths if path.exists()))
