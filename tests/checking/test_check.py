@@ -163,8 +163,8 @@ def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
     """What external readers rely on is as it was made."""
     first = commit_path(damaged.root / "tables/a", 0)
     text = first.read_text()
-    assert '"minReaderVersion": 1' in text
-    first.write_text(text.replace('"minReaderVersion": 1', '"minReaderVersion": 3').replace('"10"', '"11"'))
+    assert '"minReaderVersion":1' in text
+    first.write_text(text.replace('"minReaderVersion":1', '"minReaderVersion":3').replace('"10"', '"11"'))
     assert faults(damaged) == {"protocol", "property"}
     first.write_text(text.replace('\\"name\\": \\"k\\"', '\\"name\\": \\"kk\\"'))
     assert "columns" in faults(damaged)

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import obstore
 import pytest
 
-from warehouse.errors import LockHeldError, PlatformError, StoreBusyError
+from warehouse.errors import ForeignChangeError, LockHeldError, PlatformError, StoreBusyError
 from warehouse.objects.client import client
-from warehouse.storage.deltalog import Commit, commit_path, commits_after, newest_version, void_commit
+from warehouse.storage.deltalog import Commit, commit_path, commits_after, void_commit
 from warehouse.storage.durable import remove_tree, write_exclusive, write_replacing
+from warehouse.storage.entries import append_entry, entry_at
 from warehouse.updates import claim
 from warehouse.updates.claim import CLAIM, store_claim
 
@@ -97,16 +98,22 @@ def commit(table: ObjectPath, version: int, **metadata: int) -> None:
     write_exclusive(commit_path(table, version), (json.dumps(line) + "\n").encode())
 
 
-def test_a_step_is_committed_once_whoever_commits_it(bucket: ObjectPath) -> None:
-    """Who comes to commit a step that is done, or one before it, is told; void commits are passed over."""
+def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> None:
+    """Who comes second is told whether it was another process of the warehouse or somebody else."""
     table = bucket / "tables" / "a"
     commit(table, 0, epoch=1, step=2)
-    assert newest_version(table, -1, {"epoch": 1, "step": 3}) == 0
-    for late in ({"epoch": 1, "step": 2}, {"epoch": 1, "step": 1}, {"epoch": 0, "step": 5}, {"epoch": 2, "step": 3}):
-        with pytest.raises(LockHeldError):
-            newest_version(table, -1, late)
-    void_commit(table, next(commits_after(table, -1)))
-    assert newest_version(table, -1, {"epoch": 1, "step": 1}) == 0
+    base = entry_at(table, 0)
+    made = append_entry(table, base, [{"commitInfo": {"userMetadata": '{"epoch": 1, "step": 3}'}}])
+    assert made == entry_at(table, 1)
+    with pytest.raises(LockHeldError, match="version 1 of a"):
+        append_entry(table, base, [{"commitInfo": {}}])
+    foreign = append_entry(table, made, [{"commitInfo": {"operation": "OPTIMIZE"}}])
+    with pytest.raises(ForeignChangeError, match="commit 2"):
+        append_entry(table, made, [{"commitInfo": {}}])
+    commit_path(table, 2).write_bytes(b"{}\n")
+    with pytest.raises(ForeignChangeError, match="commit 2"):
+        append_entry(table, foreign, [{"commitInfo": {}}])
+    assert not commit_path(table, 3).exists()
 
 
 def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath) -> None:

@@ -149,8 +149,8 @@ def straggler(project: StoreProject, epoch: int) -> Path:
     return path
 
 
-def test_a_commit_that_came_too_late_is_made_void(project: StoreProject) -> None:
-    """Readers never see it, since no epoch names it; the next update makes it void and goes on above it.
+def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> None:
+    """Readers never see it, since no epoch names it; the next update takes it back by a commit and goes on above that.
 
     What does not name an epoch is a change from outside: it stops the update, and is not undone.
     """
@@ -158,11 +158,14 @@ def test_a_commit_that_came_too_late_is_made_void(project: StoreProject) -> None
     project.update(1)
     late = straggler(project, project.epoch.number)
     assert project.keys() == "x1 y1"
+    said = late.read_text()
     project.update(2)
-    assert '"VOID"' in late.read_text()
+    table = project.root / "tables" / "a"
+    assert late.read_text() == said
+    version = int(late.stem)
+    assert [commit.reverses for commit in commits_after(table, version - 1)][:2] == [None, version - 1]
     assert project.keys() == "x1 x2 y1 y2"
     clean(project)
-    table = project.root / "tables" / "a"
     path = commit_path(table, list(commits_after(table, -1))[-1].version + 1)
     write_exclusive(path, json.dumps({"commitInfo": {"operation": "OPTIMIZE"}}).encode() + b"\n")
     with pytest.raises(ForeignChangeError):

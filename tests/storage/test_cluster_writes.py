@@ -12,6 +12,7 @@ from warehouse.errors import NotSharedError
 from warehouse.storage import cluster
 from warehouse.storage.cluster import on_cluster, write_shared
 from warehouse.storage.commit import STAGED, CommitFacts, commit
+from warehouse.storage.entries import entry_at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +66,6 @@ def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
     for left in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
         (table / STAGED / left).mkdir(parents=True)
         pq.write_table(pa.table({"k": ["late"]}), table / STAGED / left / "late.parquet")
-    commit(table, 0, statistics=("k",), leaving=None, facts=CommitFacts(FACTS.metadata))
+    commit(table, entry_at(table, 0), statistics=("k",), leaving=None, facts=CommitFacts(FACTS.metadata))
     assert _added(table, 1) == [f"{PLACE}/good.parquet"]
     assert not (table / STAGED).exists()

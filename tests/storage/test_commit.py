@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, cast
@@ -16,8 +17,10 @@ from hypothesis import strategies as st
 
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ForeignChangeError
+from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.commit import STAGED, CommitFacts, commit
 from warehouse.storage.deltalog import commit_path, create_table
+from warehouse.storage.entries import entry_at
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.tables import rows_schema
 from warehouse.storage.writer import write_runs
@@ -66,9 +69,9 @@ def _added(table: Path, version: int) -> list[str]:
 def test_what_is_staged_is_added_and_partitions_leave(table: Path) -> None:
     """The second commit replaces the first one's partition; other readers see just its rows."""
     _stage(table, "a.parquet", "x", "y")
-    commit(table, 0, statistics=["k"], leaving=None, facts=FACTS)
+    commit(table, entry_at(table, 0), statistics=["k"], leaving=None, facts=FACTS)
     _stage(table, "b.parquet", "z")
-    commit(table, 1, statistics=["k"], leaving=lambda values: values["sub_index"] == 1, facts=FACTS)
+    commit(table, entry_at(table, 1), statistics=["k"], leaving=lambda values: values["sub_index"] == 1, facts=FACTS)
     assert [_added(table, version) for version in (1, 2)] == [[f"{PLACE}/a.parquet"], [f"{PLACE}/b.parquet"]]
     assert DeltaTable(str(table)).get_add_actions(flatten=True).column("num_records").to_pylist() == [1]
     assert not (table / STAGED).exists()
@@ -78,26 +81,40 @@ def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
     """A step that only removes finds files staged by one that did not end: they are dropped."""
     _stage(table, "left.parquet", "x")
     none = cast("Any", None)
-    write_runs(none, table, key=[("k", "string")], sizes={}, base=0, leaving=lambda *_: False, facts=FACTS)
+    write_runs(none, table, key=[("k", "string")], sizes={}, base=entry_at(table, 0), leaving=lambda *_: False, facts=FACTS)
     assert _added(table, 1) == []
     assert not (table / STAGED).exists()
 
 
 def test_a_version_is_made_once(table: Path) -> None:
     """Somebody else's commit is told, and stays as it is."""
-    commit(table, 0, statistics=[], leaving=None, facts=FACTS)
+    commit(table, entry_at(table, 0), statistics=[], leaving=None, facts=FACTS)
     before = commit_path(table, 1).read_bytes()
     with pytest.raises(ForeignChangeError):
-        commit(table, 0, statistics=[], leaving=None, facts=CommitFacts({"epoch": 2}))
+        commit(table, entry_at(table, 0), statistics=[], leaving=None, facts=CommitFacts({"epoch": 2}))
     assert commit_path(table, 1).read_bytes() == before
 
 
-def test_every_tenth_commit_is_summed_up(table: Path) -> None:
-    """Readers begin at a checkpoint, which holds the files and the transactions."""
+def test_a_base_is_known_by_its_content(table: Path) -> None:
+    """An entry of the same number that somebody else wrote is no base."""
+    base = entry_at(table, 0)
+    path = commit_path(table, 0)
+    path.write_text(path.read_text().replace("CREATE TABLE", "CREATE OR REPLACE TABLE"))
+    with pytest.raises(ForeignChangeError, match="commit 0"):
+        commit(table, base, statistics=[], leaving=None, facts=FACTS)
+    assert not commit_path(table, 1).exists()
+
+
+def test_a_log_that_is_summed_up_opens_without_what_is_below(table: Path) -> None:
+    """Readers begin at a checkpoint, which holds the files and the transactions; no commit makes one or cuts the log."""
     for version in range(11):
         _stage(table, f"{version}.parquet", "x")
-        commit(table, version, statistics=["k"], leaving=None, facts=CommitFacts({}, "app", version))
-    assert (table / "_delta_log" / "_last_checkpoint").exists()
+        commit(table, entry_at(table, version), statistics=["k"], leaving=None, facts=CommitFacts({}, "app", version))
+        for path in (table / "_delta_log").iterdir():
+            os.utime(path, (0, 0))
+    assert {path.suffix for path in (table / "_delta_log").iterdir()} == {".json"}
+    assert len(list((table / "_delta_log").iterdir())) == 12
+    checkpoint(table, 10)
     for version in range(10):
         commit_path(table, version).unlink()
     current = DeltaTable(str(table))

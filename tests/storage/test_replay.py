@@ -11,8 +11,9 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from warehouse.errors import MissingPartError
+from warehouse.errors import ForeignChangeError, MissingPartError
 from warehouse.storage.deltalog import commit_path, commits_after, replace_table, whole
+from warehouse.storage.entries import entry_at
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.restore import lost_files, restore_table
 from warehouse.storage.tables import deferred_schema
@@ -61,16 +62,16 @@ def test_each_version_has_the_files_that_delta_rs_finds(table: Path) -> None:
 
 def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
     """Also a second time, and to nothing; no byte is written again, and each file comes and goes once."""
-    restore_table(table, 5, 3, epoch=8, metadata={"epoch": 8}, at=10**15)
+    restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={"epoch": 8}, at=10**15)
     assert keys(table) == keys(table, 3) == ["key 0", "key 1", "key 2", "key 3"]
     (commit,) = commits_after(table, 5)
     assert (commit.metadata, commit.operation, whole(table, commit)) == ({"epoch": 8}, "RESTORE", True)
     names = [file.path.rsplit("/", 1)[1] for file in commit.added]
     assert all(name.startswith("restored-8-") for name in names)
     assert {(table / file.path).stat().st_nlink for file in commit.added} == {2}
-    restore_table(table, 6, -1, epoch=9, metadata={}, at=10**15)
+    restore_table(table, entry_at(table, 6), -1, epoch=9, metadata={}, at=10**15)
     assert keys(table) == []
-    restore_table(table, 7, 6, epoch=10, metadata={}, at=10**15)
+    restore_table(table, entry_at(table, 7), 6, epoch=10, metadata={}, at=10**15)
     assert keys(table) == ["key 0", "key 1", "key 2", "key 3"]
     assert not any("restored-10-restored" in path for path in replay(table, 8).files)
     every = [file.path for commit in commits_after(table, -1) for file in commit.added]
@@ -79,12 +80,12 @@ def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
 
 def test_a_commit_that_was_prepared_before_a_crash_is_made_again(table: Path) -> None:
     """Links of the first attempt are no hindrance; a version that is taken is never overwritten."""
-    restore_table(table, 5, 3, epoch=8, metadata={}, at=10**15)
+    restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
     commit_path(table, 6).unlink()
-    restore_table(table, 5, 3, epoch=8, metadata={}, at=10**15)
+    restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
     assert keys(table) == keys(table, 3)
-    with pytest.raises(FileExistsError):
-        restore_table(table, 5, 3, epoch=8, metadata={}, at=10**15)
+    with pytest.raises(ForeignChangeError):
+        restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
 
 
 def test_columns_go_back_with_the_files(table: Path) -> None:
@@ -92,7 +93,7 @@ def test_columns_go_back_with_the_files(table: Path) -> None:
     before = DeltaTable(str(table)).schema().to_json()
     replace_table(
         table,
-        5,
+        entry_at(table, 5),
         table_id=str(DeltaTable(str(table)).metadata().id),
         schema=deferred_schema(()),
         partition_columns=["p"],
@@ -100,7 +101,7 @@ def test_columns_go_back_with_the_files(table: Path) -> None:
         metadata={},
         at=10**15,
     )
-    restore_table(table, 6, 5, epoch=1, metadata={}, at=10**15)
+    restore_table(table, entry_at(table, 6), 5, epoch=1, metadata={}, at=10**15)
     assert (DeltaTable(str(table)).schema().to_json(), keys(table)) == (before, keys(table, 5))
 
 

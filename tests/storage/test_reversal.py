@@ -139,7 +139,7 @@ def test_columns_that_were_changed_come_back(table: Path) -> None:
     """Of an entry of ours, too."""
     before = replay(table, 5)
     other = {**before.metadata, "schemaString": '{"type":"struct","fields":[]}'}
-    set_columns(table, 5, {"metaData": other}, {"epoch": 1, "step": 0}, 0)
+    set_columns(table, entry_at(table, 5), {"metaData": other}, {"epoch": 1, "step": 0}, 0)
     reverse(table, 5, entry_at(table, 6), metadata={"epoch": 1}, at=0)
     assert replay(table, 7).metadata["schemaString"] == before.metadata["schemaString"]
     assert keys(table) == [0, 1, 2, 3, 4, 5]

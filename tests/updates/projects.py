@@ -228,6 +228,7 @@ class Project:
         plain = dataclasses.asdict(epoch)
         for name in ("seconds", "committed_at", "removed", "tables", "catalog_digest", "files"):
             plain.pop(name)
+        plain["entries"] = [(entry.path, entry.version) for entry in epoch.entries]  # sums are of a run
         plain["counts"] = [{**counts, "bytes_written": 0} for counts in plain["counts"]]
         return {
             "epoch": plain,

@@ -12,7 +12,7 @@ from warehouse.catalog.drift import effective_layout
 from warehouse.storage.properties import PROPERTIES
 from warehouse.time import at_slot
 from warehouse.updates.plan import StreamInput, make_plan
-from warehouse.updates.records import Epoch, Partition, TableState
+from warehouse.updates.records import Epoch, Partition, PinnedEntry, TableState
 from warehouse.updates.steps import CreateTable, MoveWindow, SetProperties, Step
 
 if TYPE_CHECKING:
@@ -52,7 +52,11 @@ def epoch_of(catalog: Catalog, *parts: Partition, archive: tuple[Partition, ...]
         if held[each.name] is not None
     )  # fmt: skip
     now = at_slot(LAST, catalog.anchor, catalog.update_interval)
-    return Epoch(0, now, LAST, LAST - 1, catalog.anchor, catalog.update_interval, now, "", tables, log_retain=catalog.retain)
+    entries = tuple(PinnedEntry(state.path, state.version, "") for state in tables)
+    return Epoch(
+        0, now, LAST, LAST - 1, catalog.anchor, catalog.update_interval, now, "", tables,
+        log_retain=catalog.retain, entries=entries,
+    )  # fmt: skip
 
 
 def part(first: int | None, last: int) -> Partition:

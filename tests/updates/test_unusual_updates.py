@@ -230,7 +230,7 @@ def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, monke
 
 def test_logs_lose_what_no_readable_epoch_needs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Updates alone keep a table's log as long as the epochs that can be read, from the checkpoint below the oldest on."""
-    monkeypatch.setattr("warehouse.storage.commit.CHECKPOINT_INTERVAL", 3)
+    monkeypatch.setattr("warehouse.storage.checkpoints.CHECKPOINT_INTERVAL", 3)
     project.warehouse["retain"] = "3h"
     project.declare()
     for slot in range(1, 12):

@@ -18,6 +18,7 @@ from warehouse.errors import MissingPartError
 from warehouse.storage.deltalog import commit_path, commits_after
 from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.replay import replayed
+from warehouse.storage.reversal import counting
 from warehouse.storage.tables import (
     deferred_schema,
     key_types,
@@ -213,9 +214,7 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
     following = newest.number + 1
     if record_path(root, following, "epoch").exists():
         return  # written since, or damaged: the records' own check tells
-    for commit in commits_after(root / table.path, version):
-        if commit.void:
-            continue
+    for commit in counting(commits_after(root / table.path, version)):
         subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
         # Looked for only now: an update may have begun since the records were read.
         planned = record_path(root, following, "plan").exists()
@@ -237,11 +236,11 @@ def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
                 message = f"epoch {number} names version {high}, the epoch before {low}"
                 yield fault("version", table.path, message, _RESTORE, table=table.name)
             continue
-        for commit in commits_after(root / table.path, low):
-            if commit.version > high:
-                break
+        passed = [commit for commit in commits_after(root / table.path, low) if commit.version <= high]
+        for commit in passed:
             table.passing.update(file.path for file in commit.added)
-            if not commit.void and commit.metadata.get("epoch") != number:
+        for commit in counting(passed):
+            if commit.metadata.get("epoch") != number:
                 subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
                 message = f"the commit is not of epoch {number}, which names the version"
                 yield fault("foreign_commit", subject, message, _RESTORE, table=table.name)

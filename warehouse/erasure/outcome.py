@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import NoEpochError
 from warehouse.updates.outcome import forgotten_state, node_state
-from warehouse.updates.progress import moved_partitions, moved_side
+from warehouse.updates.progress import moved_partitions, moved_side, removed_files
 from warehouse.updates.records import Epoch, Erased, ErasedRows, Loaded, Removed, SideTable, StepSeconds, TableState
 from warehouse.updates.steps import EraseRows
 
@@ -29,7 +29,7 @@ def erased_epoch(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -
     states = {state.name: _state(outcome, state) for state in last.tables}
     forgotten = forgotten_state(plan, states)
     removed = {
-        path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
+        path: removed_files(table)
         for path, table in outcome.done.items()
     }
     return replace(
@@ -78,7 +78,7 @@ def _state(outcome: Outcome, state: TableState) -> TableState:
 
 def _rows(outcome: Outcome, state: TableState) -> TableState:
     table = outcome.done.get(state.path)
-    if table is None or not table.commits:
+    if table is None:
         return state
     commits = [table.commits[number] for number in sorted(table.commits)]
     return replace(state, version=table.version, partitions=moved_partitions(state.partitions, commits))
@@ -86,7 +86,7 @@ def _rows(outcome: Outcome, state: TableState) -> TableState:
 
 def _side(outcome: Outcome, side: SideTable | None) -> SideTable | None:
     table = outcome.done.get(side.path) if side else None
-    if side is None or table is None or not table.commits:
+    if side is None or table is None:
         return side
     moved = moved_side(side, table, side.table_id)
     if side.waiting or moved is None:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.erasure.keys import keys_of_erasure
 from warehouse.ingest.local import local_frame
 from warehouse.layout.tasks import FILE_ROWS, largest_file
-from warehouse.storage.commit import CommitFacts, commit, newest_version, stage, unstage
+from warehouse.storage.commit import CommitFacts, commit, stage, unstage
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
 from warehouse.storage.writer import key_settings, write_rows, write_runs
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.erasure.keys import ErasedKeys
+    from warehouse.storage.entries import LogEntry
     from warehouse.updates.records import TableState
     from warehouse.updates.steps import EraseRows, Erasure
 
@@ -38,13 +39,14 @@ def erase_rows(
     session: SparkSession,
     root: Path,
     step: EraseRows,
+    base: LogEntry,
     erasure: Erasure | None,
     state: TableState,
     facts: Mapping[str, object],
     transaction: int,
     target_rows: int,
-) -> None:
-    """Commit a table without the rows that a step erases.
+) -> LogEntry:
+    """Commit a table without the rows that a step erases, and return the entry made.
 
     Parameters
     ----------
@@ -54,6 +56,8 @@ def erase_rows(
         The warehouse's directory.
     step
         What to rewrite.
+    base
+        The table's newest entry.
     erasure
         The keys; none when expired rows alone go.
     state
@@ -70,44 +74,43 @@ def erase_rows(
     commit_facts = CommitFacts(facts, f"{step.table_id}/erase", transaction)
     if step.role == "restored":
         unstage(table)
-        commit(table, newest_version(table, step.base_version), statistics=(), leaving=lambda _: True, facts=commit_facts)
-        return
+        return commit(table, base, statistics=(), leaving=lambda _: True, facts=commit_facts)
     columns = (*state.declaration.columns, *_state_columns(state))
     types = {column.name.lower(): column.type for column in columns}
     key = [(name, types[name.lower()]) for name in state.declaration.search_key]
     own = table_session(session, key_settings(key) if step.role == "rows" else {})
     keys = keys_of_erasure(erasure) if erasure is not None and step.keyed else None
-    rows = _kept(_stored(own, root, step, columns), step, keys)
+    rows = _kept(_stored(own, root, step, base.version, columns), step, keys)
     if step.role == "rows":
         parts = ((part.sub_index, part.exp_block, part.rows) for part in state.partitions)
-        write_runs(
+        return write_runs(
             rows,
             table,
             key=key,
             sizes={(cell, block): count for cell, block, count in parts if (cell, block) in leaving},
             target_rows=target_rows,
-            base=step.base_version,
+            base=base,
             leaving=lambda cell, block: (cell, block) in leaving,
             facts=commit_facts,
         )
-    elif step.role == "deferred":
-        write_rows(
+    if step.role == "deferred":
+        return write_rows(
             rows.coalesce(1),
             table,
-            base=step.base_version,
+            base=base,
             slotted=True,
             leaving=lambda slot: (slot, 0) in leaving,
             facts=commit_facts,
         )
-    else:
-        staged = stage(rows.coalesce(1), table, (), largest_file(FILE_ROWS))
-        version = newest_version(table, step.base_version)
-        commit(table, version, statistics=(), leaving=lambda _: True, facts=commit_facts, staged=staged)
+    staged = stage(rows.coalesce(1), table, (), largest_file(FILE_ROWS))
+    return commit(table, base, statistics=(), leaving=lambda _: True, facts=commit_facts, staged=staged)
 
 
-def _stored(session: SparkSession, root: Path, step: EraseRows, columns: Sequence[ColumnRecord]) -> DataFrame:
+def _stored(
+    session: SparkSession, root: Path, step: EraseRows, version: int, columns: Sequence[ColumnRecord]
+) -> DataFrame:
     """The rows of the partitions that a step rewrites, as the plan's earlier steps left them."""
-    files, version = TableFiles(root), newest_version(root / step.path, step.base_version)
+    files = TableFiles(root)
     cells = set(step.cells)
     match step.role:
         case "rows":

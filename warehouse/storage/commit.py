@@ -12,22 +12,18 @@ no process can take or overwrite what another one has staged; what is not commit
 from __future__ import annotations
 
 import json
-import logging
 import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from deltalake.exceptions import DeltaError
-
-from warehouse.errors import ForeignChangeError, LockHeldError, NotDurableError
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
-from warehouse.storage.deltalog import commit_path, newest_version, remove_action, stored_files
-from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure, write_exclusive
+from warehouse.storage.deltalog import remove_action, stored_files
+from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure
+from warehouse.storage.entries import append_entry
 from warehouse.storage.footers import file_statistics
-from warehouse.storage.properties import CHECKPOINT_INTERVAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +32,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.storage.deltalog import StoredFile
+    from warehouse.storage.entries import LogEntry
 
-__all__ = ["STAGED", "CommitFacts", "checkpoint", "commit", "newest_version", "stage", "unstage"]
+__all__ = ["STAGED", "CommitFacts", "commit", "stage", "unstage"]
 
 STAGED = "_staged"
 _PLAIN = {
@@ -90,22 +87,22 @@ def unstage(table: Path) -> None:
 
 def commit(
     table: Path,
-    version: int,
+    base: LogEntry,
     *,
     statistics: Sequence[str],
     leaving: Callable[[Mapping[str, int]], bool] | None,
     facts: CommitFacts,
     staged: Path | None = None,
     table_metadata: Mapping[str, Any] | None = None,
-) -> None:
-    """Commit what is staged as ``version + 1``.
+) -> LogEntry:
+    """Commit what is staged on an entry of the log and no other, and return the entry made.
 
     Parameters
     ----------
     table
         The table's directory.
-    version
-        Its newest version; the files that leave are among those of it.
+    base
+        Its newest entry; the files that leave are among those of that version.
     statistics
         The columns whose bounds the log keeps.
     leaving
@@ -120,7 +117,7 @@ def commit(
     Raises
     ------
     ForeignChangeError
-        When somebody else has made that version.
+        When the base is another entry by now, or somebody else has committed on it.
     NotDurableError
         When the disk does not confirm the files or the entry; neither is there then.
     LockHeldError
@@ -131,9 +128,7 @@ def commit(
     placed = _placed(table, staged)
     with undone_on_failure(lambda: _take_back(table, placed)):
         sync_tree(table, placed)
-        _write_entry(table, version, placed, now, statistics, leaving, facts, table_metadata)
-    if (version + 1) % CHECKPOINT_INTERVAL == 0 and not isinstance(table, ObjectPath):
-        checkpoint(table, version + 1)
+        return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata)
 
 
 def _take_back(table: Path, placed: Sequence[Path]) -> None:
@@ -147,33 +142,29 @@ def _take_back(table: Path, placed: Sequence[Path]) -> None:
 
 def _write_entry(
     table: Path,
-    version: int,
+    base: LogEntry,
     placed: Sequence[Path],
     now: int,
     statistics: Sequence[str],
     leaving: Callable[[Mapping[str, int]], bool] | None,
     facts: CommitFacts,
     table_metadata: Mapping[str, Any] | None,
-) -> None:
+) -> LogEntry:
     """Write the log's entry that names the files; they are on the disk."""
     added = [_added(table, file, statistics) for file in placed]
     removed = [] if leaving is None else [
-        file for file in stored_files(table, version) if leaving({name: int(value) for name, value in file.partition.items()})
+        file
+        for file in stored_files(table, base.version)
+        if leaving({name: int(value) for name, value in file.partition.items()})
     ]  # fmt: skip
     actions = [
-        _info(version, added, removed, facts, now, appends=leaving is None),
+        _info(base.version, added, removed, facts, now, appends=leaving is None),
         *_transaction(facts, now),
         *([] if table_metadata is None else [table_metadata]),
         *added,
         *(remove_action(file, now) for file in removed),
     ]
-    content = "".join(json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
-    try:
-        write_exclusive(commit_path(table, version + 1), content.encode())
-    except FileExistsError as error:
-        if isinstance(table, ObjectPath):
-            raise LockHeldError(f"another process, which committed version {version + 1} of {table.name} first") from None
-        raise ForeignChangeError(table.name, version + 1, "was made by somebody else just now") from error
+    return append_entry(table, base, actions)
 
 
 def _placed(table: Path, staged: Path | None) -> list[Path]:
@@ -230,35 +221,3 @@ def _transaction(facts: CommitFacts, now: int) -> list[dict[str, Any]]:
     if facts.application is None:
         return []
     return [{"txn": {"appId": facts.application, "version": facts.transaction, "lastUpdated": now}}]
-
-
-def checkpoint(table: Path, version: int) -> None:
-    """Sum the log up, and let go of what is older than the table keeps its log.
-
-    In an object store only a version that an epoch names may be: one above may still be made void, its sum not.
-    Without a checkpoint readers read more of the log, and no more than that: a failure is told, and the next is tried.
-    """
-    from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
-
-    try:
-        current = DeltaTable(str(table), version=version)
-        current.create_checkpoint()
-        _sync_checkpoint(table, version)
-        current.cleanup_metadata()
-    except (DeltaError, OSError, NotDurableError) as error:
-        logging.getLogger("warehouse").warning("%s: no checkpoint of version %d (%s)", table, version, error)
-
-
-def _sync_checkpoint(table: Path, version: int) -> None:
-    """Force a checkpoint and what points to it to the disk; without that neither may stay, or a power loss leaves a torn one."""
-    if isinstance(table, ObjectPath):
-        return
-    log = table / "_delta_log"
-    made = [file for file in (log / f"{version:020d}.checkpoint.parquet", log / "_last_checkpoint") if file.exists()]
-
-    def undo() -> None:
-        for file in reversed(made):
-            file.unlink(missing_ok=True)
-
-    with undone_on_failure(undo):
-        sync_tree(table, [file.relative_to(table) for file in made])

@@ -13,10 +13,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from warehouse.errors import LockHeldError
+from warehouse.errors import LockHeldError, MissingPartError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure, write_exclusive
-from warehouse.storage.entries import LogEntry, digest, entry_path
+from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure
+from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_path
+from warehouse.storage.replay import replay
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
@@ -30,11 +31,9 @@ __all__ = [
     "commit_path",
     "commits_after",
     "create_table",
-    "drop_torn_checkpoints",
     "make_durable",
     "metadata_action",
     "missing_files",
-    "newest_version",
     "remove_action",
     "replace_table",
     "set_columns",
@@ -43,6 +42,7 @@ __all__ = [
     "undo_commits",
     "void_commit",
     "whole",
+    "whole_parquet",
 ]
 
 _PARQUET_MAGIC = b"PAR1"
@@ -93,10 +93,15 @@ class Commit:
         return self.operation == _VOID
 
     @property
+    def ours(self) -> bool:
+        """Whether it says that this warehouse made it."""
+        return self.engine == _ENGINE
+
+    @property
     def reverses(self) -> int | None:
         """The version whose content this commit of ours brings back; none when it takes no commit back."""
         version = self.metadata.get("reverses")
-        return version if isinstance(version, int) and self.engine == _ENGINE else None
+        return version if isinstance(version, int) and self.ours else None
 
     @property
     def entry(self) -> LogEntry:
@@ -117,44 +122,6 @@ def commits_after(table: Path, version: int) -> Iterator[Commit]:
         except (ValueError, TypeError, KeyError, AttributeError):
             yield Commit(number, {}, (), (), frozenset(), readable=False, sha256=digest(content))
         number += 1
-
-
-def newest_version(table: Path, known: int, metadata: Mapping[str, Any] | None = None) -> int:
-    """Return the table's newest version, at least ``known``.
-
-    Parameters
-    ----------
-    table
-        The table's directory.
-    known
-        A version that it has.
-    metadata
-        What the commit that is to follow says of itself: an epoch and a step. Whoever commits above the version that is
-        returned, exclusively, cannot do a step twice, also when another process took over the plan meanwhile.
-
-    Raises
-    ------
-    LockHeldError
-        When, in an object store, a commit above ``known`` is of that step, of one behind it, or of another epoch. (A local
-        root has a lock against that.)
-
-    """
-    version = known
-    if not isinstance(table, ObjectPath):
-        while commit_path(table, version + 1).exists():
-            version += 1
-        return version
-    for commit in commits_after(table, known):
-        version = commit.version
-        if metadata is not None and commit.readable and not commit.void and not _before(commit.metadata, metadata):
-            raise LockHeldError(f"another process, which committed version {version} of {table.name} first")
-    return version
-
-
-def _before(committed: Mapping[str, Any], following: Mapping[str, Any]) -> bool:
-    one, other = committed.get("step"), following.get("step")
-    ordered = isinstance(one, int) and isinstance(other, int) and one < other
-    return ordered and committed.get("epoch") == following.get("epoch")
 
 
 def _parsed(version: int, content: bytes) -> Commit:
@@ -228,9 +195,11 @@ def create_table(
     properties: Mapping[str, str],
     metadata: Mapping[str, Any],
     created_at: int,
-) -> None:
-    """Write commit 0 of an empty table at protocol reader 1, writer 2, exclusively.
+    base: LogEntry = NO_ENTRY,
+) -> LogEntry:
+    """Write commit 0 of an empty table at protocol reader 1, writer 2, exclusively, and return its entry.
 
+    An entry of ours, since deltalake chooses the table's identity itself.
     ``schema`` is the Spark struct type as JSON, ``created_at`` microseconds; partition columns come last in it.
     """
     milliseconds = created_at // 1000
@@ -246,16 +215,14 @@ def create_table(
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
         metadata_action(table_id, schema, partition_columns, properties, created_at),
     )  # fmt: skip
-    content = "".join(json.dumps(action) + "\n" for action in actions)
-    write_exclusive(commit_path(table, 0), content.encode())
+    return append_entry(table, base, actions)
 
 
-def set_properties(table: Path, version: int, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int) -> None:
-    """Commit ``version + 1``, exclusively: changed properties of a table; ``at`` is in microseconds."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - this rare step alone needs the current metadata
-
-    current = DeltaTable(str(table), version=version)
-    facts = current.metadata()
+def set_properties(
+    table: Path, base: LogEntry, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int
+) -> LogEntry:
+    """Commit changed properties of a table on an entry, exclusively; ``at`` is in microseconds."""
+    current = replay(table, base.version).metadata
     actions = (
         {"commitInfo": {
             "timestamp": at // 1000,
@@ -265,17 +232,9 @@ def set_properties(table: Path, version: int, properties: Mapping[str, str], met
             "userMetadata": json.dumps(metadata),
             "engineInfo": "stream-wh",
         }},
-        {"metaData": {
-            "id": str(facts.id),
-            "format": {"provider": "parquet", "options": {}},
-            "schemaString": current.schema().to_json(),
-            "partitionColumns": facts.partition_columns,
-            "configuration": {**facts.configuration, **properties},
-            "createdTime": facts.created_time,
-        }},
+        {"metaData": {**current, "configuration": {**(current.get("configuration") or {}), **properties}}},
     )  # fmt: skip
-    content = "".join(json.dumps(action) + "\n" for action in actions)
-    write_exclusive(commit_path(table, version + 1), content.encode())
+    return append_entry(table, base, actions)
 
 
 def metadata_action(
@@ -295,8 +254,13 @@ def metadata_action(
     }}  # fmt: skip
 
 
-def set_columns(table: Path, version: int, action: Mapping[str, Any], metadata: Mapping[str, Any], at: int) -> None:
-    """Commit ``version + 1``, exclusively: other columns (a :func:`metadata_action`), the same rows; ``at`` in microseconds."""
+def set_columns(
+    table: Path, base: LogEntry, action: Mapping[str, Any], metadata: Mapping[str, Any], at: int
+) -> LogEntry:
+    """Commit other columns (a :func:`metadata_action`) and the same rows on an entry, exclusively; ``at`` in microseconds.
+
+    An entry of ours: deltalake ignores a wider schema in append mode.
+    """
     info = {"commitInfo": {
         "timestamp": at // 1000,
         "operation": "CHANGE COLUMNS",
@@ -305,8 +269,7 @@ def set_columns(table: Path, version: int, action: Mapping[str, Any], metadata: 
         "userMetadata": json.dumps(metadata),
         "engineInfo": "stream-wh",
     }}  # fmt: skip
-    content = "".join(json.dumps(each) + "\n" for each in (info, action))
-    write_exclusive(commit_path(table, version + 1), content.encode())
+    return append_entry(table, base, (info, action))
 
 
 @dataclass(frozen=True)
@@ -349,7 +312,7 @@ def remove_action(file: StoredFile, milliseconds: int) -> dict[str, Any]:
 
 def replace_table(
     table: Path,
-    version: int,
+    base: LogEntry,
     *,
     table_id: str,
     schema: Mapping[str, Any],
@@ -357,9 +320,10 @@ def replace_table(
     properties: Mapping[str, str],
     metadata: Mapping[str, Any],
     at: int,
-) -> None:
-    """Commit ``version + 1``, exclusively: no rows, other columns, the same identity and the same partition columns.
+) -> LogEntry:
+    """Commit no rows, other columns, the same identity and partition columns on an entry, exclusively.
 
+    An entry of ours: in overwrite mode deltalake refuses files to remove.
     ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
     """
     milliseconds = at // 1000
@@ -373,10 +337,9 @@ def replace_table(
             "engineInfo": "stream-wh",
         }},
         metadata_action(table_id, schema, partition_columns, properties, at),
-        *(remove_action(file, milliseconds) for file in stored_files(table, version)),
+        *(remove_action(file, milliseconds) for file in stored_files(table, base.version)),
     ]  # fmt: skip
-    lines = "".join(json.dumps(action) + "\n" for action in content)
-    write_exclusive(commit_path(table, version + 1), lines.encode())
+    return append_entry(table, base, content)
 
 
 def whole(table: Path, commit: Commit) -> bool:
@@ -384,19 +347,24 @@ def whole(table: Path, commit: Commit) -> bool:
 
     After a power loss that may not be so.
     """
-    return commit.readable and all(_whole_file(table / file.path, file.size) for file in commit.added)
+    files = ((table / file.path, file.size) for file in commit.added)
+    return commit.readable and all(_has_size(path, size) and whole_parquet(path) for path, size in files)
 
 
-def _whole_file(path: Path, size: int) -> bool:
+def _has_size(path: Path, size: int) -> bool:
     try:
-        if path.stat().st_size != size:
-            return False
-        if size < len(_PARQUET_MAGIC):
-            return False
+        return path.stat().st_size == size
+    except OSError:
+        return False
+
+
+def whole_parquet(path: Path) -> bool:
+    """Whether a file is there and ends as Parquet files do, which one that was cut short does not."""
+    try:
         with path.open("rb") as stream:
             stream.seek(-len(_PARQUET_MAGIC), os.SEEK_END)
             return stream.read() == _PARQUET_MAGIC
-    except OSError:
+    except (OSError, ValueError):
         return False
 
 
@@ -406,9 +374,21 @@ def missing_files(table: Path, version: int) -> list[str]:
     return [name for name in names if not (table / name).exists()]
 
 
-def undo_commits(table: Path, from_version: int) -> None:
-    """Remove the commits at and above ``from_version``, newest first; no epoch may name them."""
+def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
+    """Remove the commits at and above ``from_version``, newest first, of which the first cannot be read or is not on the disk.
+
+    What is there for good is taken back by a commit that follows it (:mod:`warehouse.storage.reversal`); beyond one that was cut
+    short by a power loss nobody reads.
+
+    Raises
+    ------
+    MissingPartError
+        When version ``pinned``, which an epoch names, would be among them.
+
+    """
     log = table / "_delta_log"
+    if from_version <= pinned:
+        raise MissingPartError(f"{log}: version {from_version} cannot be read, and an epoch names it; restore it from a copy")
     numbered = [entry for entry in log.iterdir() if _version_of(entry.name) >= from_version]
     for entry in sorted(numbered, key=lambda path: _version_of(path.name), reverse=True):
         entry.unlink()
@@ -442,21 +422,6 @@ def void_commit(table: Path, commit: Commit) -> None:
         raise taken from None
 
 
-def drop_torn_checkpoints(table: Path, version: int) -> None:
-    """Remove sums of the log above ``version``, which no epoch names yet, that a power loss left cut short.
-
-    Nothing is lost with them: the commits that they sum up are there. One that is whole stays. An object is whole always.
-    """
-    if isinstance(table, ObjectPath):
-        return
-    log = table / "_delta_log"
-    for path in log.glob("*.checkpoint.parquet"):
-        if _version_of(path.name) > version and not _whole_file(path, path.stat().st_size):
-            (log / "_last_checkpoint").unlink(missing_ok=True)
-            path.unlink()
-            sync_directory(log)
-
-
 def _version_of(name: str) -> int:
     digits = name.lstrip(".").split(".", 1)[0]
     return int(digits) if digits.isdigit() else -1
@@ -481,6 +446,6 @@ def make_durable(table: Path, commits: Sequence[Commit]) -> None:
         for name in (log_file.name, log_file.with_suffix(".crc").name):
             log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
     first = min(commit.version for commit in commits)
-    with undone_on_failure(lambda: undo_commits(table, first)):
+    with undone_on_failure(lambda: undo_commits(table, first, pinned=first - 1)):
         sync_tree(table, [PurePosixPath(file.path) for commit in commits for file in commit.added])
         sync_tree(table, [commit_path(table, commit.version).relative_to(table) for commit in commits])

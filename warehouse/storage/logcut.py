@@ -12,17 +12,20 @@ from __future__ import annotations
 import io
 import json
 import re
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from warehouse.objects.path import parquet_source
-from warehouse.storage.deltalog import commit_path
-from warehouse.storage.durable import sync_directory, write_exclusive, write_replacing
+from warehouse.storage.deltalog import whole_parquet
+from warehouse.storage.durable import sync_directory, sync_tree, write_replacing
+from warehouse.storage.entries import append_entry
 from warehouse.storage.replay import checkpoints, replay
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from warehouse.storage.entries import LogEntry
     from warehouse.storage.replay import LogState
 
 __all__ = ["commit_mark", "cut_log", "sum_up", "trim_log"]
@@ -30,8 +33,8 @@ __all__ = ["commit_mark", "cut_log", "sum_up", "trim_log"]
 _VERSIONED = re.compile(r"\.?(\d{20})\.")
 
 
-def commit_mark(table: Path, version: int, metadata: Mapping[str, Any], at: int) -> None:
-    """Commit a version, exclusively, that changes nothing: a log can be cut at it, since it names no file.
+def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: int) -> LogEntry:
+    """Commit on an entry, exclusively, what changes nothing: a log can be cut at it, since it names no file.
 
     ``at`` is in microseconds.
     """
@@ -43,7 +46,7 @@ def commit_mark(table: Path, version: int, metadata: Mapping[str, Any], at: int)
         "userMetadata": json.dumps(metadata),
         "engineInfo": "stream-wh",
     }
-    write_exclusive(commit_path(table, version), (json.dumps({"commitInfo": info}) + "\n").encode())
+    return append_entry(table, base, [{"commitInfo": info}])
 
 
 def cut_log(table: Path, version: int) -> tuple[str, ...]:
@@ -68,13 +71,19 @@ def sum_up(table: Path, version: int) -> None:
 def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove what a log holds below the newest checkpoint at or before version ``oldest``, and return its names.
 
-    Every version from ``oldest`` on can still be opened.
+    Every version from ``oldest`` on can still be opened. A checkpoint that was cut short does not count, and one that another
+    writer has made is forced to the disk before anything relies on it.
     """
     log = table / "_delta_log"
     if not log.is_dir():
         return ()
-    start = max((each for each in checkpoints(log) if each <= oldest), default=-1)
-    return _remove_below(log, start, dry_run=dry_run) if start > 0 else ()
+    held = {version: names for version, names in checkpoints(log).items() if version <= oldest}
+    start = max((each for each, names in held.items() if all(whole_parquet(log / name) for name in names)), default=-1)
+    if start <= 0:
+        return ()
+    if not dry_run:
+        sync_tree(log, [PurePosixPath(name) for name in held[start]])
+    return _remove_below(log, start, dry_run=dry_run)
 
 
 def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run: bool = False) -> tuple[str, ...]:

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CHECKPOINT_INTERVAL", "PROPERTIES", "retention_properties", "table_properties"]
+__all__ = ["CHECKPOINT_INTERVAL", "PROPERTIES", "log_properties", "table_properties"]
 
 CHECKPOINT_INTERVAL = 10
 """After so many commits the log is summed up."""
-PROPERTIES = 1
+PROPERTIES = 2
 """The number of the set of properties that this build gives its tables. An epoch records it for each table, and an update sets
 the properties of a table that has those of a lower number: raise it with each change of :func:`table_properties`. 1: no boolean
-column in ``delta.dataSkippingStatsColumns``."""
+column in ``delta.dataSkippingStatsColumns``. 2: ``delta.enableExpiredLogCleanup`` is false."""
 _DAY = 86_400
 
 
@@ -23,14 +23,19 @@ def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
     return {
         "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
         "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
-        **retention_properties(retain),
+        **log_properties(retain),
     }
 
 
-def retention_properties(retain: int) -> dict[str, str]:
-    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins."""
+def log_properties(retain: int) -> dict[str, str]:
+    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins.
+
+    No writer cuts the log after a commit, since that goes by the age of its files alone: a table that rests for longer than
+    the log is to be kept would lose the version that the newest epoch names.
+    """
     seconds = -(-retain // 1_000_000)
     return {
         "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * _DAY)} seconds",
         "delta.logRetentionDuration": f"interval {max(seconds + 2 * _DAY, 30 * _DAY)} seconds",
+        "delta.enableExpiredLogCleanup": "false",
     }

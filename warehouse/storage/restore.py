@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.deltalog import commit_path
-from warehouse.storage.durable import sync_tree, undone_on_failure, write_exclusive
+from warehouse.storage.durable import sync_tree, undone_on_failure
+from warehouse.storage.entries import append_entry
 from warehouse.storage.replay import LogState, replay
+from warehouse.storage.reversal import remove_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path, PurePath
+
+    from warehouse.storage.entries import LogEntry
 
 __all__ = ["lost_files", "restore_table"]
 
@@ -46,16 +49,18 @@ def lost_files(table: Path, version: int) -> list[str]:
 
 
 def restore_table(
-    table: Path, base_version: int, to_version: int, *, epoch: int, metadata: Mapping[str, Any], at: int
-) -> None:
-    """Commit ``base_version + 1``, exclusively: the files and columns of ``to_version``; -1: no file.
+    table: Path, base: LogEntry, to_version: int, *, epoch: int, metadata: Mapping[str, Any], at: int
+) -> LogEntry:
+    """Commit the files and columns of ``to_version`` on an entry, exclusively, and return the entry made; -1: no file.
 
     Parameters
     ----------
     table
         The table's directory.
-    base_version, to_version
-        The newest version, and the one to go back to.
+    base
+        The newest entry.
+    to_version
+        The version to go back to.
     epoch
         The epoch that the commit is of; it is part of the names of files that come back.
     metadata
@@ -64,7 +69,7 @@ def restore_table(
         The instant of the commit in microseconds.
 
     """
-    now = replay(table, base_version)
+    now = replay(table, base.version)
     then = replay(table, to_version) if to_version >= 0 else LogState(-1, now.protocol, now.metadata)
     milliseconds = at // 1000
     content: list[dict[str, Any]] = [
@@ -81,14 +86,7 @@ def restore_table(
         content.append({"metaData": {**then.metadata, "configuration": now.metadata.get("configuration") or {}}})
     for path, add in now.files.items():
         if path not in then.files:
-            content.append({"remove": {
-                "path": add["path"],
-                "deletionTimestamp": milliseconds,
-                "dataChange": True,
-                "extendedFileMetadata": True,
-                "partitionValues": add["partitionValues"],
-                "size": add["size"],
-            }})  # fmt: skip
+            content.append(remove_of(add, milliseconds))
     back: list[PurePath] = []
     with undone_on_failure(lambda: _take_back(table, back)):
         for path, add in then.files.items():
@@ -97,8 +95,7 @@ def restore_table(
                 back.append(PurePosixPath(unquote(again["path"])))
                 content.append({"add": again})
         sync_tree(table, back)
-        lines = "".join(json.dumps(action) + "\n" for action in content)
-        write_exclusive(commit_path(table, base_version + 1), lines.encode())
+        return append_entry(table, base, content)
 
 
 def _take_back(table: Path, files: Sequence[PurePath]) -> None:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
-from warehouse.storage.deltalog import newest_version
 from warehouse.storage.placing import place
 from warehouse.storage.tables import statistics_columns
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.storage.commit import CommitFacts
+    from warehouse.storage.entries import LogEntry
 
 __all__ = ["ROW_GROUP_ROWS", "key_settings", "write_rows", "write_runs"]
 
@@ -59,13 +59,13 @@ def write_runs(
     key: Sequence[tuple[str, str]],
     sizes: Mapping[tuple[int, int], int],
     target_rows: int = FILE_ROWS,
-    base: int,
+    base: LogEntry,
     leaving: Callable[[int, int], bool] | None,
     facts: CommitFacts,
     staged: Callable[[], None] | None = None,
     table_metadata: Mapping[str, Any] | None = None,
-) -> None:
-    """Commit rows as runs; without rows Spark is not asked for anything.
+) -> LogEntry:
+    """Commit rows as runs and return the entry made; without rows Spark is not asked for anything.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def write_runs(
     target_rows
         Rows of a file, by :func:`warehouse.layout.tasks.file_rows`.
     base
-        A version of the table; what was committed since then is looked for.
+        The table's newest entry: the commit is made on it and no other.
     leaving
         Whether the files of a (sub-index, expiry block) leave the table in the same commit. None: the commit only adds.
     facts
@@ -102,9 +102,9 @@ def write_runs(
             staged()
     else:
         unstage(table)  # what an attempt that did not end has left is not of this commit
-    commit(
+    return commit(
         table,
-        newest_version(table, base, facts.metadata),
+        base,
         statistics=statistics_columns(key),
         leaving=None if leaving is None else lambda values: leaving(values["sub_index"], values["exp_block"]),
         facts=facts,
@@ -125,12 +125,12 @@ def write_rows(
     rows: DataFrame,
     table: Path,
     *,
-    base: int,
+    base: LogEntry,
     facts: CommitFacts,
     slotted: bool = False,
     leaving: Callable[[int], bool] | None = None,
     staged: Callable[[], None] | None = None,
-) -> None:
+) -> LogEntry:
     """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot.
 
     ``staged`` is called as in :func:`write_runs`.
@@ -138,9 +138,9 @@ def write_rows(
     directory = stage(rows, table, ("_slot",) if slotted else (), largest_file(FILE_ROWS))
     if staged is not None:
         staged()
-    commit(
+    return commit(
         table,
-        newest_version(table, base, facts.metadata),
+        base,
         statistics=(),
         leaving=None if leaving is None else lambda values: leaving(values["_slot"]),
         facts=facts,

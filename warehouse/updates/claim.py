@@ -8,7 +8,7 @@ just now.
 The claim keeps writers from being in each other's way; it is not what keeps the warehouse whole. A process can be held up
 for longer than any lease and then go on. What it does then is harmless, because every record and every commit has a name of its
 own that is written once, on condition that it is free (:func:`warehouse.storage.durable.write_exclusive`,
-:func:`warehouse.storage.deltalog.newest_version`), and because data files never share a name.
+:func:`warehouse.storage.entries.append_entry`), and because data files never share a name.
 """
 
 from __future__ import annotations

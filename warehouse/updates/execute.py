@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING
 
 from warehouse.erasure.outcome import erased_epoch
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.commit import checkpoint
+from warehouse.storage.checkpoints import checkpoint, checkpoint_due
 from warehouse.storage.deltalog import make_durable
-from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.updates.explain import describe
 from warehouse.updates.journal import epoch_path, write_record
 from warehouse.updates.outcome import Outcome, epoch_of
+from warehouse.updates.pinned import with_entries
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, after_restoring, progress
 from warehouse.updates.put_back import put_back_planned
 from warehouse.updates.records import Epoch, StepSeconds
+from warehouse.updates.restoring import settled
+from warehouse.updates.steps import RestoreTable
 from warehouse.updates.supply import Supply
 from warehouse.updates.work import Work
 
@@ -69,15 +70,18 @@ def execute(
         When a table was changed from outside; nothing is written then.
 
     """
-    last = plan.base or last
-    done = progress(root, plan)
+    newest, last = last, plan.base or last
+    done = progress(root, plan, newest)
     put_back_planned(plan, root)
     supply = Supply(plan, root, spark, done, last)
     work = Work(plan, root, last, done, supply)
     seconds: list[StepSeconds] = []
     ran: list[int] = []
+    restoring = max((number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)), default=-1)
+    restored: dict[str, int] = {}
     try:
-        for number, step in enumerate(plan.steps):
+        for number in range(len(plan.steps)):
+            step = plan.steps[number]
             started = time.monotonic()
             if number not in work.done[step.path].commits:
                 observer(Moment(Point.STEP_STARTED, plan.epoch, number, describe(step)))
@@ -86,10 +90,18 @@ def execute(
                     ran.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, describe(step)))
             seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
+            if isinstance(step, RestoreTable):
+                earlier = work.done[step.path].commits.get(number)
+                restored[step.path] = work.heads[step.path].version if earlier is None else earlier.version
+            if number == restoring and (moved := settled(plan, restored)) is not plan:
+                supply.release()
+                plan, last = moved, moved.base
+                supply = Supply(plan, root, spark, done, last)
+                work = Work(plan, root, last, done, supply, work.heads)
     finally:
         supply.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
-    done = progress(root, plan)
+    done = progress(root, plan, newest)
     _require_commits(root, plan, done, ran)
     for table in done.values():  # what this process committed is durable, or the commit would have failed
         make_durable(root / table.path, [commit for number, commit in table.commits.items() if number not in ran])
@@ -97,18 +109,18 @@ def execute(
     counting = after_restoring(plan, done)
     outcome = Outcome(plan, last, counting, supply.counted, supply.failed(), supply.given_up, logged=done)
     made = epoch_of if plan.erasure is None else erased_epoch
-    epoch = made(outcome, tuple(seconds), clock())
+    epoch = with_entries(root, made(outcome, tuple(seconds), clock()), newest, done)
     write_record(epoch_path(root, plan.epoch), epoch)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
-    if isinstance(root, ObjectPath):
-        _checkpoint_due(root, done)
+    _checkpoint_due(root, done)
+    observer(Moment(Point.SUMMED_UP, plan.epoch))
     return epoch
 
 
 def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:
     """Make the checkpoints that were due, at the versions that the epoch names."""
     for table in done.values():
-        if table.version // CHECKPOINT_INTERVAL > max(table.base_version, 0) // CHECKPOINT_INTERVAL:
+        if checkpoint_due(table.base_version, table.version):
             checkpoint(root / table.path, table.version)
 
 

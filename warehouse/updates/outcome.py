@@ -15,7 +15,7 @@ from warehouse.ingest.files import LeftOut
 from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 from warehouse.updates.former import still_there
-from warehouse.updates.progress import moved_partitions, moved_side
+from warehouse.updates.progress import moved_partitions, moved_side, removed_files
 from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState, ViewRecord
 from warehouse.updates.steps import (
     AddColumns,
@@ -95,7 +95,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     forgotten = forgotten_state(plan, states)
     removed = {
-        path: tuple(sorted({name for commit in table.commits.values() for name in commit.removed}))
+        path: removed_files(table)
         for path, table in (outcome.logged or outcome.done).items()
     }
     return Epoch(

@@ -1,11 +1,13 @@
 """What a plan's tables say has been done: the commits above the last epoch, checked and summed up.
 
-Invariant: every commit above a table's version at the last epoch names the plan's epoch and a step of the plan for that
-table, in order. Anything else is a change from outside.
+Invariant: the log has the entry that the last epoch names, recognised by its sum, and every commit above it that counts names
+the plan's epoch and a step of the plan for that table, in order. Anything else is a change from outside.
+
+A commit whose files did not survive a power loss is given up, with those after it: a commit that follows takes them back
+(:mod:`warehouse.storage.reversal`), and none of them counts. Only what cannot be read is removed.
 
 In an object store a process that was held up can go on when another one has taken its work over. What it commits then is of
-the same plan, and counts; or of one that is finished (a *straggler*): no epoch names it, so it is made void. Void commits
-change nothing and are passed over.
+the same plan, and counts; or of one that is finished (a *straggler*): no epoch names it, so it is given up.
 """
 
 from __future__ import annotations
@@ -15,14 +17,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.deltalog import (
-    commit_path,
-    commits_after,
-    drop_torn_checkpoints,
-    undo_commits,
-    void_commit,
-    whole,
-)
+from warehouse.storage.checkpoints import drop_torn_checkpoints
+from warehouse.storage.deltalog import commits_after, undo_commits, void_commit, whole
+from warehouse.storage.replay import replay
+from warehouse.storage.reversal import counting, reverse
+from warehouse.updates.pinned import base_entry
 from warehouse.updates.records import Partition, SideTable, WaitingSlot
 from warehouse.updates.steps import CreateTable, RestoreTable
 
@@ -31,29 +30,37 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.storage.deltalog import Commit
+    from warehouse.storage.entries import LogEntry
+    from warehouse.updates.records import Epoch
     from warehouse.updates.steps import Plan
 
-__all__ = ["TableProgress", "after_restoring", "moved_partitions", "moved_side", "progress"]
+__all__ = ["TableProgress", "after_restoring", "moved_partitions", "moved_side", "progress", "removed_files"]
 
 
 @dataclass(frozen=True)
 class TableProgress:
-    """The commits of a plan in one table (directory relative to the root), by step number."""
+    """The commits of a plan in one table (directory relative to the root), by step number.
+
+    ``head`` is the table's newest entry, which may be one that took others back; ``given_up`` are the files that only these
+    have added, relative to the table.
+    """
 
     path: str
     base_version: int
     commits: Mapping[int, Commit]
+    head: LogEntry
+    given_up: frozenset[str] = frozenset()
 
     @property
     def version(self) -> int:
         """The table's version once these commits count."""
-        return max([self.base_version, *(commit.version for commit in self.commits.values())])
+        return self.head.version
 
 
-def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
-    """Return what is done in each table of the plan.
+def progress(root: Path, plan: Plan, last: Epoch | None) -> dict[str, TableProgress]:
+    """Return what is done in each table of the plan, which starts from the epoch ``last``.
 
-    A commit whose files did not survive a power loss is undone with those after it: no epoch names them.
+    A commit whose files did not survive a power loss is taken back with those after it: no epoch names them.
 
     Raises
     ------
@@ -67,30 +74,61 @@ def progress(root: Path, plan: Plan) -> dict[str, TableProgress]:
     found: dict[str, TableProgress] = {}
     for path, numbers in _steps_by_table(plan).items():
         # The first step starts from the last epoch, those after one that restores the table from what it leaves.
-        base = -1 if path in created else min(_base(plan, number) for number in numbers)
-        if base >= 0 and not commit_path(root / path, base).exists():
-            raise MissingPartError(
-                f"{root / path}: version {base} of the table is not there, though the last epoch names it; nothing was "
-                f"written. Restore the directory from a copy, then update again"
-            )
-        drop_torn_checkpoints(root / path, base)
-        done: dict[int, Commit] = {}
-        for commit in commits_after(root / path, base):
-            if commit.void:
-                continue
-            if isinstance(root, ObjectPath) and _of_another(commit, plan):
-                void_commit(root / path, commit)
-                continue
-            step = _own_step(commit, plan, numbers, done, path) if commit.readable else -1
-            if not whole(root / path, commit):
-                if isinstance(root, ObjectPath):
-                    missing = f"{root / path}: files of version {commit.version} are not there"
-                    raise MissingPartError(f"{missing}; restore them from a copy")
-                undo_commits(root / path, commit.version)
-                break
-            done[step] = commit
-        found[path] = TableProgress(path, base, done)
+        version = -1 if path in created else min(_base(plan, number) for number in numbers)
+        base = base_entry(root, path, version, last)
+        drop_torn_checkpoints(root / path, version)
+        found[path] = _progress(root / path, path, plan, numbers, base)
     return found
+
+
+def _progress(table: Path, path: str, plan: Plan, numbers: Sequence[int], base: LogEntry) -> TableProgress:
+    commits = _readable(table, path, plan, base)
+    done: dict[int, Commit] = {}
+    counted = counting(commits)
+    head = commits[-1].entry if commits else base
+    for place, commit in enumerate(counted):
+        late = isinstance(table, ObjectPath) and _of_another(commit, plan)
+        if late and commit.version == 0:
+            void_commit(table, commit)
+            return TableProgress(path, base.version, {}, next(commits_after(table, -1)).entry)
+        step = -1 if late else _own_step(commit, plan, numbers, done, path)
+        if late or not whole(table, commit):
+            if isinstance(table, ObjectPath) and not late:
+                missing = f"{table}: files of version {commit.version} are not there"
+                raise MissingPartError(f"{missing}; restore them from a copy")
+            for other in counted[place + 1 :]:
+                _require_own(other, plan, path)
+            head = reverse(table, commit.version - 1, head, metadata={"epoch": plan.epoch}, at=plan.clock)
+            counted = counted[:place]
+            break
+        done[step] = commit
+    kept = {commit.version for commit in counted}
+    given_up = {file.path for commit in commits if commit.version not in kept for file in commit.added}
+    if given_up:  # a file that came back under its name stays
+        given_up -= replay(table, head.version).files.keys()
+    return TableProgress(path, base.version, done, head, frozenset(given_up))
+
+
+def _readable(table: Path, path: str, plan: Plan, base: LogEntry) -> list[Commit]:
+    """Return the commits above the base; from one on that was cut short they are removed, if nobody else's is among them."""
+    commits = list(commits_after(table, base.version))
+    torn = next((place for place, commit in enumerate(commits) if not commit.readable), None)
+    if torn is None:
+        return commits
+    if isinstance(table, ObjectPath):
+        missing = f"{table}: version {commits[torn].version} cannot be read"
+        raise MissingPartError(f"{missing}; restore it from a copy")
+    for commit in commits[torn:]:
+        if commit.readable:
+            _require_own(commit, plan, path)
+    undo_commits(table, commits[torn].version, pinned=base.version)
+    return commits[:torn]
+
+
+def _require_own(commit: Commit, plan: Plan, path: str) -> None:
+    """Never take back, or remove, what somebody else has built on a commit that is given up."""
+    if not isinstance(commit.metadata.get("epoch"), int) or not commit.ours:
+        raise ForeignChangeError(path, commit.version, f"({commit.operation or 'unknown'}) is not of epoch {plan.epoch}")
 
 
 def _of_another(commit: Commit, plan: Plan) -> bool:
@@ -118,6 +156,8 @@ def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, 
             path,
             max([table.base_version, *(table.commits[number].version for number in restoring & table.commits.keys())]),
             {number: commit for number, commit in table.commits.items() if number not in restoring},
+            table.head,
+            table.given_up,
         )
         for path, table in done.items()
     }
@@ -142,6 +182,11 @@ def _own_step(commit: Commit, plan: Plan, numbers: Sequence[int], done: Mapping[
     if done and step <= max(done):
         raise ForeignChangeError(path, commit.version, f"repeats step {step} of epoch {plan.epoch}")
     return step
+
+
+def removed_files(table: TableProgress) -> tuple[str, ...]:
+    """Return the files that left a table by a plan's commits, and those of commits that were given up."""
+    return tuple(sorted(table.given_up.union(*(commit.removed for commit in table.commits.values()))))
 
 
 def moved_partitions(before: Iterable[Partition], commits: Iterable[Commit]) -> tuple[Partition, ...]:

@@ -29,6 +29,7 @@ __all__ = [
     "LeftOut",
     "Loaded",
     "Partition",
+    "PinnedEntry",
     "Removed",
     "SideTable",
     "StepSeconds",
@@ -259,6 +260,15 @@ class Erased:
 
 
 @dataclass(frozen=True)
+class PinnedEntry:
+    """The entry of a table's log that an epoch names: its version and the SHA-256 of its bytes."""
+
+    path: str
+    version: int
+    sha256: str
+
+
+@dataclass(frozen=True)
 class Epoch:
     """A committed, consistent set of table versions at one window time.
 
@@ -266,7 +276,8 @@ class Epoch:
     SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
     were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
     went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
-    ``warehouse.toml`` that was in force (none: not known).
+    ``warehouse.toml`` that was in force (none: not known). ``entries`` are the log entries that the tables' versions are,
+    by directory (none in epochs of older builds).
     """
 
     number: int
@@ -289,6 +300,11 @@ class Epoch:
     planned_at: int = 0
     erased: Erased | None = None
     declared: tuple[tuple[str, str], ...] = ()
+    entries: tuple[PinnedEntry, ...] = ()
+
+    def entry(self, path: str) -> PinnedEntry | None:
+        """Return the log entry that a table's version is (directory relative to the root); none when it is not recorded."""
+        return next((entry for entry in self.entries if entry.path == path), None)
 
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""

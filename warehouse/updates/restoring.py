@@ -9,17 +9,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from warehouse.storage.tables import schema_file
-from warehouse.updates.steps import ReplaceTable, RestoreTable
+from warehouse.updates.steps import CreateTable, ReplaceTable, RestoreTable
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from warehouse.catalog.declaration import Declaration
     from warehouse.layout import Layout
     from warehouse.updates.records import Epoch, SideTable, TableState
+    from warehouse.updates.steps import Plan
 
-__all__ = ["REBUILT", "Restoring", "lost_of"]
+__all__ = ["REBUILT", "Restoring", "lost_of", "settled"]
 
 _EMPTY = -1
 REBUILT = "what it reads went back to an earlier epoch"
@@ -100,6 +104,39 @@ class Restoring:
             return now
         self.steps.append(RestoreTable(name, path, now, then))
         return now + 1
+
+
+def settled(plan: Plan, restored: Mapping[str, int]) -> Plan:
+    """Return a plan whose steps and base start from the versions that its restoring steps have made.
+
+    ``restored`` are these versions by directory. A plan takes each for the one after the last epoch's; it is a later one when
+    commits above that epoch were taken back. The plan itself is returned when all are as planned.
+    """
+    planned = {step.path: step.base_version + 1 for step in plan.steps if isinstance(step, RestoreTable)}
+    moved = {path: version for path, version in restored.items() if version != planned[path]}
+    if not moved or plan.base is None:
+        return plan
+
+    def side(table: SideTable | None) -> SideTable | None:
+        return table if table is None or table.path not in moved else replace(table, version=moved[table.path])
+
+    tables = tuple(
+        replace(
+            state,
+            version=moved.get(state.path, state.version),
+            deferred=side(state.deferred),
+            rejected=side(state.rejected),
+            restored=side(state.restored),
+        )
+        for state in plan.base.tables
+    )
+    steps = tuple(
+        step
+        if isinstance(step, RestoreTable | CreateTable) or step.path not in moved
+        else msgspec.structs.replace(step, base_version=moved[step.path])
+        for step in plan.steps
+    )
+    return msgspec.structs.replace(plan, steps=steps, base=replace(plan.base, tables=tables))
 
 
 def lost_of(root: Path, epoch: Epoch) -> list[str]:

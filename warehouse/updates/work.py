@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -22,7 +22,6 @@ from warehouse.storage.deltalog import (
     create_table,
     metadata_action,
     missing_files,
-    newest_version,
     replace_table,
     set_columns,
     set_properties,
@@ -73,6 +72,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
+    from warehouse.storage.entries import LogEntry
     from warehouse.updates.progress import TableProgress
     from warehouse.updates.records import Epoch, Partition
     from warehouse.updates.steps import Plan, Role
@@ -85,7 +85,8 @@ __all__ = ["Work"]
 class Work:
     """The steps of one plan at work.
 
-    ``done`` is what the tables' logs showed at the start, ``supply`` what the steps read.
+    ``done`` is what the tables' logs showed at the start, ``supply`` what the steps read. ``heads`` are the tables' newest
+    entries: those of the log at the start, then those that the steps have made. A step commits on its table's and no other.
     """
 
     plan: Plan
@@ -93,6 +94,10 @@ class Work:
     last: Epoch | None
     done: dict[str, TableProgress]
     supply: Supply
+    heads: dict[str, LogEntry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.heads = {path: self.heads.get(path, table.head) for path, table in self.done.items()}
 
     def run(self, number: int, step: Step, observer: Observer) -> bool:
         """Execute one step and return whether it committed; a step that changes no row does not.
@@ -140,8 +145,8 @@ class Work:
                 return self._move_relation(number, step, observer)
             case RestoreTable():
                 facts = self._facts(number, {})
-                restore_table(
-                    self.root / step.path, step.base_version, step.to_version,
+                self.heads[step.path] = restore_table(
+                    self.root / step.path, self.heads[step.path], step.to_version,
                     epoch=self.plan.epoch, metadata=facts.metadata, at=self.plan.clock,
                 )  # fmt: skip
                 return True
@@ -198,7 +203,7 @@ class Work:
         statistics = statistics_columns(key_types(key, columns)) if step.role == "rows" else []
         if step.role == "rows":
             write_schema_file(self.root / file, columns)
-        create_table(
+        self.heads[step.path] = create_table(
             self.root / step.path,
             table_id=step.table_id,
             schema=schema,
@@ -206,6 +211,7 @@ class Work:
             properties=table_properties(statistics, self.plan.retain),
             metadata=self._facts(number, {}).metadata,
             created_at=self.plan.clock,
+            base=self.heads[step.path],
         )
         return True
 
@@ -216,9 +222,9 @@ class Work:
         statistics = statistics_columns(key_types(key, columns)) if step.role == "rows" else []
         if step.role == "rows":
             write_schema_file(self.root / file, columns)
-        replace_table(
+        self.heads[step.path] = replace_table(
             self.root / step.path,
-            step.base_version,
+            self.heads[step.path],
             table_id=step.table_id,
             schema=schema,
             partition_columns=partitions,
@@ -233,8 +239,8 @@ class Work:
         of_rows = step.path == f"tables/{step.stream}"
         properties = table_properties(statistics_columns(key_types(key, columns)) if of_rows else [], self.plan.retain)
         metadata = self._facts(number, {}).metadata
-        version = newest_version(self.root / step.path, step.base_version, metadata)
-        set_properties(self.root / step.path, version, properties, metadata, self.plan.clock)
+        base = self.heads[step.path]
+        self.heads[step.path] = set_properties(self.root / step.path, base, properties, metadata, self.plan.clock)
         return True
 
     def _table_metadata(self, step: AddColumns | MigrateTable, role: Role) -> dict[str, Any]:
@@ -249,8 +255,8 @@ class Work:
         if step.role == "rows":
             write_schema_file(self.root / schema_file(step.path, self.plan.epoch), self._shape(step.stream)[0])
         metadata = self._facts(number, {}).metadata
-        version = newest_version(table, step.base_version, metadata)
-        set_columns(table, version, self._table_metadata(step, step.role), metadata, self.plan.clock)
+        action = self._table_metadata(step, step.role)
+        self.heads[step.path] = set_columns(table, self.heads[step.path], action, metadata, self.plan.clock)
         return True
 
     def _migrate(self, number: int, step: MigrateTable, observer: Observer) -> bool:
@@ -278,17 +284,18 @@ class Work:
         write_schema_file(self.root / schema_file(step.path, plan.epoch), inputs.columns)
         facts = {"rewritten": written, "planned": layout.cells}
         observer(Moment(Point.STEP_READY, plan.epoch, number))
-        write_runs(
+        self.heads[step.path] = write_runs(
             rows,
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
             target_rows=self._target_rows(step.stream),
-            base=step.base_version,
+            base=self.heads[step.path],
             leaving=lambda *_: True,
             facts=self._facts(number, facts, batch_of=step.table_id)
             if batch is None else self._main_facts(number, step.stream, step.table_id, batch, **facts),
             table_metadata=self._table_metadata(step, "rows"),
+            staged=self._staged(number, observer),
         )  # fmt: skip
         return True
 
@@ -302,19 +309,19 @@ class Work:
             return False
         try:
             observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-            write_runs(
+            self.heads[step.path] = write_runs(
                 content.rows.select(*self._columns(inputs)),
                 self.root / step.path,
                 key=inputs.key,
                 sizes={(bucket, 0): count for bucket, count in content.sizes.items()},
                 target_rows=self._target_rows(step.stream),
-                base=step.base_version,
+                base=self.heads[step.path],
                 leaving=lambda bucket, _: bucket in content.sizes,
                 facts=self._batch_facts(
                     number, step.stream, step.table_id, batch,
                     gained=list(content.fresh.items()), planned=len(content.sizes),
                 ),
-                staged=self._as_counted(step.stream, batch),
+                staged=self._staged(number, observer, self._as_counted(step.stream, batch)),
             )  # fmt: skip
         finally:
             content.release()
@@ -333,19 +340,20 @@ class Work:
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
         columns = [*(quoted(column.name) for column in node.columns), *(name for name, _ in SYSTEM_COLUMNS)]
         counts = {"inserted": sum(result.fresh.values()), "rows": sum(result.fresh.values()), "dead": node.lost_rows()}
-        write_runs(
+        self.heads[step.path] = write_runs(
             result.rows.select(*columns),
             self.root / step.path,
             key=node.key,
             sizes=sizes,
             target_rows=self._target_rows(step.stream),
-            base=step.base_version,
+            base=self.heads[step.path],
             leaving=lambda bucket, _: bucket in result.sizes,
             facts=self._facts(
                 number,
                 {"counts": counts, "gained": list(result.fresh.items()), "left_out": [], "planned": len(result.sizes)},
                 batch_of=step.table_id,
             ),
+            staged=self._staged(number, observer),
         )
         return True
 
@@ -357,11 +365,12 @@ class Work:
         own = [quoted(column.name) for column in node.planned.columns]
         rows = lost.selectExpr(*own, "_ts", "_exp", f"CAST({self.plan.epoch} AS bigint) AS _epoch")
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-        write_rows(
+        self.heads[step.path] = write_rows(
             rows.coalesce(1),
             self.root / step.path,
-            base=step.base_version,
+            base=self.heads[step.path],
             facts=self._facts(number, {"rows": node.lost_rows()}, batch_of=step.table_id),
+            staged=self._staged(number, observer),
         )
         return True
 
@@ -383,6 +392,18 @@ class Work:
         if self.plan.node(name) is not None or (batch.persisted and not on_cluster(batch.rows.sparkSession)):
             return None
         return lambda: self.supply.require_unchanged(name)
+
+    def _staged(
+        self, number: int, observer: Observer, unchanged: Callable[[], None] | None = None
+    ) -> Callable[[], None]:
+        """What is done when the rows are written and not yet committed."""
+
+        def staged() -> None:
+            observer(Moment(Point.STAGED, self.plan.epoch, number))
+            if unchanged is not None:
+                unchanged()
+
+        return staged
 
     def _columns(self, inputs: StreamSupply | NodeSupply) -> list[str]:
         return [*(quoted(column.name) for column in inputs.columns), *(name for name, _ in SYSTEM_COLUMNS)]
@@ -448,19 +469,19 @@ class Work:
             return passed or block in merged.get(cell, ()) or (cell, block) in dead
 
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-        write_runs(
+        self.heads[step.path] = write_runs(
             rows,
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
             target_rows=self._target_rows(step.stream),
-            base=step.base_version,
+            base=self.heads[step.path],
             leaving=leaving if merged or dead or step.expired else None,
             facts=self._main_facts(
                 number, step.stream, step.table_id, batch,
                 sealed=sum(len(blocks) for blocks in merged.values()), rewritten=rewritten,
             ),
-            staged=self._as_counted(step.stream, batch),
+            staged=self._staged(number, observer, self._as_counted(step.stream, batch)),
         )  # fmt: skip
         return True
 
@@ -483,19 +504,19 @@ class Work:
             rows = rows.unionByName(left)
         again = step.rows + self._rows_in(step.stream, (*step.former.aged, *step.former.moved))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-        write_runs(
+        self.heads[step.path] = write_runs(
             rows,
             self.root / step.path,
             key=inputs.key,
             sizes=sizes,
             target_rows=self._target_rows(step.stream),
-            base=step.base_version,
+            base=self.heads[step.path],
             leaving=lambda cell, block: cell in step.cells or (cell, block) in former,
             facts=self._main_facts(
                 number, step.stream, step.table_id, batch,
                 planned=len(step.cells), rewritten=again,
             ),
-            staged=self._as_counted(step.stream, batch),
+            staged=self._staged(number, observer, self._as_counted(step.stream, batch)),
         )  # fmt: skip
         return True
 
@@ -515,7 +536,7 @@ class Work:
     def _cut_log(self, number: int, step: CutLog) -> bool:
         table = self.root / step.path
         metadata = self._facts(number, {}).metadata
-        commit_mark(table, newest_version(table, step.base_version, metadata) + 1, metadata, self.plan.clock)
+        self.heads[step.path] = commit_mark(table, self.heads[step.path], metadata, self.plan.clock)
         return True
 
     def _erase_rows(self, number: int, step: EraseRows, observer: Observer) -> bool:
@@ -526,7 +547,8 @@ class Work:
         metadata = self._facts(number, {"erased": step.rows}).metadata
         session, erasure = self.supply.spark(), self.plan.erasure
         rows = self._target_rows(step.stream)
-        erase_rows(session, self.root, step, erasure, state, metadata, self.plan.epoch, rows)
+        base = self.heads[step.path]
+        self.heads[step.path] = erase_rows(session, self.root, step, base, erasure, state, metadata, self.plan.epoch, rows)
         return True
 
     def _move_deferred(self, number: int, step: MoveDeferred, observer: Observer) -> bool:
@@ -541,14 +563,14 @@ class Work:
             F.col("_arrival_slot").alias("_slot"),
         )
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-        write_rows(
+        self.heads[step.path] = write_rows(
             waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
             self.root / step.path,
-            base=step.base_version,
+            base=self.heads[step.path],
             slotted=True,
             leaving=(lambda slot: slot <= max(step.taken)) if step.taken else None,
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.deferred),
-            staged=self._as_counted(step.stream, batch),
+            staged=self._staged(number, observer, self._as_counted(step.stream, batch)),
         )
         return True
 
@@ -576,12 +598,12 @@ class Work:
             others = self.supply.files.rejected(inputs.session, step.path, step.kept_version)
             kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
         observer(Moment(Point.STEP_READY, self.plan.epoch, number))
-        write_rows(
+        self.heads[step.path] = write_rows(
             kept.coalesce(1).sortWithinPartitions("file", "record"),
             self.root / step.path,
-            base=step.base_version,
+            base=self.heads[step.path],
             facts=self._batch_facts(number, step.stream, step.table_id, batch, rows=batch.counts.rejected),
-            staged=self._as_counted(step.stream, batch),
+            staged=self._staged(number, observer, self._as_counted(step.stream, batch)),
         )
         return True
 

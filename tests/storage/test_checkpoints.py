@@ -1,0 +1,92 @@
+"""Checkpoints appear whole or not at all, and the log reaches as far with a torn one as without."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from warehouse.storage.checkpoints import checkpoint, drop_torn_checkpoints
+from warehouse.storage.deltalog import commit_path
+from warehouse.storage.durable import watching
+from warehouse.storage.replay import checkpoints, replay
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Seven commits; the last one removes two files."""
+    path = tmp_path / "a table%"
+    for number in range(6):
+        write_deltalake(path, pa.table({"k": [number], "p": [f"{number % 2} /x"]}), mode="append", partition_by=["p"])
+    DeltaTable(path).delete("k in (0, 1)")
+    return path
+
+
+def keys(path: Path, version: int | None = None) -> list[int]:
+    """Return what delta-rs reads."""
+    return sorted(DeltaTable(path, version=version).to_pyarrow_table()["k"].to_pylist())
+
+
+def test_readers_begin_at_a_checkpoint(table: Path) -> None:
+    """Of a version that is not the newest, too, and from the checkpoint before; nothing but the log's own files is left."""
+    before = {version: replay(table, version).files.keys() for version in range(7)}
+    checkpoint(table, 3)
+    for version in range(3):
+        commit_path(table, version).unlink()
+    checkpoint(table, 6)
+    assert sorted(checkpoints(table / "_delta_log")) == [3, 6]
+    assert all(replay(table, version).files.keys() == before[version] for version in range(3, 7))
+    assert (keys(table), keys(table, 4)) == ([2, 3, 4, 5], [0, 1, 2, 3, 4])
+    commit_path(table, 4).unlink()
+    assert keys(table) == [2, 3, 4, 5]
+    assert DeltaTable(table).version() == 6
+    assert [path.name for path in table.iterdir() if not path.name.startswith("p=")] == ["_delta_log"]
+    write_deltalake(table, pa.table({"k": [9], "p": ["c"]}), mode="append")
+    assert keys(table) == [2, 3, 4, 5, 9]
+
+
+@pytest.mark.parametrize("nth", range(4))
+def test_a_checkpoint_has_its_name_when_it_is_on_the_disk(table: Path, nth: int) -> None:
+    """Whichever sync fails: readers find the log as it was, or a whole checkpoint; the next attempt makes one."""
+    seen = 0
+
+    def fail(kind: str, path: Path) -> None:
+        nonlocal seen
+        if kind == "sync":
+            assert path.suffix != ".parquet" or "_checkpoint" in path.parts, "it is synced before it has its name"
+            seen += 1
+            if seen == nth + 1:
+                raise OSError(errno.EIO, "a failing disk")
+
+    with watching(fail):
+        checkpoint(table, 6)
+    assert seen > nth, "there are as many syncs"
+    assert not (table / "_checkpoint").exists()
+    assert keys(table) == [2, 3, 4, 5]
+    checkpoint(table, 6)
+    assert sorted(checkpoints(table / "_delta_log")) == [6]
+    assert keys(table) == [2, 3, 4, 5]
+
+
+def test_a_torn_checkpoint_goes_where_the_log_reaches_without_it(table: Path) -> None:
+    """As another writer or an older build leaves one: at the version that an epoch names, or above; never what is needed."""
+    log = table / "_delta_log"
+    for version in (3, 6):
+        DeltaTable(table, version=version).create_checkpoint()
+    whole = {version: (log / f"{version:020d}.checkpoint.parquet").read_bytes() for version in (3, 6)}
+    (log / f"{6:020d}.checkpoint.parquet").write_bytes(whole[6][:-20])
+    drop_torn_checkpoints(table, 7)
+    assert sorted(checkpoints(log)) == [3, 6]
+    drop_torn_checkpoints(table, 6)
+    assert sorted(checkpoints(log)) == [3]
+    assert keys(table) == [2, 3, 4, 5]
+    commit_path(table, 1).unlink()
+    (log / f"{3:020d}.checkpoint.parquet").write_bytes(b"")
+    drop_torn_checkpoints(table, 0)
+    assert sorted(checkpoints(log)) == [3], "only a copy of it can mend the log"

@@ -1,0 +1,108 @@
+"""Checkpoints of a table's log: summed up at versions that an epoch names, and never cut by it.
+
+A checkpoint is made after the epoch's record, so whatever is given up before has none; the log is cut by
+:func:`warehouse.storage.logcut.trim_log` alone, below what the oldest readable epoch names. Neither deltalake's cleanup after
+a commit nor that of another writer may do it: they go by the age of the log's files, and after a rest of some weeks delete
+the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is false in all tables).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from contextlib import suppress
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from deltalake.exceptions import DeltaError
+
+from warehouse.errors import NotDurableError
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.deltalog import whole_parquet
+from warehouse.storage.durable import remove_tree, sync_directory, sync_tree, write_replacing
+from warehouse.storage.entries import entry_path
+from warehouse.storage.properties import CHECKPOINT_INTERVAL
+from warehouse.storage.replay import checkpoints
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
+
+_BESIDE = "_checkpoint"
+"""The directory in a table's own where a checkpoint is made."""
+
+
+def checkpoint_due(before: int, version: int) -> bool:
+    """Whether commits above version ``before`` up to ``version`` make a checkpoint due.
+
+    >>> [checkpoint_due(before, version) for before, version in ((-1, 3), (8, 9), (9, 10), (7, 12), (10, 19))]
+    [False, False, True, True, False]
+    """
+    return version // CHECKPOINT_INTERVAL > max(before, 0) // CHECKPOINT_INTERVAL
+
+
+def checkpoint(table: Path, version: int) -> None:
+    """Sum the log up at a version that an epoch names, durably.
+
+    Readers open that version all the time, so they never meet half a checkpoint: deltalake writes it beside the log, from links
+    to its entries, and it gets its name there once it is on the disk. (In an object store a put is whole or not there.)
+    Without a checkpoint readers read more of the log, and no more than that: a failure is logged, and the next one is tried.
+    """
+    from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
+
+    try:
+        if isinstance(table, ObjectPath):
+            DeltaTable(str(table), version=version).create_checkpoint()
+        else:
+            _checkpoint_beside(table, version)
+    except (DeltaError, OSError, NotDurableError) as error:
+        logging.getLogger("warehouse").warning("%s: no checkpoint of version %d (%s)", table, version, error)
+
+
+def _checkpoint_beside(table: Path, version: int) -> None:
+    from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
+
+    log, beside = table / "_delta_log", table / _BESIDE
+    remove_tree(beside, ignore_errors=True)
+    made = beside / "_delta_log"
+    made.mkdir(parents=True)
+    try:
+        held = checkpoints(log)
+        start = max((each for each in held if each < version), default=-1)
+        for name in held.get(start, ()):
+            os.link(log / name, made / name)
+        for number in range(max(start, 0), version + 1):
+            entry = entry_path(table, number)
+            if number != start or entry.exists():
+                os.link(entry, made / entry.name)
+        DeltaTable(str(beside), version=version).create_checkpoint()
+        names = checkpoints(made).get(version, [])
+        sync_tree(made, [PurePosixPath(name) for name in names])
+        for name in names:
+            with suppress(FileExistsError):  # another writer's is as good
+                os.link(made / name, log / name)
+        sync_directory(log)
+        (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
+        write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
+    finally:
+        remove_tree(beside, ignore_errors=True)
+
+
+def drop_torn_checkpoints(table: Path, version: int) -> None:
+    """Remove checkpoints at and above ``version`` that a power loss left cut short, where the log reaches without them.
+
+    Nothing is lost with them then: the commits that they sum up are there. One that is whole stays. An object is whole always.
+    """
+    if isinstance(table, ObjectPath):
+        return
+    log = table / "_delta_log"
+    held = checkpoints(log)
+    torn = {number for number, names in held.items() if not all(whole_parquet(log / name) for name in names)}
+    for number in sorted((each for each in torn if each >= version), reverse=True):
+        start = max((each for each in held if each < number and each not in torn), default=-1)
+        if all(entry_path(table, each).exists() for each in range(start + 1, number + 1)):
+            (log / "_last_checkpoint").unlink(missing_ok=True)
+            for name in held[number]:
+                (log / name).unlink()
+            sync_directory(log)
