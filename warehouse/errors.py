@@ -24,6 +24,7 @@ __all__ = [
     "LockHeldError",
     "MigrationError",
     "MissingPartError",
+    "NewerFormatError",
     "NoEpochError",
     "NotDurableError",
     "NotSharedError",
@@ -181,6 +182,20 @@ class TornRecordError(RecordDamagedError):
     """A record is cut short or its bytes are not those that were written: as if it had not been."""
 
     code = "record_torn"
+
+
+class NewerFormatError(WarehouseError):
+    """A record was written by a newer build, in a format that this one does not know; it is not damaged."""
+
+    code = "newer_format"
+
+    def __init__(self, path: str, found: int, written_by: str, known: int, this_build: str) -> None:
+        self.path, self.found, self.written_by, self.known = path, found, written_by, known
+        super().__init__(
+            f"{path}: it is whole, but {written_by or 'a newer stream-wh'} wrote it in format {found} and {this_build} reads "
+            f"formats up to {known}; nothing was changed. Use {written_by or 'the newer build'} or a later one for this "
+            f"warehouse (`pip install --upgrade stream-wh`), or restore a backup that was made before"
+        )
 
 
 class NoEpochError(WarehouseError):

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.updates.projects import Project
-from warehouse.errors import NoEpochError, RecordDamagedError, TornRecordError
+from tests.updates.projects import Project, StoppedError, stop_at
+from warehouse.checking.check import check
+from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
 from warehouse.serving import Reader
-from warehouse.updates.journal import decode_record, epoch_path, newest_epoch, plan_path, read_epoch
+from warehouse.updates.journal import (
+    decode_record,
+    epoch_path,
+    newest_epoch,
+    plan_path,
+    read_epoch,
+    record_path,
+    this_build,
+)
+from warehouse.updates.known import write_ledger
+from warehouse.updates.points import Point
 from warehouse.updates.records import Epoch
 from warehouse.updates.steps import Plan
 
 from .fuzzing import fuzzed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from warehouse.updates.journal import Kind
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +62,7 @@ def test_any_change_of_a_record(
     whole = decode_record(content, kind, "x")
     try:
         assert decode_record(changed, kind, "x") == whole
-    except RecordDamagedError as error:
+    except (RecordDamagedError, NewerFormatError) as error:
         assert "x: " in str(error)  # noqa: PT017 - either outcome is right
 
 
@@ -60,17 +77,57 @@ def test_any_bytes_as_a_record(content: bytes) -> None:
         decode_record(content, Epoch, "x")
 
 
-def test_a_newer_format_is_not_passed_over(tmp_path: Path) -> None:
-    """A record of a later version is whole: readers do not go back behind it, they ask for the upgrade."""
+REFUSED = r"it is whole, but stream-wh 9\.9 wrote it in format 99 and stream-wh .* reads\s+formats up to \d+; nothing was changed"
+
+
+def newer(path: Path, *, foreign: bool = False) -> bytes:
+    """Give a record the format of a build to come, and return its former bytes; ``foreign``: whose envelope is another too."""
+    former = path.read_bytes()
+    envelope = {**json.loads(former), "format": 99, "written_by": "stream-wh 9.9"}
+    if foreign:
+        envelope = {"format": 99, "written_by": "stream-wh 9.9", "parts": [1, 2]}
+    path.write_bytes(msgspec.json.encode(envelope) if foreign else _with_head(former))
+    return former
+
+
+def _with_head(former: bytes) -> bytes:
+    body = former[former.index(b'"checksum"') :]
+    body = re.sub(rb',"written_by":"[^"]*"}$', b"}", body)
+    return b'{"format":99,"written_by":"stream-wh 9.9",' + body
+
+
+@pytest.mark.parametrize("foreign", [False, True])
+@pytest.mark.parametrize("kind", ["epoch", "plan", "ledger"])
+def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *, foreign: bool) -> None:
+    """A record of a later build is whole: no verb takes it for damaged, goes back behind it, repairs or removes it."""
     project = Project(tmp_path / "project", None)
     project.update(1)
     project.update(2)
-    path = epoch_path(project.root, 1)
-    path.write_bytes(path.read_bytes().replace(b'"format":1', b'"format":2', 1))
-    with pytest.raises(RecordDamagedError, match="upgrade"):
-        newest_epoch(project.root)
-    with pytest.raises(RecordDamagedError, match="upgrade"):
-        project.update(3)
+    if kind == "plan":  # of an epoch that is not written yet: a damaged one would be removed and made again
+        project.land("1.csv", "k,b,e\n")
+        with pytest.raises(StoppedError):
+            project.update(3, observer=stop_at(Point.PLAN_WRITTEN))
+    elif kind == "ledger":
+        write_ledger(project.root, project.epoch)
+    path = record_path(project.root, 2 if kind == "plan" else 1, kind)
+    newer(path, foreign=foreign)
+    kept = path.read_bytes()
+    epochs = sorted(each.name for each in (project.root / "epochs").iterdir())
+    if kind == "epoch":
+        with pytest.raises(NewerFormatError, match=REFUSED):
+            newest_epoch(project.root)
+        with pytest.raises(NewerFormatError, match=REFUSED):
+            Reader.open(project.root)
+    verbs: list[Callable[[], object]] = [lambda: project.update(3), lambda: check(project.root)]
+    for verb in (*verbs, project.updater().repair) if kind != "ledger" else verbs:  # repairing reads no ledger
+        with pytest.raises(NewerFormatError, match=REFUSED):
+            verb()
+    assert (path.read_bytes(), sorted(each.name for each in (project.root / "epochs").iterdir())) == (kept, epochs)
+
+
+def test_a_record_says_who_wrote_it(records: tuple[bytes, bytes]) -> None:
+    """So that an older build can say which one to take."""
+    assert all(json.loads(record)["written_by"] == this_build() for record in records)
 
 
 def test_readers_of_a_torn_epoch_have_the_one_before(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.checking.findings import Finding, fault, note
-from warehouse.errors import RecordDamagedError, WarehouseError
+from warehouse.errors import NewerFormatError, RecordDamagedError, WarehouseError
 from warehouse.objects.path import entry_names
 from warehouse.time import at_slot, format_instant
 from warehouse.updates.journal import numbers, read_record, record_path
@@ -169,7 +169,11 @@ def _loaded(root: Path, records: Records) -> Iterator[Finding]:
     if newest is None:
         return
     try:
-        known_files(root, newest)
+        for known in known_files(root, newest).values():
+            for _ in known.loaded:  # each shard is read, and compared with its name
+                pass
+    except NewerFormatError:
+        raise
     except WarehouseError as error:
         yield fault("ledger", "epochs", str(error), _RESTORE)
         return

@@ -15,15 +15,18 @@ import io
 import os
 import stat
 import zlib
-from dataclasses import dataclass
+from bisect import bisect_left
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import FileProblem, LandingError
 from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.ingest.known import Listing, order, runs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 __all__ = [
@@ -75,7 +78,7 @@ class Arrived:
 
 
 def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
-    """Yield the files of a landing directory, sorted within each directory.
+    """Yield the files of a landing directory, sorted by the names on their paths.
 
     ``pattern`` is a glob on the file's name, or on its relative path when it has a slash.
 
@@ -106,13 +109,12 @@ def name_problem(path: str) -> tuple[str, str] | None:
 
 def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[LandingFile]:
     try:
-        entries = sorted(os.scandir(directory), key=lambda entry: entry.name)
+        entries = sorted(((_text(entry.name), entry) for entry in os.scandir(directory)), key=itemgetter(0))
     except FileNotFoundError:
         return
     except OSError as error:
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
-    for entry in entries:
-        name = os.fsencode(entry.name).decode(errors="backslashreplace")
+    for name, entry in entries:
         if name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_")):
             continue
         relative = prefix + name
@@ -130,31 +132,73 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
             raise LandingError(f"{directory / entry.name} cannot be looked at ({error.strerror}); check its rights") from error
 
 
+def _text(name: str) -> str:
+    """Return a name as text, bytes of it that are not UTF-8 as escapes."""
+    return name if name.isascii() else os.fsencode(name).decode(errors="backslashreplace")
+
+
 def _leads_inside(path: str, inside: str) -> bool:
     return os.path.realpath(path).startswith(inside + os.sep)
 
 
-def arrived(files: Sequence[LandingFile], known: Known, *, settle: int, clock: int) -> Arrived:
-    """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds."""
-    new, changed, unreadable = [], [], []
-    settling = 0
-    for file in files:
-        before = known.loaded.get(file.path)
-        failed = known.left_out.get(file.path)
-        if file.path in known.reload:
-            new.append(file)
-        elif before is not None:
-            if before != file:
-                changed.append(file)
-        elif failed is not None and failed.file == file:
-            unreadable.append(failed)
-        elif settle and clock - file.mtime_ns // 1000 < settle:
-            settling += 1
-        else:
-            new.append(file)
-    present = {file.path for file in files}
-    gone = tuple(sorted((known.loaded.keys() | known.left_out.keys()) - present))
-    return Arrived(tuple(new), tuple(changed), tuple(unreadable), gone, settling, not files)
+def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: int) -> Arrived:
+    """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds.
+
+    ``files`` are in the order of :func:`list_landing`. Of what is known, only the shards are read whose files are not all
+    there as they were loaded.
+    """
+    found = _Sorted(known, settle, clock)
+    listing = Listing(files)
+    marked = sorted(map(order, known.reload))
+    begin = ""
+    for run in runs_of(known.loaded):
+        again = bisect_left(marked, begin) < (len(marked) if run.end is None else bisect_left(marked, run.end))
+        begin = run.end or ""
+        taken = listing.take(replace(run, shard=None) if again else run)
+        if taken is not None:
+            found.sort(taken, run.files())
+    found.sort(listing.rest(), {})
+    return found.result(empty=listing.empty)
+
+
+class _Sorted:
+    """Files by what is to be done with them, as ranges of the listing come in."""
+
+    def __init__(self, known: Known, settle: int, clock: int) -> None:
+        self._known, self._settle, self._clock = known, settle, clock
+        self._new: list[LandingFile] = []
+        self._changed: list[LandingFile] = []
+        self._unreadable: list[LeftOut] = []
+        self._gone: set[str] = set()
+        self._failed_there: set[str] = set()
+        self._settling = 0
+
+    def sort(self, files: Sequence[LandingFile], loaded: Mapping[str, LandingFile]) -> None:
+        """Take a range of the listing, and all that is loaded in that range."""
+        known = self._known
+        for file in files:
+            before = loaded.get(file.path)
+            failed = known.left_out.get(file.path)
+            if failed is not None:
+                self._failed_there.add(file.path)
+            if file.path in known.reload:
+                self._new.append(file)
+            elif before is not None:
+                if before != file:
+                    self._changed.append(file)
+            elif failed is not None and failed.file == file:
+                self._unreadable.append(failed)
+            elif self._settle and self._clock - file.mtime_ns // 1000 < self._settle:
+                self._settling += 1
+            else:
+                self._new.append(file)
+        self._gone.update(loaded.keys() - {file.path for file in files})
+
+    def result(self, *, empty: bool) -> Arrived:
+        known = self._known
+        failed = {path for path in known.left_out.keys() - self._failed_there if path not in known.loaded}
+        gone = tuple(sorted(self._gone | failed))
+        return Arrived(tuple(self._new), tuple(self._changed), tuple(self._unreadable), gone, self._settling, empty)
 
 
 def headers(

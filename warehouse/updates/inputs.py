@@ -97,7 +97,7 @@ def all_parts(
 
 
 def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
-    return arrived(list(list_landing(stream.landing, stream.files)), known, settle=stream.landing_settle, clock=clock)
+    return arrived(list_landing(stream.landing, stream.files), known, settle=stream.landing_settle, clock=clock)
 
 
 def _facts(stream: Stream, found: Arrived) -> LandingFacts:

@@ -1,8 +1,12 @@
 """The durable records under ``root/epochs``: write-ahead plans and epochs, each written once and never changed.
 
-A record is a JSON document ``{"format", "checksum", "body"}``; the checksum is the SHA-256 of the body's bytes. It is
-written under a temporary name, made durable, linked into place (which fails if the name exists), and the directory is
-made durable: a reader sees the whole record or none.
+A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; the checksum is the SHA-256 of the body's
+bytes. It is written under a temporary name, made durable, linked into place (which fails if the name exists), and the
+directory is made durable: a reader sees the whole record or none.
+
+``format`` goes up when a build that does not know what is new would go wrong by leaving it out; such a build then refuses
+the record and says which build wrote it. What may be left out, such as a new field with a default, needs no new format.
+Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files.
 
 ``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
 so that no reader pins it), ``ledger`` the landing files known up to an epoch.
@@ -11,11 +15,20 @@ so that no reader pins it), ``ledger`` the landing files known up to an epoch.
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
-from warehouse.errors import LockHeldError, MissingPartError, NoEpochError, RecordDamagedError, TornRecordError
+from warehouse.errors import (
+    LockHeldError,
+    MissingPartError,
+    NewerFormatError,
+    NoEpochError,
+    RecordDamagedError,
+    TornRecordError,
+)
 from warehouse.objects.path import entry_names
 from warehouse.storage.durable import write_exclusive
 from warehouse.time import format_instant
@@ -38,19 +51,29 @@ __all__ = [
     "read_epoch",
     "read_record",
     "record_path",
+    "this_build",
     "write_record",
 ]
 
-FORMAT = 1
+FORMAT = 2
+"""What this build writes, and the newest that it reads."""
 _DIGITS = 20
 _Body = TypeVar("_Body")
 Kind = Literal["plan", "epoch", "past", "ledger"]
+
+
+class _Head(msgspec.Struct):
+    """What every build can read of every record, whatever becomes of the rest."""
+
+    format: int
+    written_by: str = ""
 
 
 class _Envelope(msgspec.Struct):
     format: int
     checksum: str
     body: msgspec.Raw
+    written_by: str = ""
 
 
 def record_path(root: Path, number: int, kind: Kind) -> Path:
@@ -91,10 +114,20 @@ def read_record(path: Path, kind: type[_Body]) -> _Body:
     Raises
     ------
     RecordDamagedError
-        When it is cut short, fails its checksum or was written by a newer version.
+        When it is cut short or fails its checksum.
+    NewerFormatError
+        When a newer build wrote it, in a format that this one does not know.
 
     """
     return decode_record(path.read_bytes(), kind, str(path))
+
+
+def _refuse_newer(text: bytes, path: str) -> None:
+    """Raise when what this build cannot read as a record says that it is one of a newer build."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        head = msgspec.json.decode(text, type=_Head)
+        if head.format > FORMAT:
+            raise NewerFormatError(path, head.format, head.written_by, FORMAT, this_build())
 
 
 def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
@@ -103,22 +136,36 @@ def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
     try:
         envelope = msgspec.json.decode(text, type=_Envelope)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _refuse_newer(text, path)
         raise TornRecordError(path, f"is not a whole record ({error})", remedy) from error
-    if envelope.format != FORMAT:
-        raise RecordDamagedError(path, f"has format {envelope.format}, this version reads {FORMAT}", "upgrade stream-wh")
     if hashlib.sha256(bytes(envelope.body)).hexdigest() != envelope.checksum:
         raise TornRecordError(path, "fails its checksum", remedy)
+    if envelope.format < 1:
+        raise TornRecordError(path, f"has format {envelope.format}, which there never was", remedy)
+    if envelope.format > FORMAT:
+        raise NewerFormatError(path, envelope.format, envelope.written_by, FORMAT, this_build())
     try:
         return msgspec.json.decode(envelope.body, type=kind)
     except msgspec.DecodeError as error:
         raise RecordDamagedError(path, f"does not decode ({error})", remedy) from error
 
 
+@cache
+def this_build() -> str:
+    """Return the name and version of this build, as records say who wrote them."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - readers do not write records
+
+    try:
+        return f"stream-wh {version('stream-wh')}"
+    except PackageNotFoundError:  # run from a directory of files that was never installed
+        return "stream-wh"
+
+
 def encode_record(body: object) -> bytes:
     """Return the bytes of a record."""
     text = msgspec.json.encode(body)
     return msgspec.json.encode(
-        _Envelope(format=FORMAT, checksum=hashlib.sha256(text).hexdigest(), body=msgspec.Raw(text)),
+        _Envelope(FORMAT, hashlib.sha256(text).hexdigest(), msgspec.Raw(text), this_build()),
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 
 from warehouse.catalog.drift import effective_layout
 from warehouse.errors import MissingPartError, RollbackError
+from warehouse.ingest.known import shown_different
 from warehouse.ingest.landing import Known
 from warehouse.time import format_instant
 from warehouse.updates.journal import numbers, read_epoch
@@ -150,12 +151,13 @@ def forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, .
 
 def _difference(stream: str, now: Known, then: Known) -> Loaded:
     """``gone`` forgets a path altogether; what was known of it before is said again, and takes a mark for ``reload`` away."""
-    told = then.loaded.keys() | then.left_out.keys()
-    gone = (now.loaded.keys() - then.loaded.keys()) | ((now.left_out.keys() | now.reload - then.reload) - told)
-    again = gone | now.left_out.keys() | (now.reload - then.reload)
+    marked = now.left_out.keys() | (now.reload - then.reload)
+    loaded_now, loaded_then = shown_different(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
+    gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
+    again = gone | marked
     return Loaded(
         stream,
-        loaded=tuple(file for path, file in then.loaded.items() if now.loaded.get(path) != file or path in again),
+        loaded=tuple(file for path, file in loaded_then.items() if loaded_now.get(path) != file or path in again),
         left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in again),
         reload=tuple(sorted(then.reload)),
         gone=tuple(sorted(gone)),

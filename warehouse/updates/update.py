@@ -22,7 +22,7 @@ from warehouse.updates.after_load import put_away
 from warehouse.updates.declared_nodes import declared_nodes, sound_nodes, with_columns
 from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
 from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
-from warehouse.updates.known import known_files, known_of
+from warehouse.updates.known import keep_ledger, known_files, known_of
 from warehouse.updates.lock import writer_lock
 from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import columns_declared, make_plan
@@ -410,6 +410,8 @@ class Updater(PlanExecutor):
         freed = VacuumReport()
         if not made and not finished:
             self._publish_again(last)
+        elif last is not None:
+            keep_ledger(self.root, last, epoch_numbers(self.root)[0])
         if self.catalog.vacuum == "auto" and last is not None:
             newest = last.number
             freed = retire(

@@ -16,7 +16,7 @@ from warehouse.storage.deltalog import commit_path, commits_after
 from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.updates.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
-from warehouse.updates.known import write_ledger
+from warehouse.updates.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.updates.records import Epoch
 
 if TYPE_CHECKING:
@@ -121,12 +121,10 @@ def forget_past(root: Path) -> None:
     if not past:
         return
     last = read_record(record_path(root, past[-1], "past"), Epoch)
-    if all(number < last.number for number in numbers(root, "ledger")):
-        write_ledger(root, last)
+    write_ledger(root, last)
     for number in past:
         record_path(root, number, "past").unlink()
-    for number in numbers(root, "ledger")[:-1]:
-        record_path(root, number, "ledger").unlink()
+    prune_ledgers(root, last.number)
     sync_directory(root / "epochs")
 
 
@@ -246,7 +244,8 @@ def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = Fa
         return VacuumReport()
     directory = root / "epochs"
     doomed = [record_path(root, number, "plan") for number in numbers(root, "plan") if number < readable[0]]
-    doomed += [path for path in directory.glob(".*.tmp") if (now - path.stat().st_mtime_ns // 1000) > grace]
+    left = (path for place in (directory, root / DIRECTORY) for path in place.glob(".*.tmp"))
+    doomed += [path for path in left if (now - path.stat().st_mtime_ns // 1000) > grace]
     past = [record_path(root, number, "past") for number in numbers(root, "past")]
     report = VacuumReport(*_weigh((*doomed, *past)))
     if not dry_run:

@@ -1,0 +1,137 @@
+"""Makes the frozen warehouses with the build that is checked out: ``python -m tests.frozen.make``.
+
+They are made once for a build and then kept as they are: later builds must go on with what this one wrote. To add those of
+another build, check it out, copy this package into it, and run it there; the archives are named by the commit. Archives
+that exist are left alone. With ``STREAM_WH_S3_SERVER`` (README) one whose root is in an object store is made too.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.conftest import SMALL_AND_SHORT
+from tests.frozen.story import FROZEN, FUTURE, STORED, answers, declared, land_future
+from tests.objects.server import SERVER, StoreProject, made_bucket, running_server
+from tests.updates.projects import Project, at
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.session import spark_session
+from warehouse.time import HOUR
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+_LEFT_OUT = (".lock", "derby.log")
+
+
+def commit() -> str:
+    """Return the short name of the commit that is checked out."""
+    found = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], capture_output=True, text=True, check=True, cwd=HERE)
+    return found.stdout.strip()
+
+
+def main() -> None:
+    """Make all that are not there."""
+    target = HERE / commit()
+    target.mkdir(exist_ok=True)
+    spark = spark_session(SMALL_AND_SHORT)
+    for name in FROZEN:
+        if not (target / f"{name}.json").exists():
+            with tempfile.TemporaryDirectory() as directory:
+                freeze(name, target, Path(directory), spark)
+    spark.stop()
+    if SERVER and not (target / "store.json").exists():
+        with tempfile.TemporaryDirectory() as directory:
+            freeze_store(target, Path(directory))
+
+
+def freeze(name: str, target: Path, work: Path, spark: SparkSession) -> None:
+    """Make one warehouse, and write down what it answers now and what it will once what comes has been loaded."""
+    project = declared(name, work / "project", spark)
+    FROZEN[name][2](project)
+    pack(project.directory, target / f"{name}.tar.xz")
+    after = Path(shutil.copytree(project.directory, work / "after"))
+    parts = (dict(each) for each in (project.streams, project.views, project.relations))
+    streams, views, relations = parts
+    twin = Project(after, spark, streams, dict(project.warehouse), project.clock, views, relations)
+    write(target / f"{name}.json", project, twin)
+
+
+def write(path: Path, project: Project, twin: Project) -> None:
+    """Write down what is expected of a warehouse; its twin goes on into the future."""
+    epochs = {str(number): number for number in project.numbers}
+    last, hours = project.epoch, round((project.epoch.window_time - at(0)) / HOUR)
+    now = answers(project.directory)
+    earlier = {}
+    for number in project.numbers:
+        from warehouse.updates.journal import read_epoch  # noqa: PLC0415 - one use
+
+        epoch = read_epoch(project.root, number)
+        if number == max(each for each in project.numbers if read_epoch(project.root, each).window_time == epoch.window_time):
+            earlier[str(epoch.window_time)] = answers(project.directory, epoch.window_time)
+    after = []
+    for hour in range(hours + 1, hours + FUTURE + 1):
+        land_future(twin.directory, hour)
+        twin.update(hour)
+        after.append(answers(twin.directory))
+    expected = {
+        "clock": project.clock,
+        "epochs": sorted(epochs.values()),
+        "newest": last.number,
+        "hour": hours,
+        "now": now,
+        "as_of": earlier,
+        "after": after,
+    }
+    path.write_text(json.dumps(expected, indent=1) + "\n")
+
+
+def pack(directory: Path, archive: Path) -> None:
+    """Pack a directory, without locks."""
+    with tarfile.open(archive, "w:xz", preset=9) as packed:
+        for path in sorted(directory.rglob("*")):
+            if not path.name.endswith(_LEFT_OUT):
+                packed.add(path, path.relative_to(directory).as_posix(), recursive=False, filter=_anonymous)
+
+
+def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+    entry.uid = entry.gid = 0
+    entry.uname = entry.gname = ""
+    return entry
+
+
+def freeze_store(target: Path, work: Path) -> None:
+    """Make the warehouse in a store: its objects are packed under ``objects/``, the project beside them."""
+    import os  # noqa: PLC0415 - one use
+
+    with running_server(work) as environment:
+        os.environ.update(environment, STREAM_WH_CACHE=str(work / "cache"))
+        place = made_bucket("frozen") / "house"
+        spark = spark_session(SMALL_AND_SHORT, root=ObjectPath("s3://any"))
+        parts, keys, live = STORED
+        project = StoreProject(
+            work / "project", spark, dict(parts["streams"]), dict(keys), views=dict(parts["views"]), place=place
+        )
+        live(project)
+        with tarfile.open(target / "store.tar.xz", "w:xz", preset=9) as packed:
+            for path in sorted(project.directory.rglob("*")):
+                packed.add(path, path.relative_to(project.directory).as_posix(), recursive=False, filter=_anonymous)
+            for held in sorted(place.rglob("*"), key=str):
+                if held.is_file():
+                    content = held.read_bytes()
+                    entry = tarfile.TarInfo(f"objects/{held.relative_to(place).as_posix()}")
+                    entry.size = len(content)
+                    packed.addfile(entry, io.BytesIO(content))
+        write(target / "store.json", project, project)
+        spark.stop()
+
+
+if __name__ == "__main__":
+    main()

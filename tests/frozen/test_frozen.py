@@ -1,0 +1,139 @@
+"""A warehouse outlives its build: those that earlier builds wrote are opened, checked, moved on, taken back and migrated."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tarfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.frozen.story import answers, land_future
+from tests.updates.projects import at
+from warehouse.catalog.load import load_catalog
+from warehouse.catalog.model import LayoutSpec
+from warehouse.checking.check import check
+from warehouse.publishing.database import replace_if_needed
+from warehouse.time import HOUR
+from warehouse.updates.journal import epoch_numbers, newest_epoch
+from warehouse.updates.known import known_files
+from warehouse.updates.migrate import MigrationRequest
+from warehouse.updates.update import UpdateOptions, Updater
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+HERE = Path(__file__).parent
+ARCHIVES = sorted(path.with_suffix("").with_suffix("") for path in HERE.glob("*/*.tar.xz"))
+LOCAL = [path for path in ARCHIVES if path.name != "store"]
+
+
+def named(path: Path) -> str:
+    """Return the commit and the name of an archive."""
+    return f"{path.parent.name}-{path.name}"
+
+
+@dataclass
+class Frozen:
+    """A warehouse of an earlier build, and what that build expects of it."""
+
+    directory: Path
+    expected: dict[str, Any]
+    clock: int
+    spark: SparkSession | None = None
+
+    def updater(self) -> Updater:
+        """Return what writes it now."""
+
+        def session(_: int) -> SparkSession:
+            assert self.spark is not None
+            return self.spark
+
+        return Updater(load_catalog(self.directory), session, lambda: self.clock)
+
+    @property
+    def root(self) -> Path:
+        """Where the tables are."""
+        return load_catalog(self.directory).root
+
+    def update(self, hour: int) -> None:
+        """Move the windows to an hour."""
+        self.updater().update(UpdateOptions(at=at(hour)))
+        self.clock += HOUR
+
+    def faults(self) -> list[str]:
+        """Return what `check` has to say."""
+        return [f"{each.subject}: {each.message}" for each in check(self.root).findings if each.severity == "fault"]
+
+    def copy(self, directory: Path) -> Frozen:
+        """Return the same warehouse elsewhere."""
+        shutil.copytree(self.directory, directory)
+        twin = replace(self, directory=directory)
+        replace_if_needed(twin.root, newest_epoch(twin.root))
+        return twin
+
+
+def thawed(path: Path, directory: Path, spark: SparkSession | None = None) -> Frozen:
+    """Unpack an archive."""
+    with tarfile.open(f"{path}.tar.xz") as packed:
+        packed.extractall(directory, filter="data")
+    expected = json.loads(path.with_suffix(".json").read_text())
+    return Frozen(directory, expected, expected["clock"], spark)
+
+
+@pytest.mark.parametrize("path", LOCAL, ids=named)
+def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
+    """Every epoch answers what it answered; nothing is found wrong; every record is read, and what was loaded is known."""
+    frozen = thawed(path, tmp_path / "project")
+    assert answers(frozen.directory) == frozen.expected["now"]
+    for window_time, expected in frozen.expected["as_of"].items():
+        assert answers(frozen.directory, int(window_time)) == expected
+    assert epoch_numbers(frozen.root) == frozen.expected["epochs"]
+    replace_if_needed(frozen.root, newest_epoch(frozen.root))  # its views name files by the place where it was made
+    assert frozen.faults() == []
+    known = known_files(frozen.root, newest_epoch(frozen.root))
+    assert {file for stream in known.values() for file in stream.loaded}
+
+
+@pytest.mark.parametrize("path", LOCAL, ids=named)
+def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkSession) -> None:
+    """An update loads what was not loaded, with the rows that its own build would have; going back undoes just that."""
+    frozen = thawed(path, tmp_path / "project", spark)
+    hour = frozen.expected["hour"] + 1
+    land_future(frozen.directory, hour)
+    frozen.update(hour)
+    assert answers(frozen.directory) == frozen.expected["after"][0]
+    assert frozen.faults() == []
+    report = frozen.updater().rollback(frozen.expected["newest"])
+    assert {Path(each.path).name for each in report.forgotten} == {f"{hour:02d}.csv"}
+    frozen.update(hour + 1)
+    assert frozen.faults() == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", LOCAL, ids=named)
+def test_it_lives_on(path: Path, tmp_path: Path, spark: SparkSession) -> None:
+    """All that is to come, then back to the last epoch of the other build and on, and another layout: no row is missed."""
+    frozen = thawed(path, tmp_path / "project", spark)
+    hour = frozen.expected["hour"]
+    for expected in frozen.expected["after"]:
+        hour += 1
+        land_future(frozen.directory, hour)
+        frozen.update(hour)
+        assert answers(frozen.directory) == expected
+        assert frozen.faults() == []
+    twin = frozen.copy(tmp_path / "twin")
+    frozen.updater().rollback(frozen.expected["newest"])
+    for each in (frozen, twin):
+        each.update(hour + 1)
+    for table in ("a", "b"):
+        assert answers(frozen.directory)[table] == answers(twin.directory)[table]
+    assert frozen.faults() == []
+    before = answers(twin.directory)
+    twin.updater().migrate("a", MigrationRequest(layout=LayoutSpec(technique="rebuild", grid=(3, 2))))
+    assert answers(twin.directory) == before
+    twin.update(hour + 2)
+    assert twin.faults() == []

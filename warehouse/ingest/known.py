@@ -1,0 +1,243 @@
+"""Which landing files are loaded, in sorted shards of which only those that differ from the listing are read.
+
+Files are sorted as a listing of the landing directory yields them: by the names on their path (:func:`order`). A shard is a run
+of neighbours, named by the SHA-256 of its content; the content is their JSON. So a listing is compared by taking as many files
+as a shard has and hashing them: equal, and all of them are known, without the shard being read. What was loaded since the
+shards were written is laid over them.
+
+Invariant: shards are in order, none is empty, ``first`` is the path of a shard's first file, and each file of it sorts before the
+next one's ``first``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain, islice
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.ingest.files import LandingFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Listing", "LoadedFiles", "Run", "Shard", "order", "runs_of", "sharded", "shown_different", "unpacked"]
+
+SHARD = 2048
+"""Files of a shard when it is cut; one that is written again may have from a quarter to twice as many."""
+_DIGITS = 40
+_CHUNK = 512
+_FILES = msgspec.json.Decoder(tuple[LandingFile, ...])
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A run of neighbouring files: the first one's path, how many, and the name that their content gives it."""
+
+    first: str
+    count: int
+    name: str
+
+
+Load = Callable[[Shard], tuple[LandingFile, ...]]
+
+
+def order(path: str) -> str:
+    """Return what paths are sorted by, as a listing does: by the names on the way, directory by directory.
+
+    >>> sorted(["a.csv", "a/x.csv", "a"], key=order)
+    ['a', 'a/x.csv', 'a.csv']
+    """
+    return path.replace("/", "\0")
+
+
+def _encoded(files: Sequence[LandingFile]) -> bytes:
+    return msgspec.json.encode(files)
+
+
+def _name(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:_DIGITS]
+
+
+def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
+    """Return the files of a shard's bytes; None when they are not those that were written."""
+    try:
+        content = zlib.decompress(packed)
+    except zlib.error:
+        return None
+    return _FILES.decode(content) if _name(content) == shard.name else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """A range of paths, up to the next run's: the shard that holds it, and what was loaded or forgotten since."""
+
+    end: str | None
+    shard: Shard | None
+    changes: Mapping[str, LandingFile | None]
+    load: Load | None = None
+
+    def files(self) -> dict[str, LandingFile]:
+        """Return the loaded files by path."""
+        found = {file.path: file for file in (self.load(self.shard) if self.shard and self.load else ())}
+        for path, file in self.changes.items():
+            if file is None:
+                found.pop(path, None)
+            else:
+                found[path] = file
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class LoadedFiles(Mapping[str, LandingFile]):
+    """The loaded files by path: shards, and over them ``changes`` since (None: forgotten)."""
+
+    shards: tuple[Shard, ...] = ()
+    load: Load | None = None
+    changes: Mapping[str, LandingFile | None] = field(default_factory=dict)
+
+    @cached_property
+    def _ends(self) -> list[str]:
+        return [order(shard.first) for shard in self.shards[1:]]
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All ranges of paths in order, those without a file too."""
+        if not self.shards:
+            return (Run(None, None, self.changes),)
+        parts: list[dict[str, LandingFile | None]] = [{} for _ in self.shards]
+        for path, file in self.changes.items():
+            parts[bisect_right(self._ends, order(path))][path] = file
+        return tuple(
+            Run(end, shard, part, self.load)
+            for end, shard, part in zip((*self._ends, None), self.shards, parts, strict=True)
+        )
+
+    @cached_property
+    def _last(self) -> dict[int, dict[str, LandingFile]]:
+        return {}
+
+    def _at(self, index: int) -> dict[str, LandingFile]:
+        """One run's files; those of the run that was asked for last are kept."""
+        if index not in self._last:
+            self._last.clear()
+            self._last[index] = self.runs[index].files()
+        return self._last[index]
+
+    def __getitem__(self, path: str) -> LandingFile:
+        """Return a file, reading at most one shard."""
+        if path in self.changes:
+            file = self.changes[path]
+            if file is None:
+                raise KeyError(path)
+            return file
+        return self._at(bisect_right(self._ends, order(path)))[path]
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the paths, shard by shard."""
+        return chain.from_iterable(run.files() for run in self.runs)
+
+    def __len__(self) -> int:
+        """How many there are; shards with changes are read."""
+        return sum(len(run.files()) if run.changes or run.shard is None else run.shard.count for run in self.runs)
+
+
+def runs_of(loaded: Mapping[str, LandingFile]) -> tuple[Run, ...]:
+    """Return the ranges of what is loaded; a plain mapping is one."""
+    return loaded.runs if isinstance(loaded, LoadedFiles) else (Run(None, None, loaded),)
+
+
+class Listing:
+    """The files of a landing directory in order, taken range by range."""
+
+    def __init__(self, files: Iterable[LandingFile]) -> None:
+        self._rest = iter(files)
+        self._back: list[LandingFile] = []
+        self.empty = True
+
+    def _next(self, count: int) -> list[LandingFile]:
+        files = self._back[:count]
+        del self._back[:count]
+        files.extend(islice(self._rest, count - len(files)))
+        self.empty = self.empty and not files
+        return files
+
+    def take(self, run: Run) -> list[LandingFile] | None:
+        """Return the files up to the end of a range; None when they are exactly those of its shard, unchanged."""
+        files = self._next(run.shard.count if run.shard and not run.changes else 1)
+        if run.shard and not run.changes and len(files) == run.shard.count and _name(_encoded(files)) == run.shard.name:
+            return None
+        end = run.end
+        while files and (end is None or order(files[-1].path) < end):
+            more = self._next(_CHUNK)
+            if not more:
+                return files
+            files.extend(more)
+        if end is not None:
+            past = bisect_left(files, end, key=lambda file: order(file.path))
+            self._back = files[past:] + self._back
+            del files[past:]
+        return files
+
+    def rest(self) -> list[LandingFile]:
+        """Return what comes after all ranges: files after those of a last shard that is as it was."""
+        files = [*self._back, *self._rest]
+        self._back = []
+        self.empty = self.empty and not files
+        return files
+
+
+def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
+    """Return the shards of all files, and the bytes of those that are new by name; untouched ones stay as they are.
+
+    Small neighbours are joined as they are passed.
+    """
+    shards: list[Shard] = []
+    written: dict[str, bytes] = {}
+    waiting: list[LandingFile] = []
+
+    def cut(*, least: int) -> None:
+        while len(waiting) > least:
+            count = size if len(waiting) > 2 * size else len(waiting)
+            content = _encoded(waiting[:count])
+            shard = Shard(waiting[0].path, count, _name(content))
+            shards.append(shard)
+            written[shard.name] = zlib.compress(content, 1)
+            del waiting[:count]
+
+    for run in loaded.runs:
+        shard = run.shard
+        small = shard is not None and shard.count < size // 4
+        if shard is not None and not run.changes and not (waiting and (small or len(waiting) < size // 4)):
+            cut(least=0)
+            shards.append(shard)
+            continue
+        waiting.extend(sorted(run.files().values(), key=lambda file: order(file.path)))
+        cut(least=2 * size)
+    cut(least=0)
+    kept = {shard.name for shard in loaded.shards}
+    return tuple(shards), {name: content for name, content in written.items() if name not in kept}
+
+
+def shown_different(
+    one: Mapping[str, LandingFile], other: Mapping[str, LandingFile], also: Sequence[str]
+) -> tuple[dict[str, LandingFile], dict[str, LandingFile]]:
+    """Return the files of two states without those of shards that both have; those of the paths ``also`` in any case."""
+    sides = (runs_of(one), runs_of(other))
+    plain: list[set[str]] = [{run.shard.name for run in runs if run.shard and not run.changes} for runs in sides]
+    both = plain[0] & plain[1]
+    found = []
+    for mapping, runs in zip((one, other), sides, strict=True):
+        files: dict[str, LandingFile] = {}
+        for run in runs:
+            if run.changes or run.shard is None or run.shard.name not in both:
+                files.update(run.files())
+        files.update({path: mapping[path] for path in also if path in mapping})
+        found.append(files)
+    return found[0], found[1]
