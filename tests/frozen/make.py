@@ -2,7 +2,7 @@
 
 They are made once for a build and then kept as they are: later builds must go on with what this one wrote. To add those of
 another build, check it out, copy this package into it, and run it there; the archives are named by the commit. Archives
-that exist are left alone. With ``STREAM_WH_S3_SERVER`` (README) one whose root is in an object store is made too.
+that exist are left alone. A second run, with ``STREAM_WH_S3_SERVER`` (README), makes the one whose root is in a store.
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ def main() -> None:
     """Make all that are not there."""
     target = HERE / commit()
     target.mkdir(exist_ok=True)
-    spark = spark_session(SMALL_AND_SHORT)
-    for name in FROZEN:
-        if not (target / f"{name}.json").exists():
-            with tempfile.TemporaryDirectory() as directory:
-                freeze(name, target, Path(directory), spark)
-    spark.stop()
-    if SERVER and not (target / "store.json").exists():
-        with tempfile.TemporaryDirectory() as directory:
+    missing = [name for name in FROZEN if not (target / f"{name}.json").exists()]
+    with tempfile.TemporaryDirectory() as directory:
+        if missing:
+            spark = spark_session(SMALL_AND_SHORT)
+            for name in missing:
+                freeze(name, target, Path(directory) / name, spark)
+        elif SERVER and not (target / "store.json").exists():  # in a process of its own: a JVM has one list of jars
             freeze_store(target, Path(directory))
 
 

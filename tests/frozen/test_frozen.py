@@ -31,6 +31,11 @@ ARCHIVES = sorted(path.with_suffix("").with_suffix("") for path in HERE.glob("*/
 LOCAL = [path for path in ARCHIVES if path.name != "store"]
 
 
+MANY = [path for path in LOCAL if path.name.endswith("build")]
+"""Those with many updates or views, which take longer."""
+QUICK: list[Any] = [path for path in LOCAL if path not in MANY]
+
+
 def named(path: Path) -> str:
     """Return the commit and the name of an archive."""
     return f"{path.parent.name}-{path.name}"
@@ -68,6 +73,11 @@ class Frozen:
         """Return what `check` has to say."""
         return [f"{each.subject}: {each.message}" for each in check(self.root).findings if each.severity == "fault"]
 
+    def loaded(self) -> set[tuple[str, str]]:
+        """Return stream and path of each loaded landing file."""
+        known = known_files(self.root, newest_epoch(self.root))
+        return {(stream, path) for stream, each in known.items() for path in each.loaded}
+
     def copy(self, directory: Path) -> Frozen:
         """Return the same warehouse elsewhere."""
         shutil.copytree(self.directory, directory)
@@ -98,17 +108,21 @@ def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
     assert {file for stream in known.values() for file in stream.loaded}
 
 
-@pytest.mark.parametrize("path", LOCAL, ids=named)
+@pytest.mark.parametrize("path", QUICK + [pytest.param(path, marks=pytest.mark.long) for path in MANY], ids=named)
 def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkSession) -> None:
     """An update loads what was not loaded, with the rows that its own build would have; going back undoes just that."""
     frozen = thawed(path, tmp_path / "project", spark)
     hour = frozen.expected["hour"] + 1
     land_future(frozen.directory, hour)
+    before = frozen.loaded()
     frozen.update(hour)
+    added = frozen.loaded() - before
+    assert (f"{hour:02d}.csv" in {path for _, path in added}, before <= frozen.loaded()) == (True, True)
     assert answers(frozen.directory) == frozen.expected["after"][0]
     assert frozen.faults() == []
     report = frozen.updater().rollback(frozen.expected["newest"])
-    assert {Path(each.path).name for each in report.forgotten} == {f"{hour:02d}.csv"}
+    assert {(each.stream, each.path) for each in report.forgotten} == added
+    assert frozen.loaded() == before
     frozen.update(hour + 1)
     assert frozen.faults() == []
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-NEED_STORE = ["test_connect.py", "test_copies.py", "test_erase.py", "test_store.py", "test_two_writers.py", "test_warehouse.py"]
+NEED_STORE = [
+    f"test_{name}.py" for name in ("connect", "copies", "erase", "frozen", "store", "two_writers", "warehouse")
+]
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 
 
