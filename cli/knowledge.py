@@ -36,7 +36,8 @@ class StatusRow:
     ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
     expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
     side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
-    expected. ``live_table`` is the directory of the Delta table of exactly its live rows.
+    expected. ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update
+    could not maintain a view.
     """
 
     table: str
@@ -62,6 +63,7 @@ class StatusRow:
     old_layout_share: float | None
     old_layout_predicted: float | None
     live_table: str | None
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
         return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=old, exit_code=code)
     landing, warnings = _landing(warehouse)
     found = tuple(each for each in found if each.kind != "state")
+    found = (*found, *_never_built(warehouse, reader, {each.table for each in found}))
     known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
     frozen = [each.table for each in found if not each.declared or each.table not in known]
     is_stale = {name: name in stale for name in catalog.stale_after}
@@ -157,6 +160,21 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
         warnings=(*warnings, *told, *old, *late, *_drift(warehouse, reader, now)),
         exit_code=CHECK_FAILED if check and (stale or late) else 0,
     )
+
+
+def _never_built(warehouse: Warehouse, reader: Reader, there: set[str]) -> Iterator[TableStatus]:
+    """Yield the declared views that the epoch does not know: refused ones with the reason."""
+    from warehouse.serving.catalogue import refused_status
+
+    missing = [view.name for view in warehouse.catalog.views if view.name not in there]
+    if not missing:
+        return
+    from warehouse.views.plans import judged_views
+
+    refused = judged_views(warehouse.catalog)[0].refused
+    for view in missing:
+        why = refused.get(view, "it was declared after the last update; the next one builds it: `stream-wh update`")
+        yield refused_status(reader.epoch, view, why)
 
 
 def tables(directory: Path) -> Rows:
@@ -280,6 +298,7 @@ def _status_row(
         old_layout_share=round(found.former[-1].share, 4) if found.former else None,
         old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
         live_table=None if live is None else str(live),
+        failed=found.failed,
     )
 
 

@@ -356,13 +356,20 @@ class MissingPartError(WarehouseError):
 
 
 class ViewFailedError(WarehouseError):
-    """The last update could not maintain a view, so its rows are not those of the window time."""
+    """The last update could not maintain a view, so its rows are not those of the window time; ``built``: whether it has any."""
 
     code = "view_failed"
 
-    def __init__(self, view: str, reason: str) -> None:
+    def __init__(self, view: str, reason: str, *, built: bool = True) -> None:
         self.view = view
         self.reason = reason
+        self.built = built
+        if not built:
+            super().__init__(
+                f'view "{view}" is declared and has no rows: it cannot be maintained ({reason}); correct [views.{view}], '
+                f"look at it with `stream-wh validate`, then run `stream-wh update`"
+            )
+            return
         super().__init__(
             f'view "{view}" could not be maintained by the last update ({reason}); change its SQL so that it does not fail '
             f"on these rows, then update: it is built anew. Earlier epochs can still be read (as_of)"

@@ -261,7 +261,21 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
         How long a superseded epoch stays readable, in microseconds.
 
     """
-    return reader.retrying(lambda pin: tuple(_status(reader, pin, state, retain) for state in pin.epoch.tables))
+    return reader.retrying(
+        lambda pin: (
+            *(_status(reader, pin, state, retain) for state in pin.epoch.tables),
+            *(refused_status(pin.epoch, view, why) for view, why in pin.epoch.refused),
+        )
+    )
+
+
+def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
+    """Return where a declared view stands that has no table."""
+    return TableStatus(
+        table=view, kind="view", declared=True, epoch=epoch.number, window_time=epoch.window_time, live_rows=0, rows=0, files=0,
+        bytes=0, waiting=0, rejected=0, dead_for=0, on_disk_for=0, overflow_rows=0, overflow_dead_for=0, partitions=(),
+        failed=why,
+    )  # fmt: skip
 
 
 def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableStatus:

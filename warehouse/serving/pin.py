@@ -89,13 +89,22 @@ class Pin:
         ------
         UnknownNameError
             When the epoch has no such table.
+        ViewFailedError
+            When it is a view that cannot be maintained and never could.
 
         """
         state = self.epoch.table(name)
         if state is None:
+            self.check_refused(name)
             names = [table.name for table in visible(self.epoch)]
             raise UnknownNameError("table", name, names, nearest(name, names))
         return state
+
+    def check_refused(self, name: str) -> None:
+        """Raise ViewFailedError if a name is that of a view that cannot be maintained and has no table."""
+        why = dict(self.epoch.refused).get(name)
+        if why is not None:
+            raise ViewFailedError(name, why, built=False)
 
     def schema_file(self, state: TableState) -> str:
         """Return the absolute path of a table's zero-row file, on this machine."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, UsageError, WarehouseError
+from warehouse.errors import EpochVacuumedError, UnknownNameError, UsageError, WarehouseError
 from warehouse.objects.path import path_of
 from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.changes import changes_of, newest_asked
@@ -305,7 +305,11 @@ class Reader:
 
         def build(pin: Pin) -> Answer:
             tau = instant_of(pin, now)
-            checked = checked_query(self.connection, query, [state.name for state in visible(pin.epoch)])
+            try:
+                checked = checked_query(self.connection, query, [state.name for state in visible(pin.epoch)])
+            except UnknownNameError as error:
+                pin.check_refused(error.name)
+                raise
             sandbox = pin.sandbox(self.connection, self._resources, checked, tau)
             cursor = sandbox.cursor()
             try:

@@ -124,7 +124,15 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         starts_from=plan.starts_from,
         planned_at=plan.clock,
         declared=plan.declared,
+        refused=tuple((view, why) for view, why in _refused(outcome) if view not in states),
     )
+
+
+def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
+    """Views that cannot be maintained, with the reason; only an update looks at all declared ones."""
+    if outcome.plan.refused or outcome.plan.cause == "update" or outcome.last is None:
+        return outcome.plan.refused
+    return outcome.last.refused
 
 
 def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:

@@ -22,6 +22,7 @@ from warehouse.views.language.output_windows import check_output_window
 from warehouse.views.language.parse import Binder
 from warehouse.views.language.scope import Table, declared_tables
 from warehouse.views.language.simplify import simplified
+from warehouse.views.language.storable import unstorable
 from warehouse.views.lifetimes import lifetime
 from warehouse.views.short_lived import telling
 
@@ -193,7 +194,9 @@ def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:
 
 
 def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
-    keyed = [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
+    known = {name: tuple(table.columns) for name, table in plan.tables.items()}
+    keyed = [("sql", fault) for fault in unstorable(plan.nodes, known)]
+    keyed += [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
     for key, fault in [*keyed, *layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)]:
         yield Problem(str(catalog.file), f"views.{plan.name}.{key}", fault.found, fault.allowed, fault.nearest)
 

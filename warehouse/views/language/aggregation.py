@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import count
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -112,7 +112,8 @@ class _Builder:
         return name
 
     def _free(self, wanted: str | None) -> str:
-        name = wanted if wanted is not None and wanted.lower() not in self._taken else f"#{next(self._numbers)}"
+        candidates = chain([wanted] if wanted is not None else [], (f"#{number}" for number in self._numbers))
+        name = next(each for each in candidates if each.lower() not in self._taken)
         self._taken.add(name.lower())
         return name
 

@@ -12,9 +12,9 @@ from warehouse.views.language.expressions import function_name
 from warehouse.views.language.faults import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-__all__ = ["Ranking", "Term", "check_clauses", "limit_of", "order_of", "ranking_of", "without_order"]
+__all__ = ["Ranking", "Term", "check_clauses", "compared", "limit_of", "order_of", "ranking_of", "without_order"]
 
 _KNOWN = {
     exp.Select: {
@@ -152,8 +152,8 @@ def ranking_of(qualify: exp.Qualify | None) -> Ranking | None:
     condition = qualify.this
     while isinstance(condition, exp.Paren):
         condition = condition.this
-    window, limit = _compared(condition)
-    if window is None or limit is None or limit < 1:
+    window, limit = compared(condition, lambda node: isinstance(node, exp.Window))
+    if not isinstance(window, exp.Window) or limit is None or limit < 1:
         raise RefusedError(qualify, f"QUALIFY {text(condition)}", f"QUALIFY {_TOP}")
     function = function_name(window.this)
     order = window.args.get("order")
@@ -169,19 +169,19 @@ def ranking_of(qualify: exp.Qualify | None) -> Ranking | None:
 _TOP = "row_number() OVER (PARTITION BY ... ORDER BY ...) <= k, with a whole number k from 1"
 
 
-def _compared(condition: exp.Expr) -> tuple[exp.Window | None, int | None]:
-    """The window that is compared with a number, and how many rows that keeps."""
+def compared(condition: exp.Expr, is_number: Callable[[exp.Expr], bool]) -> tuple[exp.Expr | None, int | None]:
+    """Return what is compared with a constant, of which ``is_number`` tells, and how many first numbers that keeps."""
     if not isinstance(condition, exp.Binary):
         return None, None
     left, right = condition.this, condition.expression
-    flipped = isinstance(right, exp.Window)
-    window, number = (right, left) if flipped else (left, right)
-    if not isinstance(window, exp.Window) or not _is_number(number):
+    flipped = is_number(right)
+    counted, number = (right, left) if flipped else (left, right)
+    if not is_number(counted) or not _is_number(number):
         return None, None
     limit = int(number.name)
     below, up_to = ((exp.GT, exp.GTE) if flipped else (exp.LT, exp.LTE))
     if isinstance(condition, up_to):
-        return window, limit
+        return counted, limit
     if isinstance(condition, below):
-        return window, limit - 1
-    return (window, 1) if isinstance(condition, exp.EQ) and limit == 1 else (window, None)
+        return counted, limit - 1
+    return (counted, 1) if isinstance(condition, exp.EQ) and limit == 1 else (counted, None)

@@ -8,6 +8,7 @@ string keeps its escapes, and the clock's words without parentheses are columns 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import sqlglot
@@ -23,7 +24,10 @@ from warehouse.views.language.faults import TOO_DEEP, RefusedError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "unquoted"]
+    from sqlglot import Token
+    from sqlglot.dialects.dialect import DialectType
+
+__all__ = ["as_written", "column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -31,9 +35,18 @@ _UNIT_ARGUMENTS = 3
 _UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
 _WRITTEN = "as_written"
+_FIELD_OF = re.compile(r"\((`(?:[^`]|``)+`)\)\.(?=`|[A-Za-z_])")
+_VARIABLE = re.compile(r"`#([^`#]+)#`")
 
 
 class _Verbatim(Spark):
+    def tokenize(self, sql: str, dialect: DialectType = None) -> list[Token]:
+        tokens = super().tokenize(sql, dialect)
+        for word, following in pairwise(tokens):  # the function window(...), not the clause WINDOW
+            if word.token_type is TokenType.WINDOW and following.token_type is TokenType.L_PAREN:
+                word.token_type = TokenType.VAR
+        return tokens
+
     class Tokenizer(Spark.Tokenizer):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - Spark 4 reads '' inside a string as one quote
 
@@ -51,6 +64,12 @@ class _Verbatim(Spark):
         def literal_sql(self, expression: exp.Literal) -> str:
             written = expression.meta.get(_WRITTEN)
             return str(written) if written is not None else super().literal_sql(expression)
+
+        def dot_sql(self, expression: exp.Dot) -> str:
+            # `st`.`x` reads as column x of an input st; (`st`).`x` is the field of the column and nothing else.
+            if not isinstance(expression.this, exp.Column):
+                return super().dot_sql(expression)
+            return f"({self.sql(expression.this)}).{self.sql(expression.expression)}"
 
 
 def parse_query(sql: str) -> exp.Query:
@@ -131,7 +150,16 @@ def meaning(node: exp.Expr) -> str:
 
 def unquoted(node: exp.Expr) -> str:
     """Return a bound node as a person would write it, for messages."""
-    return text(node).replace("`", "")
+    return as_written(text(node))
+
+
+def as_written(sql: str) -> str:
+    """Return an expression of ours as a person would write it.
+
+    >>> as_written("transform((`l.st`).`xs`, `#x#` -> `#x#` + 1)")
+    'transform(l.st.xs, x -> x + 1)'
+    """
+    return _VARIABLE.sub(r"\1", _FIELD_OF.sub(r"\1.", sql)).replace("`", "")
 
 
 def plain(name: str) -> str:

@@ -109,7 +109,7 @@ def _check_call(node: exp.Anonymous, faults: Faults, over: Over) -> Over:
     name = function_name(node) or ""
     if name == "unix_timestamp" and not node.expressions:
         faults.add(node, "unix_timestamp(), which reads the clock", f"{_DETERMINISTIC_ONLY}: unix_timestamp(column)")
-    elif name in ROW_WISE:
+    elif name in ROW_WISE or name == "window":
         return over
     elif name in AGGREGATES:
         _check_aggregate(node, name, faults, over)

@@ -26,7 +26,7 @@ from warehouse.views.language.lookups import (
     nulled,
 )
 from warehouse.views.language.scope import owners_of
-from warehouse.views.language.units import Unit, Workshop, all_hold
+from warehouse.views.language.units import Unit, Workshop, all_hold, equal_sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -62,13 +62,15 @@ def combine(shop: Workshop, steps: Sequence[Step], where: Sequence[exp.Expr]) ->
 
     """
     made_null: set[int] = set()
+    outer = any(step.side != "inner" for step in steps)
     for position, step in enumerate(steps):
         if step.side in {"left", "full"}:
             made_null.add(step.number)
         if step.side in {"right", "full"}:
             made_null.update(each.number for each in steps[:position])
-    pending = [each for each in where if not owners_of(each) & made_null]
-    late = [each for each in where if owners_of(each) & made_null]
+    # A condition without columns is of whole results: below an outer join it would make nulls of what it takes away.
+    late = [each for each in where if owners_of(each) & made_null or (outer and not owners_of(each))]
+    pending = [each for each in where if each not in late]
     units: list[Unit] = []
     for step in steps:
         if step.side == "inner":
@@ -117,11 +119,14 @@ def _joined(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr
     plain = [pair for pair in pairs if isinstance(pair[0], exp.EQ)]
     null_safe = bool(pairs) and not plain
     used = plain or pairs
+    if plain and len(_reached([sides for _, sides in plain])) < len(units):
+        used = pairs
     _check_connected(shop, units, [sides for _, sides in used], conditions)
     keys: list[Conditions] = [[] for _ in units]
     for each, (left, right) in used:
-        keys[left].append(each.this)
-        keys[right].append(each.expression)
+        one, other = (each.this, each.expression) if null_safe else equal_sides(each)
+        keys[left].append(one)
+        keys[right].append(other)
     made = [shop.keyed(unit, each) for unit, each in zip(units, keys, strict=True)]
     names: list[Iterator[str]] = [iter(each) for _, each in made]
     equal = tuple(Equality(left, next(names[left]), right, next(names[right])) for _, (left, right) in used)
@@ -132,14 +137,20 @@ def _joined(shop: Workshop, units: Sequence[Unit], conditions: Sequence[exp.Expr
     return Unit(Join(tuple(unit.operator for unit, _ in made), equal, where, null_safe), owners)
 
 
-def _check_connected(
-    shop: Workshop, units: Sequence[Unit], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
-) -> None:
+def _reached(sides: Sequence[tuple[int, int]]) -> set[int]:
+    """The units that equalities connect with the first."""
     reached, grown = {0}, True
     while grown:
         more = {each for pair in sides if reached & set(pair) for each in pair}
         grown = not more <= reached
         reached |= more
+    return reached
+
+
+def _check_connected(
+    shop: Workshop, units: Sequence[Unit], sides: Sequence[tuple[int, int]], conditions: Sequence[exp.Expr]
+) -> None:
+    reached = _reached(sides)
     if len(reached) == len(units):
         return
     apart = next(number for number in range(len(units)) if number not in reached)
@@ -199,11 +210,13 @@ def _outer_joined(shop: Workshop, left: Unit, right: Unit, step: Step) -> Unit:
     pairs: list[tuple[exp.Expr, exp.Expr]] = []
     own: tuple[Conditions, Conditions] = ([], [])
     rest: Conditions = []
+    plain = any(isinstance(each, exp.EQ) and shop.sides(each, units) for each in step.on)
     for each in step.on:
-        sides = shop.sides(each, units) if isinstance(each, exp.EQ) else None
+        sides = shop.sides(each, units) if isinstance(each, exp.EQ) or not plain else None
         within = shop.within(each, units)
         if sides is not None:
-            pairs.append((each.this, each.expression) if sides == (0, 1) else (each.expression, each.this))
+            equal = equal_sides(each)
+            pairs.append(equal if sides == (0, 1) else (equal[1], equal[0]))
         elif (step.side, within) in {("left", 1), ("right", 0)}:
             own[within or 0].append(each)
         else:

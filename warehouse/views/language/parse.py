@@ -20,9 +20,11 @@ from warehouse.views.language.internal import check_internal
 from warehouse.views.language.joining import collapse, combine
 from warehouse.views.language.outputs import outputs_of
 from warehouse.views.language.predicates import predicate_of
+from warehouse.views.language.ranks import with_ranks_bounded
 from warehouse.views.language.shaping import first_rows, shape_of
 from warehouse.views.language.sources import Sources, With, renaming
 from warehouse.views.language.sub_queries import keyed_by, semi_joined, without
+from warehouse.views.language.time_groups import with_window_columns
 from warehouse.views.language.units import Workshop
 
 if TYPE_CHECKING:
@@ -87,10 +89,11 @@ class Binder:
                 operator = self._query(inner, known, top=top, stored=stored)
             case _:
                 raise RefusedError(query, text(query), "SELECT ... FROM ...")
-        return first_rows(query, operator, self.columns(operator))
+        return first_rows(query, operator, self.columns, self.faults)
 
     def _select(self, select: exp.Select, known: Known, *, top: bool = False, stored: bool = True) -> Operator:
         check_clauses(select)
+        select, known = with_ranks_bounded(with_window_columns(select), known)
         conditions, predicates = self._where(select)
         scope, steps = self._sources.read(select, known, top=top, keyed=bool(predicates))
         bound = [scope.bind(each) for each in conditions]

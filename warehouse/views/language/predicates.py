@@ -14,6 +14,7 @@ from sqlglot import exp
 from warehouse.views.language.dialect import conjuncts, text
 from warehouse.views.language.expressions import aggregates_in
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.units import equal_sides
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -173,8 +174,9 @@ def _correlation(part: exp.Expr, inner: Scope, outer: Scope) -> tuple[exp.Expr, 
     outside = [each for each in part.find_all(exp.Column) if not inner.has(each) and outer.has(each)]
     if not outside:
         return None
-    if isinstance(part, exp.EQ):
-        for mine, theirs in ((part.this, part.expression), (part.expression, part.this)):
+    if isinstance(part, (exp.EQ, exp.NullSafeEQ)):
+        one, other = equal_sides(part)
+        for mine, theirs in ((one, other), (other, one)):
             own, others = list(mine.find_all(exp.Column)), list(theirs.find_all(exp.Column))
             if own and all(inner.has(each) for each in own) and all(not inner.has(each) for each in others):
                 return mine, theirs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,7 +41,8 @@ def renamed_group(group: Group, names: Mapping[str, str], columns: tuple[str, ..
     made = below.columns if isinstance(below, Project) else tuple(Named(each, quoted(each)) for each in columns)
     source: Operator = below.input if isinstance(below, Project) else below
     sql = {column.name: column.sql for column in made}
-    arguments = {name: f"#{number}" for number, name in enumerate(_arguments(group, tuple(sql)), start=1)}
+    free = (f"#{number}" for number in count(1) if f"#{number}" not in keys)
+    arguments = dict(zip(_arguments(group, tuple(sql)), free, strict=False))
     project = Project(
         source,
         (

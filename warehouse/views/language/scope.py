@@ -11,6 +11,7 @@ from warehouse.catalog.functions import WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import nearest
 from warehouse.catalog.types import Array, Struct, canonical, parse_type
 from warehouse.views.labels import STR, stream_label
+from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import text
 
 if TYPE_CHECKING:
@@ -115,7 +116,7 @@ class Scope:
 
     def bind(self, node: exp.Expr) -> exp.Expr:
         """Return a copy of an expression whose columns have their bound names; unknown names are faults."""
-        return node.transform(lambda each: self.resolve(each) if isinstance(each, exp.Column) else each)
+        return replaced_columns(node, self.resolve)
 
     def resolve(self, column: exp.Column) -> exp.Expr:
         """Return a bound column, with the fields that are taken of it."""
@@ -130,7 +131,7 @@ class Scope:
         self._check_fields(column, name, self.items[number].types.get(name), rest)
         bound: exp.Expr = bound_column(self.name(number, name), number, name, column)
         for part in rest:
-            bound = exp.Dot(this=bound, expression=exp.to_identifier(part, quoted=True))
+            bound = with_field(bound, part)
         return bound
 
     def columns(self, alias: str | None = None) -> list[tuple[str, exp.Expr]]:

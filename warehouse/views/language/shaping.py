@@ -10,11 +10,14 @@ from sqlglot import exp
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Distinct, Filter, Named, Order, Project, Top
 from warehouse.views.language.aggregation import grouped
+from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.clauses import limit_of, order_of, ranking_of
 from warehouse.views.language.dialect import conjuncts, meaning, text
 from warehouse.views.language.expressions import aggregates_in, check_expression
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.outputs import projected
+from warehouse.views.language.resolution import Names, over_names, position
+from warehouse.views.language.scope import bound_column
 from warehouse.views.language.units import all_hold
 
 if TYPE_CHECKING:
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
     from warehouse.views.language.clauses import Term
+    from warehouse.views.language.faults import Faults
     from warehouse.views.language.outputs import Output
     from warehouse.views.language.scope import Scope
 
@@ -50,12 +54,15 @@ class Shape:
 
     def over(self, source: Operator, scope: Scope, columns_of: Callable[[Operator], tuple[str, ...]]) -> Operator:
         """Return the plan over the rows of FROM and WHERE."""
+        outputs = [(output.name, output.node) for output in self.outputs]
+        distinct = self.order if self.distinct else ()
+        after = [(over_names(node, outputs, term.expression, " of SELECT DISTINCT"), term) for node, term in distinct]
         expressions = [
             *(output.node for output in self.outputs),
             *self.having,
             *self.partition,
             *(node for node, _ in self.ranked),
-            *(node for node, _ in self.order),
+            *(() if self.distinct else (node for node, _ in self.order)),
         ]
         if self.keys is not None:
             names = {meaning(output.node): output.name for output in reversed(self.outputs)}
@@ -69,7 +76,7 @@ class Shape:
         carried = _Carried(named)
         partition = tuple(carried.column(next(made)) for _ in self.partition)
         ranked = tuple(_order(carried.column(next(made)), term) for _, term in self.ranked)
-        order = tuple(_order(carried.column(next(made)), term) for _, term in self.order)
+        order = () if self.distinct else tuple(_order(carried.column(next(made)), term) for _, term in self.order)
         plan = projected(source, carried.columns, columns_of)
         if self.rank_limit is not None:
             plan = Top(plan, partition, ranked, self.rank_limit)
@@ -77,7 +84,7 @@ class Shape:
         if self.distinct:
             plan = Distinct(_only(plan, names_out, columns_of))
         if self.limit is not None:
-            plan = Top(plan, (), order, self.limit)
+            plan = _first(plan, after, self.limit, columns_of) if self.distinct else Top(plan, (), order, self.limit)
         return _only(plan, names_out, columns_of)
 
 
@@ -109,28 +116,44 @@ def _only(operator: Operator, names: tuple[str, ...], columns_of: Callable[[Oper
     return Project(operator, tuple(Named(name, quoted(name)) for name in names))
 
 
-def first_rows(query: exp.Query, operator: Operator, names: Sequence[str]) -> Operator:
+def first_rows(
+    query: exp.Query, operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]], faults: Faults
+) -> Operator:
     """Return ORDER BY ... LIMIT over a whole query, whose order can name output columns only."""
     limit = limit_of(query)
     if limit is None:
         return operator
+    names = columns_of(operator)
+    outputs = [(name, bound_column(name, None, name, None)) for name in names]
     order = []
     for term in order_of(query):
-        name = _position(term.expression, names)
-        if name is None:
-            found = f"ORDER BY {text(term.expression)}"
-            raise RefusedError(term.expression, found, f"output columns ({', '.join(names)})")
-        order.append(_order(name, term))
-    return Top(operator, (), tuple(order), limit)
+        whole = position(term.expression, names)
+        if whole is None and not check_expression(term.expression, faults, "rows"):
+            continue
+        node = dict(outputs)[whole] if whole is not None else replaced_columns(term.expression, lambda each: _of(each, outputs))
+        order.append((over_names(node, outputs, term.expression), term))
+    return _first(operator, order, limit, columns_of)
 
 
-def _position(node: exp.Expr, names: Sequence[str]) -> str | None:
-    """The output column that an expression names, by its name or number."""
-    if isinstance(node, exp.Literal) and node.name.isdigit() and 1 <= int(node.name) <= len(names):
-        return names[int(node.name) - 1]
-    if isinstance(node, exp.Column) and not node.table:
-        return next((name for name in names if name.lower() == node.name.lower()), None)
-    return None
+def _of(column: exp.Column, outputs: Sequence[tuple[str, exp.Column]]) -> exp.Expr:
+    first, *fields = [part.name for part in column.parts]
+    made: exp.Expr = next((node for name, node in outputs if name.lower() == first.lower()), column).copy()
+    for field in fields if made != column else ():
+        made = with_field(made, field)
+    return made
+
+
+def _first(
+    operator: Operator,
+    order: Sequence[tuple[exp.Expr, Term]],
+    limit: int,
+    columns_of: Callable[[Operator], tuple[str, ...]],
+) -> Operator:
+    """The first rows in an order of expressions over their columns."""
+    names = columns_of(operator)
+    carried = _Carried([(name, bound_column(name, None, name, None)) for name in names])
+    terms = tuple(_order(carried.column(node), term) for node, term in order)
+    return _only(Top(projected(operator, carried.columns, columns_of), (), terms, limit), names, columns_of)
 
 
 def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> Shape:
@@ -144,50 +167,29 @@ def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> Shape:
     """
     ranking, limit = ranking_of(select.args.get("qualify")), limit_of(select)
     having_clause, group = select.args.get("having"), select.args.get("group")
-    having = [_bound(each, scope, outputs, first="input") for each in conjuncts(having_clause.this if having_clause else None)]
-    distinct = bool(select.args.get("distinct"))
-    order = [(_bound(term.expression, scope, outputs, first="output"), term) for term in order_of(select)]
-    if distinct:
-        _check_distinct_order(order, outputs)
-    partition = [_bound(each, scope, outputs, first="input") for each in (ranking.partition if ranking else ())]
-    ranked = [(_bound(term.expression, scope, outputs, first="input"), term) for term in (ranking.order if ranking else ())]
-    every = [*(output.node for output in outputs), *having, *partition, *(node for node, _ in [*ranked, *order])]
+    names = Names(scope, outputs)
+    conditions = list(conjuncts(having_clause.this if having_clause else None))
+    by, terms = (ranking.partition, ranking.order) if ranking else ((), ())
+    written = [*conditions, *by, *(term.expression for term in [*terms, *order_of(select)])]
+    every = [*(output.node for output in outputs), *written]
     aggregated = group is not None or any(next(aggregates_in(each), None) for each in every)
     if having_clause is not None and not aggregated:
         raise RefusedError(having_clause, "HAVING without GROUP BY or an aggregate", "WHERE", f"WHERE {text(having_clause.this)}")
-    keys = _keys(group, scope, outputs) if aggregated else None
+    keys = _keys(group, names) if aggregated else None
+
+    def bound(node: exp.Expr) -> exp.Expr:
+        return names.in_rows(node) if keys is None else names.in_groups(node, keys)
+
+    having = [bound(each) for each in conditions]
+    distinct = bool(select.args.get("distinct"))
+    order = [(names.in_order(term.expression), term) for term in order_of(select)]
+    partition = [bound(each) for each in by]
+    ranked = [(bound(term.expression), term) for term in terms]
     return Shape(outputs, keys, having, partition, ranked, ranking.limit if ranking else None, distinct, order, limit)
 
 
-def _bound(node: exp.Expr, scope: Scope, outputs: Sequence[Output], *, first: str) -> exp.Expr:
-    """Bind an expression that may also name output columns; those come first in ORDER BY, the inputs' elsewhere."""
-    if first == "output":
-        name = _position(node, [output.name for output in outputs])
-        if name is not None:
-            return next(output.node for output in outputs if output.name == name)
-    if not check_expression(node, scope.faults, "groups"):
-        return exp.Null()
-    by_name = {output.name.lower(): output.node for output in outputs}
-
-    def named(each: exp.Expr) -> exp.Expr:
-        if not isinstance(each, exp.Column):
-            return each
-        if not each.table and not scope.has(each) and each.name.lower() in by_name:
-            return by_name[each.name.lower()].copy()
-        return scope.resolve(each)
-
-    return node.transform(named)
-
-
-def _check_distinct_order(order: Sequence[tuple[exp.Expr, Term]], outputs: Sequence[Output]) -> None:
-    written = {meaning(output.node) for output in outputs}
-    for node, term in order:
-        if meaning(node) not in written:
-            found = f"ORDER BY {text(term.expression)} of SELECT DISTINCT"
-            raise RefusedError(term.expression, found, f"output columns ({', '.join(output.name for output in outputs)})")
-
-
-def _keys(group: exp.Group | None, scope: Scope, outputs: Sequence[Output]) -> list[exp.Expr]:
+def _keys(group: exp.Group | None, names: Names) -> list[exp.Expr]:
+    outputs = names.outputs
     if group is None:
         return []
     for clause in _SETS:
@@ -204,7 +206,7 @@ def _keys(group: exp.Group | None, scope: Scope, outputs: Sequence[Output]) -> l
                 raise RefusedError(each, f"GROUP BY {each.name}", f"a number from 1 to {len(outputs)}, or an expression")
             key = outputs[int(each.name) - 1].node
         else:
-            key = _bound(each, scope, outputs, first="input")
+            key = names.in_rows(each)
         if next(aggregates_in(key), None) is not None:
             raise RefusedError(each, f"GROUP BY {text(each)}, an aggregate", "columns and expressions of them")
         if meaning(key) not in {meaning(other) for other in keys}:

@@ -64,7 +64,9 @@ def _under(sql: str, names: Mapping[str, str]) -> str:
     node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
 
     def other(each: exp.Expr) -> exp.Expr:
-        if isinstance(each, exp.Column) and each.name in names:
+        if isinstance(each, exp.Column):
+            if each.table or each.name not in names:
+                raise ValueError(f"{sql}: {text(each)} is no column of {', '.join(names)}")
             return exp.column(exp.to_identifier(names[each.name], quoted=True))
         return each
 

@@ -111,6 +111,8 @@ def _agreed(kinds: Iterable[str | None]) -> str | None:
 def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | None:
     name = str(node.this).lower()
     arguments = [part for each in node.expressions for part in (each.expressions if isinstance(each, exp.Distinct) else [each])]
+    if name == "window":
+        return "struct<start:timestamp,end:timestamp>"
     if name in _RESULTS:
         return _RESULTS[name]
     if name == "if":

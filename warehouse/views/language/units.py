@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.scope import Item, Scope, Table
 
-__all__ = ["Unit", "Workshop", "all_hold", "base_text"]
+__all__ = ["Unit", "Workshop", "all_hold", "base_text", "equal_sides"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +59,17 @@ def all_hold(conditions: Sequence[str], nodes: Sequence[exp.Expr]) -> str:
     loose = [isinstance(node, (exp.Or, exp.Xor)) for node in nodes]
     several = len(conditions) > 1
     return " AND ".join(f"({each})" if or_ and several else each for each, or_ in zip(conditions, loose, strict=True))
+
+
+def equal_sides(condition: exp.Expr) -> tuple[exp.Expr, exp.Expr]:
+    """Return what must be equal; of ``a <=> b`` structures of one field, which are equal when both fields are null."""
+    if isinstance(condition, exp.EQ):
+        return condition.this, condition.expression
+    one, other = (
+        exp.Anonymous(this="named_struct", expressions=[exp.Literal.string("v"), side.copy()])
+        for side in (condition.this, condition.expression)
+    )
+    return one, other
 
 
 class Workshop:
@@ -105,12 +116,14 @@ class Workshop:
     def keyed(self, unit: Unit, expressions: Sequence[exp.Expr]) -> tuple[Unit, tuple[str, ...]]:
         """Return a unit under bound names, with a column for each expression, and these columns' names."""
         names, computed = [], []
+        taken = {f"{item.alias}.{column}" for item in self.scope.items for column in item.columns}
         write = base_text if unit.item else text
         for each in expressions:
             if isinstance(each, exp.Column):
                 names.append(each.name)
                 continue
-            name = f"{self._alias(unit)}.#{next(self._numbers)}"
+            numbered = (f"{self._alias(unit)}.#{number}" for number in self._numbers)
+            name = next(free for free in numbered if free not in taken)
             names.append(name)
             computed.append(Named(name, write(each)))
         if unit.item is not None:

@@ -27,7 +27,7 @@ from warehouse.views.algebra import (
     inputs_of,
 )
 from warehouse.views.language.columns import columns_of
-from warehouse.views.language.dialect import column_of
+from warehouse.views.language.dialect import as_written, column_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["heading"]
 
-_COMPUTED = re.compile(r"`([^`]*#[^`]*)`")
+_COMPUTED = re.compile(r"`([^`]*#[^`]*)`(?<!#`)")
 _VARIANTS = {
     "MON": "list of seen values",
     "WK": "delta*: two rows a value at most",
@@ -71,7 +71,7 @@ def heading(
         kept = _VARIANTS[state.kind] if isinstance(operator, Distinct) else None
         return "distinct" if kept else "bag difference", ", ".join(columns_of(whole, tables)), kept
     name, text = _stateless(operator) or _stateful(operator)
-    return name, _COMPUTED.sub(lambda match: _origin(match[1], whole) or match[0], text).replace("`", ""), None
+    return name, as_written(_COMPUTED.sub(lambda match: _origin(match[1], whole) or match[0], text)), None
 
 
 def _origin(name: str, operator: Operator) -> str | None:

@@ -178,11 +178,12 @@ def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
     """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
 
-    own = [*map(quoted, user_columns(now)), "_exp", "_out"]
+    from warehouse.views.maintenance.exact import grouped_exactly  # noqa: PLC0415 - same
+
+    names = [*user_columns(now), "_exp", "_out"]
+    own = list(map(quoted, names))
     every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
-    summed = every.groupBy(*[F.col(name) for name in own]).agg(
-        F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_one) AS int) AS _sum")
-    )
+    summed = grouped_exactly(every, names, [F.expr("max(_ts) AS _ts"), F.expr("CAST(sum(_one) AS int) AS _sum")])
     each = f"explode(array_repeat(CAST(signum(_sum) AS int), abs(_sum))) AS {_WEIGHT}"
     return summed.selectExpr(*own, "_ts", each)
 

@@ -2,6 +2,10 @@
 
 Counts and sums of integers and decimals are subtractable, so they are adjusted by the rows that came and went, from state
 columns (``_state_...``) beside each group's row; when an aggregate is not, its changed groups are computed anew.
+
+What came and went is added in any order, so a sum on the way can be larger than the sum of either state. It is computed in a
+type that holds it: a decimal of 38 digits for integers, one of ten digits more for decimals. Decimals of more than 27 digits
+have no such type, and are summed anew.
 """
 
 from __future__ import annotations
@@ -24,6 +28,9 @@ __all__ = ["COUNT", "adjusted", "is_adjustable", "recomputed", "state_columns"]
 COUNT = "_state_rows"
 """The state column with the number of live rows of a group."""
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
+_WIDEST_SUMMED = 27
+_WIDE_SUM = "decimal(38,0)"
+"""The type in which integers are added and taken away."""
 
 
 def is_adjustable(group: Group, types: Mapping[str, str]) -> bool:
@@ -39,7 +46,12 @@ def _adjustable(aggregate: Aggregate, types: Mapping[str, str]) -> bool:
     kind = types.get(aggregate.argument or "", "")
     if aggregate.function == "avg":
         return kind in _WHOLE
-    return aggregate.function == "sum" and (kind in _WHOLE or kind.startswith("decimal"))
+    return aggregate.function == "sum" and (kind in _WHOLE or _digits(kind) in range(1, _WIDEST_SUMMED + 1))
+
+
+def _digits(kind: str) -> int:
+    """The precision of a decimal, 0 for other types."""
+    return int(kind.removeprefix("decimal(").split(",")[0]) if kind.startswith("decimal(") else 0
 
 
 def state_columns(group: Group) -> list[str]:
@@ -79,7 +91,8 @@ def adjusted(group: Group, changes: DataFrame, before: DataFrame | None, types: 
         f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}"
         for number, aggregate in enumerate(group.aggregates)
     ]
-    casts = [f"CAST({name} AS {_state_type(group, name, types)}) AS {name}" for name in states]
+    stored = dict(before.dtypes) if before is not None else {}  # tables of earlier builds have sums of integers as bigint
+    casts = [f"CAST({name} AS {stored.get(name) or _state_type(group, name, types)}) AS {name}" for name in states]
     return alive.selectExpr(*keys, *values, *casts)
 
 
@@ -92,7 +105,7 @@ def _weighed(group: Group, types: Mapping[str, str]) -> list[str]:
         argument = quoted(aggregate.argument)
         terms.append(f"CASE WHEN {argument} IS NULL THEN 0L ELSE CAST(_weight AS bigint) END AS _state_{number}_count")
         if aggregate.function != "count":
-            kind = _sum_type(types[aggregate.argument])
+            kind = _added_type(types[aggregate.argument])
             signed = f"CASE WHEN _weight > 0 THEN CAST({argument} AS {kind}) ELSE -CAST({argument} AS {kind}) END"
             terms.append(f"CAST(coalesce({signed}, 0) AS {kind}) AS _state_{number}_sum")
     return terms
@@ -102,7 +115,14 @@ def _state_type(group: Group, name: str, types: Mapping[str, str]) -> str:
     if not name.endswith("_sum"):
         return "bigint"
     argument = group.aggregates[int(name.split("_")[2])].argument
-    return _sum_type(types[argument or ""])
+    return _added_type(types[argument or ""])
+
+
+def _added_type(kind: str) -> str:
+    """The type in which values are added and taken away; `int` and shorter ones cannot leave the range of bigint."""
+    if kind == "bigint":
+        return _WIDE_SUM
+    return f"decimal(38,{kind.removesuffix(')').split(',')[1]})" if kind.startswith("decimal") else "bigint"
 
 
 def _sum_type(kind: str) -> str:

@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
+from warehouse.views.maintenance.exact import grouped_exactly
 from warehouse.views.maintenance.kept import kept
 from warehouse.views.maintenance.keys import among, beside
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
@@ -88,14 +89,17 @@ def replacement(
     stored = f"struct({', '.join(beside_it)})" if state else "0"
     row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
-    same = [*own, "_exp", *(["_ts"] if timed else [])]
+    names = [*columns, "_exp", *(["_ts"] if timed else [])]
+    same = list(map(quoted, names))
     held = among(of_keys, keys, changed_key).selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
     arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
     matched, release = kept(
-        both.groupBy(*[F.col(name) for name in same])
-        .agg(F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came"))
-        .selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
+        grouped_exactly(
+            both,
+            names,
+            [F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came")],
+        ).selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
     )
     summary = (
         matched.groupBy("sub_index")

@@ -255,6 +255,10 @@ class Maintenance:
         elif self.core is None:
             lost = self._unseen()
         changed_key = self.node.changed_key or self.node.search_key
+        if old is not None and not state and isinstance(self.core, Group):  # a table of a build that adjusted such sums
+            kinds = {name: kind for name, kind in old.dtypes if name.startswith("_state_")}
+            rows = rows.withColumns({name: F.lit(None).cast(kind) for name, kind in kinds.items()}) if kinds else rows
+            state = list(kinds)
         result = self._replaced(
             _placeless(rows) if old is None else old, rows, known, changed_key, self.layout, state, of_keys=of_keys
         )

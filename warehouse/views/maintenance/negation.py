@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["difference", "uncovered"]
 
+_FLOATING = ("float", "double")
 _INTERVAL = "struct<begin: bigint, end: bigint>"
 
 
@@ -76,6 +77,10 @@ def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> Dat
     """
     value = [quoted(name) for name in columns]
     names = [f"_key_{number}" for number in range(len(columns))]
+    kinds = dict(left.dtypes)
+    # A group of Spark's has 0.0 for -0.0.
+    zeros = {name: f" + CAST(0 AS {kinds[name]}) AS {quoted(name)}" for name in columns if kinds[name] in _FLOATING}
+    left = left.selectExpr(*[quoted(name) + zeros.get(name, "") for name in columns], "_ts", "_exp", "_out")
     cancelled = right.groupBy(*[F.col(name) for name in value]).agg(F.expr("count(*) AS _cancelled"))
     cancelled = cancelled.selectExpr(*[f"{name} AS {key}" for name, key in zip(value, names, strict=True)], "_cancelled")
     partition = ", ".join(value)

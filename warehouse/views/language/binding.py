@@ -1,0 +1,78 @@
+"""Replacing the columns of an expression, and nothing else: variables of lambda functions are no columns.
+
+A variable hides a column of its name, also a qualified one (``a -> a.x`` is a field of the variable), as Spark has it. Each
+gets a name that no column has, so that a column put into the expression later is never taken for the variable.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["replaced_columns", "with_field"]
+
+
+def replaced_columns(node: exp.Expr, replacement: Callable[[exp.Column], exp.Expr]) -> exp.Expr:
+    """Return a copy of an expression with other columns.
+
+    Parameters
+    ----------
+    node
+        The expression, as parsed.
+    replacement
+        Gives what stands for a column.
+
+    Examples
+    --------
+    >>> from warehouse.views.language.dialect import parse_query, text
+    >>> tree = parse_query("SELECT transform(xs, X -> x + a.x + x.n) FROM a").selects[0]
+    >>> text(replaced_columns(tree, lambda column: exp.column(exp.to_identifier(f"col_{column.name}", quoted=True))))
+    'transform(`col_xs`, `#x#` -> `#x#` + `col_x` + `#x#`.`n`)'
+
+    """
+    return _replaced(node, replacement, frozenset())
+
+
+def _replaced(node: exp.Expr, replacement: Callable[[exp.Column], exp.Expr], variables: frozenset[str]) -> exp.Expr:
+    match node:
+        case exp.Column():
+            parts = [part.name for part in node.parts]
+            if parts and parts[0].lower() in variables:
+                return _variable(parts)
+            return replacement(node)
+        case exp.Identifier() if node.name.lower() in variables:
+            return _variable([node.name])
+        case exp.DataType() | exp.Query():
+            return node.copy()
+        case exp.Dot():
+            return exp.Dot(this=_replaced(node.this, replacement, variables), expression=node.expression.copy())
+        case exp.Lambda():
+            own = [parameter.name for parameter in node.expressions]
+            inner = variables | {name.lower() for name in own}
+            body = _replaced(node.this, replacement, inner)
+            return exp.Lambda(this=body, expressions=[_variable([name]) for name in own])
+    made: exp.Expr = node.copy()
+    for key, value in node.args.items():
+        if isinstance(value, exp.Expr) and key != "alias":
+            made.set(key, _replaced(value, replacement, variables))
+        elif isinstance(value, list):
+            made.set(key, [_replaced(each, replacement, variables) if isinstance(each, exp.Expr) else each for each in value])
+    return made
+
+
+def _variable(parts: list[str]) -> exp.Expr:
+    """A variable, and the fields that are taken of it."""
+    name = parts[0].lower()
+    made: exp.Expr = exp.to_identifier(name if name.startswith("#") else f"#{name}#", quoted=True)
+    for part in parts[1:]:
+        made = exp.Dot(this=made, expression=exp.to_identifier(part, quoted=True))
+    return made
+
+
+def with_field(node: exp.Expr, name: str) -> exp.Expr:
+    """Return a field of a structure."""
+    return exp.Dot(this=node, expression=exp.to_identifier(name, quoted=True))

@@ -1,0 +1,121 @@
+"""``row_number()`` in a sub-query and a bound on it outside are what QUALIFY says: the sub-query is read so.
+
+``SELECT k, n FROM (SELECT k, n, row_number() OVER (PARTITION BY k ORDER BY n) AS r FROM a) t WHERE r <= 2`` keeps the first
+two of each ``k``. The number itself is no column of a view (a row that comes first would change all others), but where it must
+be 1 it is 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.language.clauses import compared
+from warehouse.views.language.dialect import conjuncts
+from warehouse.views.language.expressions import function_name
+
+if TYPE_CHECKING:
+    from warehouse.views.language.sources import Known
+
+__all__ = ["with_ranks_bounded"]
+
+_LATER = ("qualify", "distinct", "order", "limit", "group", "having")
+"""Clauses that choose or make rows beside the numbers."""
+
+
+def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Known]:
+    """Return a query in which bounds on ``row_number()`` of a sub-query of FROM are a QUALIFY there, and what it can name.
+
+    Parameters
+    ----------
+    select
+        The query; it stays as it is.
+    known
+        The WITH queries that it can name.
+
+    """
+    start, where = select.args.get("from_"), select.args.get("where")
+    joins: list[exp.Join] = select.args.get("joins") or []
+    if start is None or where is None or any(join.args.get("side") or join.args.get("kind") for join in joins):
+        return select, known
+    made, known = select.copy(), dict(known)
+    for source in [made.args["from_"].this, *(join.this for join in made.args.get("joins") or [])]:
+        inner = _inner(source, known)
+        bounded = None if inner is None else _bounded(made, source.alias_or_name, inner, alone=not joins)
+        if bounded is None:
+            continue
+        if isinstance(source, exp.Subquery):
+            source.set("this", bounded)
+            continue
+        name = f"{source.name.lower()}#{len(known)}"  # what the query of WITH can name is not what this one can
+        known[name] = replace(known[source.name.lower()], query=bounded)
+        source.set("alias", exp.TableAlias(this=exp.to_identifier(source.alias_or_name, quoted=True)))
+        source.set("this", exp.to_identifier(name, quoted=True))
+    return made, known
+
+
+def _inner(source: exp.Expr, known: Known) -> exp.Select | None:
+    alias = source.args.get("alias")
+    if isinstance(alias, exp.TableAlias) and alias.columns:
+        return None
+    query: exp.Expr | None = None
+    if isinstance(source, exp.Subquery):
+        query = source.this
+    elif isinstance(source, exp.Table) and isinstance(source.this, exp.Identifier):
+        given = known.get(source.name.lower())
+        query = None if given is None or given.columns else given.query
+    if not isinstance(query, exp.Select) or any(query.args.get(clause) for clause in _LATER):
+        return None
+    return query
+
+
+def _bounded(outer: exp.Select, alias: str, inner: exp.Select, *, alone: bool) -> exp.Select | None:
+    """The sub-query with QUALIFY, if a number of its rows is bounded outside; the bound is taken away there."""
+    for item in inner.expressions:
+        window = item.this if isinstance(item, exp.Alias) else None
+        if not isinstance(window, exp.Window) or function_name(window.this) != "row_number":
+            continue
+        name = item.alias.lower()
+        bound = next((each for each in conjuncts(outer.args["where"].this) if _limit(each, alias, name, alone=alone)), None)
+        if bound is None:
+            continue
+        limit = _limit(bound, alias, name, alone=alone) or 1
+        others = [each for each in conjuncts(outer.args["where"].this) if each is not bound]
+        used = [*outer.find_all(exp.Column), *outer.find_all(exp.Star)]
+        used = [each for each in used if not any(ancestor is bound for ancestor in _ancestors(each))]
+        if limit > 1 and any(isinstance(each, exp.Star) or each.name.lower() == name for each in used):
+            return None
+        made = inner.copy()
+        kept = [
+            each if each.alias.lower() != name else exp.Alias(this=exp.Literal.number(1), alias=each.args["alias"].copy())
+            for each in made.expressions
+            if limit == 1 or each.alias.lower() != name
+        ]
+        made.set("expressions", kept)
+        made.set("qualify", exp.Qualify(this=exp.LTE(this=window.copy(), expression=exp.Literal.number(limit))))
+        outer.set("where", exp.Where(this=exp.and_(*others, copy=False, wrap=True)) if others else None)
+        return made
+    return None
+
+
+def _ancestors(node: exp.Expr) -> list[exp.Expr]:
+    found: list[exp.Expr] = []
+    above: exp.Expr | None = node
+    while above is not None:
+        found.append(above)
+        above = above.parent
+    return found
+
+
+def _limit(condition: exp.Expr, alias: str, name: str, *, alone: bool) -> int | None:
+    """How many rows a bound on the column keeps; none where it is no such bound."""
+
+    def is_number(node: exp.Expr) -> bool:
+        if not isinstance(node, exp.Column) or node.name.lower() != name:
+            return False
+        return node.table.lower() == alias.lower() if node.table else alone
+
+    side, limit = compared(condition, is_number)
+    return limit if side is not None and limit is not None and limit >= 1 else None

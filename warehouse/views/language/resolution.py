@@ -1,0 +1,194 @@
+"""What a name means above FROM and WHERE, where output columns have names too: as Spark's analyser has it.
+
+* ``ORDER BY`` sees the output columns first, each name of an expression by itself; what they do not have, the inputs have.
+* ``GROUP BY``, and ``QUALIFY`` without groups, see the inputs first, then the output columns.
+* ``HAVING``, and ``QUALIFY`` over groups, see the inputs inside aggregates, and where the expression is grouped; elsewhere the
+  output columns.
+
+A name of several parts is an input's column, an output's field, or an input's field, whichever comes first in that order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.language.binding import replaced_columns, with_field
+from warehouse.views.language.dialect import meaning, text
+from warehouse.views.language.expressions import aggregates_in, check_expression, function_name
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.scope import bound_column
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.views.language.outputs import Output
+    from warehouse.views.language.scope import Scope
+
+__all__ = ["Names", "over_names", "position"]
+
+_INSTEAD = "instead"
+_ATOMS = (exp.Column, exp.Literal, exp.Paren, exp.Anonymous, exp.Dot, exp.Null, exp.Boolean)
+
+
+@dataclass(frozen=True)
+class Names:
+    """What the clauses of one SELECT above its WHERE can name: the items of its FROM, and its output columns."""
+
+    scope: Scope
+    outputs: Sequence[Output]
+
+    def in_order(self, node: exp.Expr) -> exp.Expr:
+        """Return a bound term of ORDER BY.
+
+        Raises
+        ------
+        RefusedError
+            For an output column inside an aggregate, which Spark refuses too.
+
+        """
+        name = position(node, [output.name for output in self.outputs])
+        if name is not None:
+            return self._output(name).node.copy()
+        if not check_expression(node, self.scope.faults, "groups"):
+            return exp.Null()
+        inside = _inside_aggregates(node)
+
+        def meant(column: exp.Column) -> exp.Expr:
+            own = None if self._keeps_its_input(column) else self._of_output(column)
+            if own is None:
+                return self.scope.resolve(column)
+            if id(column) not in inside:
+                return own
+            if self.scope.has(column) and meaning(self.scope.resolve(column)) == meaning(_bare(own)):
+                return _bare(own)
+            found = f"{text(column)} inside an aggregate in ORDER BY, where it is the output column of that name"
+            raise RefusedError(column, found, "the aggregate as an output column, by its name; or another name for that column")
+
+        return replaced_columns(node, meant)
+
+    def in_rows(self, node: exp.Expr) -> exp.Expr:
+        """Return a bound expression of GROUP BY, or of QUALIFY without groups."""
+        if not check_expression(node, self.scope.faults, "groups"):
+            return exp.Null()
+
+        def meant(column: exp.Column) -> exp.Expr:
+            own = None if self.scope.has(column) else self._of_output(column)
+            return self.scope.resolve(column) if own is None else own
+
+        return replaced_columns(node, meant)
+
+    def in_groups(self, node: exp.Expr, keys: Sequence[exp.Expr]) -> exp.Expr:
+        """Return a bound expression of HAVING, or of QUALIFY over groups of these keys."""
+        if not check_expression(node, self.scope.faults, "groups"):
+            return exp.Null()
+        inside = _inside_aggregates(node)
+
+        def meant(column: exp.Column) -> exp.Expr:
+            own = None if id(column) in inside else self._of_output(column)
+            if own is None:
+                return self.scope.resolve(column)
+            if not self.scope.has(column):
+                return own
+            bound = self.scope.resolve(column)
+            bound.meta[_INSTEAD] = own
+            return bound
+
+        return _settled(replaced_columns(node, meant), frozenset(map(meaning, keys)))
+
+    def _output(self, name: str) -> Output:
+        return next(output for output in self.outputs if output.name == name)
+
+    def _of_output(self, column: exp.Column) -> exp.Expr | None:
+        """What the output column that a name begins with is computed as, with the fields that follow."""
+        first, *fields = [part.name for part in column.parts]
+        output = next((each for each in self.outputs if each.name.lower() == first.lower()), None)
+        if output is None:
+            return None
+        made = output.node.copy()
+        made = made if isinstance(made, _ATOMS) else exp.Paren(this=made)
+        for field in fields:
+            made = with_field(made, field)
+        return made
+
+    def _keeps_its_input(self, column: exp.Column) -> bool:
+        """Whether a name of several parts is that of an input's column which is an output column under its own name."""
+        alias, *rest = [part.name.lower() for part in column.parts]
+        return bool(rest) and any(
+            isinstance(output.node, exp.Column)
+            and not isinstance(output.at, exp.Alias)
+            and output.name.lower() == rest[0]
+            and self._alias(output.node) == alias
+            for output in self.outputs
+        )
+
+    def _alias(self, column: exp.Column) -> str | None:
+        owner = column.meta.get("owner")
+        return None if owner is None else self.scope.items[owner].alias.lower()
+
+
+def _bare(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Paren) else node
+
+
+def _inside_aggregates(node: exp.Expr) -> set[int]:
+    return {id(column) for call in aggregates_in(node) for column in call.find_all(exp.Column)}
+
+
+def _settled(node: exp.Expr, keys: frozenset[str]) -> exp.Expr:
+    """Choose the output column for each name that is neither inside an aggregate nor grouped."""
+    if meaning(node) in keys or (function_name(node) and next(aggregates_in(node), None) is node):
+        return node
+    instead = node.meta.get(_INSTEAD)
+    if isinstance(instead, exp.Expr):
+        return instead.copy()
+    for child in list(node.iter_expressions()):
+        settled = _settled(child, keys)
+        if settled is not child:
+            child.replace(settled)
+    return node
+
+
+def position(node: exp.Expr, names: Sequence[str]) -> str | None:
+    """Return the output column that an expression is, by its name or number."""
+    if isinstance(node, exp.Literal) and node.name.isdigit() and 1 <= int(node.name) <= len(names):
+        return names[int(node.name) - 1]
+    if isinstance(node, exp.Column) and not node.table:
+        return next((name for name in names if name.lower() == node.name.lower()), None)
+    return None
+
+
+def over_names(node: exp.Expr, outputs: Sequence[tuple[str, exp.Expr]], at: exp.Expr, of: str = "") -> exp.Expr:
+    """Return an expression over rows that have only named output columns.
+
+    Parameters
+    ----------
+    node
+        The expression; what is an output column, or computed as one is, is that column.
+    outputs
+        The names, and as what each is computed.
+    at
+        The expression as it was written.
+    of
+        Of what it is the order, for the message.
+
+    Raises
+    ------
+    RefusedError
+        When it needs anything else.
+
+    """
+    by_meaning = {meaning(made): name for name, made in reversed(outputs)}
+
+    def named(each: exp.Expr) -> exp.Expr:
+        name = by_meaning.get(meaning(each))
+        if name is not None:
+            return bound_column(name, None, name, None)
+        if isinstance(each, exp.Column):
+            listed = ", ".join(name for name, _ in outputs)
+            raise RefusedError(at, f"ORDER BY {text(at)}{of}", f"output columns ({listed})")
+        return each
+
+    return node.transform(named)

@@ -1,0 +1,161 @@
+"""What no table can hold, told before Spark is asked: maps, and texts with a collation, stored or compared by key.
+
+Types are not known of every expression before a session is there. These two are told by the functions that make them; the
+other types that a table cannot have are found when Spark analyses the query.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import (
+    AntiJoin,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    OuterJoin,
+    Project,
+    Scan,
+    Top,
+    UnionAll,
+    inputs_of,
+)
+from warehouse.views.language.columns import columns_of
+from warehouse.views.language.dialect import as_written, column_of, parse_query, text
+from warehouse.views.language.faults import Fault
+from warehouse.views.language.types import type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.views.algebra import Node, Operator
+
+__all__ = ["unstorable"]
+
+_MAPS = frozenset(
+    {
+        "map", "map_concat", "map_filter", "map_from_arrays", "map_from_entries", "map_zip_with", "str_to_map", "transform_keys",
+        "transform_values",
+    },
+)  # fmt: skip
+_PASSED_ON = frozenset(
+    {
+        "coalesce", "nvl", "ifnull", "if", "nullif", "greatest", "least", "min", "max", "struct", "named_struct", "array",
+        "array_append", "concat", "nvl2",
+    },
+)  # fmt: skip
+_SCALAR = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "binary"})
+_MAP = ("a map", "its values as columns (m['key']), or map_entries(m), an array of structures")
+_COLLATED = ("a text with a collation, which no table keeps", "lower(text), or CAST(text AS STRING)")
+
+
+def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> Iterator[Fault]:
+    """Yield what a view's tables cannot store, and by what its operators cannot compare rows.
+
+    Parameters
+    ----------
+    nodes
+        The tables that keep the view.
+    tables
+        The columns of all tables that are scanned, but for those of these nodes.
+
+    """
+    known = {**tables, **{node.table: node.columns for node in nodes}}
+    told = set()
+    for node in nodes:
+        places = [(name, node.operator, _MAP, _is_map) for name in node.columns]
+        places += [(name, node.operator, _COLLATED, _is_collated) for name in node.columns]
+        places += [(name, each, _COLLATED, _is_collated) for each, names in _keys(node.operator) for name in names]
+        for name, operator, (what, allowed), test in places:
+            made = _made(operator, name, known)
+            sql = next((sql for sql in made if test(_expression(sql))), None)
+            if sql is not None and (sql, what) not in told:
+                told.add((sql, what))
+                yield Fault(f"{as_written(sql)}, {what}", allowed)
+
+
+def _keys(operator: Operator) -> Iterator[tuple[Operator, list[str]]]:
+    """Each input of an operator whose rows are found by columns, with these columns."""
+    match operator:
+        case Join(inputs=inputs, equal=equal):
+            for each in equal:
+                yield inputs[each.left], [each.left_column]
+                yield inputs[each.right], [each.right_column]
+        case OuterJoin(on=on) | AntiJoin(on=on):
+            yield operator.left, [one for one, _ in on]
+            yield operator.right, [other for _, other in on]
+        case Group(keys=keys):
+            yield operator.input, list(keys)
+        case Top(partition=partition, order=order):
+            yield operator.input, [*partition, *(term.column for term in order)]
+        case Filter() | Project() | Distinct():
+            yield from _keys(operator.input)
+        case _:
+            return
+
+
+def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """The expressions that a column is computed by, its own first."""
+    match operator:
+        case Scan():
+            return []
+        case Project(columns=columns):
+            sql = next((column.sql for column in columns if column.name.lower() == name.lower()), None)
+            if sql is None:
+                return []
+            plain = column_of(sql)
+            return _made(operator.input, plain, tables) if plain else [sql]
+        case Group(aggregates=aggregates):
+            sql = next((each.sql for each in aggregates if each.name.lower() == name.lower()), None)
+            if sql is None:
+                return _made(operator.input, name, tables)
+            call = _expression(sql)
+            taken = [column.name for column in call.find_all(exp.Column)] if call.name.lower() in _PASSED_ON else []
+            return [sql, *(made for each in taken for made in _made(operator.input, each, tables))]
+        case UnionAll(inputs=inputs):
+            return [sql for each in inputs for sql in _made(each, name, tables)]
+        case _:
+            return next(
+                (
+                    _made(each, name, tables)
+                    for each in inputs_of(operator)
+                    if name.lower() in (column.lower() for column in columns_of(each, tables))
+                ),
+                [],
+            )
+
+
+def _expression(sql: str) -> exp.Expr:
+    node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
+    return node
+
+
+def _is_map(node: exp.Expr) -> bool:
+    match node:
+        case exp.Paren() | exp.Alias():
+            return _is_map(node.this)
+        case exp.Cast():
+            return "MAP<" in node.to.sql(dialect="spark").upper()
+        case exp.Case():
+            branches = [branch.args["true"] for branch in node.args["ifs"]]
+            return any(map(_is_map, [*branches, *([node.args["default"]] if node.args.get("default") else [])]))
+        case exp.Anonymous():
+            name = str(node.this).lower()
+            return name in _MAPS or (name in _PASSED_ON and any(map(_is_map, node.expressions)))
+        case _:
+            return False
+
+
+def _is_collated(node: exp.Expr) -> bool:
+    """Whether a text that has been given a collation comes out of an expression."""
+    match node:
+        case exp.Collate():
+            return True
+        case exp.Anonymous() if str(node.this).lower() == "collate":
+            return True
+        case exp.Cast() | exp.Literal() | exp.Column():
+            return False
+    return type_of(text(node), {}) not in _SCALAR and any(map(_is_collated, node.iter_expressions()))

@@ -1,0 +1,78 @@
+"""``GROUP BY window(ts, '1 hour')``: the tumbling windows of Spark SQL, a structure of start and end for each row.
+
+A sliding window makes several rows of one, and one of a session depends on other rows: both are refused.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.language.binding import with_field
+from warehouse.views.language.dialect import meaning, text
+from warehouse.views.language.expressions import function_name
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["with_window_columns"]
+
+_ARGUMENTS = 2
+
+
+def with_window_columns(select: exp.Select) -> exp.Select:
+    """Return a query in which ``window``, where rows are grouped by one, is written out.
+
+    Raises
+    ------
+    RefusedError
+        For windows that are not one tumbling window.
+
+    """
+    windows = [call for clause in ("expressions", "group", "having", "order", "where") for call in _in_clause(select, clause)]
+    if not windows:
+        return select
+    for call in windows:
+        if len(call.expressions) != _ARGUMENTS:
+            allowed = "a tumbling window, one for each row: window(column, 'length'); sliding windows make several rows of one"
+            raise RefusedError(call, text(call), allowed, text(exp.Anonymous(this="window", expressions=call.expressions[:2])))
+    other = next((call for call in windows if meaning(call) != meaning(windows[0])), None)
+    if other is not None:
+        raise RefusedError(other, f"{text(other)} beside {text(windows[0])}", "one window in a SELECT, as Spark has it")
+    group = select.args.get("group")
+    if group is None or not list(_in_clause(select, "group")):
+        return select
+    made = select.copy()
+    for clause in ("expressions", "having", "order"):
+        for column in [each for node in _nodes(made, clause) for each in node.find_all(exp.Column)]:
+            first, *fields = [part.name for part in column.parts]
+            if first.lower() == "window":
+                written: exp.Expr = windows[0].copy()
+                for field in fields:
+                    written = with_field(written, field)
+                if isinstance(column.parent, exp.Select):
+                    written = exp.Alias(this=written, alias=exp.to_identifier(fields[-1] if fields else "window"))
+                column.replace(written)
+    return made
+
+
+def _nodes(select: exp.Select, clause: str) -> list[exp.Expr]:
+    found = select.args.get(clause)
+    nodes = found if isinstance(found, list) else [found]
+    return [node for node in nodes if isinstance(node, exp.Expr)]
+
+
+def _in_clause(select: exp.Select, clause: str) -> Iterator[exp.Anonymous]:
+    for node in _nodes(select, clause):
+        yield from _calls(node)
+
+
+def _calls(node: exp.Expr) -> Iterator[exp.Anonymous]:
+    if isinstance(node, exp.Query):
+        return
+    if isinstance(node, exp.Anonymous) and function_name(node) == "window":
+        yield node
+    for child in node.iter_expressions():
+        yield from _calls(child)
