@@ -88,6 +88,7 @@ def with_columns(
     if not anew:
         return list(nodes)
     from warehouse.storage.session import table_session  # noqa: PLC0415 - planning alone needs no Spark
+    from warehouse.views.maintenance.agreement import Analyser  # noqa: PLC0415 - same
     from warehouse.views.maintenance.feeds import Move  # noqa: PLC0415 - same
     from warehouse.views.maintenance.shapes import shape_of  # noqa: PLC0415 - same
 
@@ -96,8 +97,10 @@ def with_columns(
         for source in catalog.sources
     }
     session = table_session(spark(), {})
+    analyser = Analyser(session)
     interval, anchor = catalog.update_interval, catalog.anchor
     found: list[NodeInput] = []
+    hidden = {given.node.table for given in nodes if given.node.hidden}
     for given in nodes:
         below = [table for table in scanned(given.node.operator) if table not in known]
         if given.view in (refused or ()) or below:
@@ -110,6 +113,9 @@ def with_columns(
             move = Move(k0, slot, at_slot(k0, anchor, interval), at_slot(slot, anchor, interval), anchor, interval, first=True)
             try:
                 shape = shape_of(session, given.node, layout_of(given, state), move, known, given.view)
+                if not given.node.hidden:
+                    tables = {name: columns for name, columns in known.items() if name not in hidden}
+                    analyser.check(given.view, given.sql, tables, shape)
             except ConfigurationError as error:
                 if refused is None:
                     raise

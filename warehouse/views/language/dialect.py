@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from sqlglot import Token
     from sqlglot.dialects.dialect import DialectType
 
-__all__ = ["as_written", "column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "unquoted"]
+__all__ = ["as_written", "column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "tokens_of", "unquoted"]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -136,6 +136,11 @@ def _keep_unit(call: exp.Anonymous) -> None:
         return
     if not first.table and first.name.upper().removesuffix("S") in _UNITS.split():
         first.replace(exp.Var(this=first.name))
+
+
+def tokens_of(sql: str) -> list[Token]:
+    """Return the words of a text, each with its place."""
+    return _Verbatim().tokenize(sql)
 
 
 def text(node: exp.Expr) -> str:

@@ -32,10 +32,11 @@ __all__ = ["Shape", "shape_of"]
 
 @dataclass(frozen=True)
 class Shape:
-    """A node's user columns and the state columns beside them."""
+    """A node's user columns, the state columns beside them, and which of the former Spark proves to hold no null."""
 
     columns: tuple[ColumnRecord, ...]
     state: tuple[ColumnRecord, ...] = ()
+    never_null: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -139,6 +140,7 @@ def shape_of(
     return Shape(
         tuple(ColumnRecord(name, canonical(parse_type(types[name]))) for name in node.columns),
         tuple(ColumnRecord(name, types[name]) for name in state),
+        frozenset(column.name for column in rows.schema.fields if not column.nullable),
     )
 
 

@@ -1,0 +1,96 @@
+"""What Spark's analyser says of a view's own text, beside what our nodes give: column by column the same, or no view.
+
+The text is analysed over empty tables with the columns of those that the view names, so nothing runs. A type that differs says
+that a name, a function or a conversion means something else to one of the two.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.types import canonical, parse_type
+from warehouse.errors import ConfigurationError, Problem
+from warehouse.views.language.own_text import without_windows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.views.maintenance.shapes import Shape
+
+__all__ = ["Analyser"]
+
+
+@dataclass
+class Analyser:
+    """Analyses the texts of views in a session of its own, where they are given tables without rows by their names."""
+
+    session: SparkSession
+    _known: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    def check(self, view: str, sql: str, tables: Mapping[str, Sequence[ColumnRecord]], shape: Shape) -> None:
+        """Compare the columns that Spark gives a view's text with those of its table.
+
+        Parameters
+        ----------
+        view, sql
+            The view, and its query as declared.
+        tables
+            The columns of streams, relations and views.
+        shape
+            What the view's own node gives.
+
+        Raises
+        ------
+        ConfigurationError
+            When Spark refuses the text, or gives it other columns, types, or nulls where the node has none.
+
+        """
+        self._declare(tables)
+        text = without_windows(sql)
+        try:
+            found = self.session.sql(text).schema.fields
+        except PySparkException as error:
+            raise _refusal(view, f"a query that Spark refuses: {str(error).strip().splitlines()[0]}") from None
+        theirs = [(column.name, _type(column.dataType.simpleString())) for column in found]
+        ours = [(column.name, _type(column.type)) for column in shape.columns]
+        if theirs != ours:
+            differing = [
+                f"{_told(one)} where Spark has {_told(other)}"
+                for one, other in zip([*ours, *[None] * len(theirs)], [*theirs, *[None] * len(ours)], strict=False)
+                if one != other
+            ]
+            raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differing)}")
+        nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
+        if nulls:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
+
+    def _declare(self, tables: Mapping[str, Sequence[ColumnRecord]]) -> None:
+        for name, columns in tables.items():
+            known = tuple((column.name, column.type) for column in columns)
+            if self._known.get(name) != known:
+                empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
+                self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
+                self._known[name] = known
+
+
+def _type(kind: str) -> str:
+    try:
+        return canonical(parse_type(kind))
+    except FaultError:
+        return kind
+
+
+def _told(column: tuple[str, str] | None) -> str:
+    return "no column" if column is None else f"{column[0]} {column[1]}"
+
+
+def _refusal(view: str, found: str) -> ConfigurationError:
+    return ConfigurationError([Problem("warehouse.toml", f"views.{view}.sql", found, "a query that Spark can run")])
