@@ -121,7 +121,7 @@ TYPES = [
     ("year(DATE '2020-01-01')", "int"),
     ("parts", "array<int>"),
     ("parts[0]", None),
-    ("map(k, v)", None),
+    ("make_dt_interval(v)", None),
 ]
 
 
