@@ -28,6 +28,7 @@ AGREE = {
     "SELECT k, count(*) AS n FROM time_window(a, INTERVAL 1 HOUR, internal => true) GROUP BY k": _shape(
         "k string", "n bigint", never_null="n"
     ),
+    "SELECT K, max(struct(n, k)).n FROM a GROUP BY k": _shape("k string", "n int"),
     "SELECT k, n FROM a QUALIFY row_number() OVER (PARTITION BY k ORDER BY n) <= 2": _shape("k string", "n int"),
 }
 DIFFER = {

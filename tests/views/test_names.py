@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.plans import ViewPlan
 
-_ROWS = """
+ROWS = """
 SET lambda_syntax = 'ENABLE_SINGLE_ARROW';
 CREATE TABLE a
     (k VARCHAR, n INT, f DOUBLE, st STRUCT(x INT, y VARCHAR), l BIGINT, z DECIMAL(38,0), ar INT[], b TIMESTAMPTZ, e TIMESTAMPTZ);
@@ -41,11 +41,12 @@ CREATE MACRO struct(first, second) AS {n: first, f: second};
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     """DuckDB with the rows, and Spark's functions by their names."""
     with duckdb.connect() as made:
-        made.execute(_ROWS)
+        made.execute(ROWS)
         yield made
 
 
-def _compiled(sql: str, *key: str) -> ViewPlan:
+def compiled(sql: str, *key: str) -> ViewPlan:
+    """Return a view over the two streams, compiled."""
     kinds = {**TABLES["a"], "b": "timestamp", "e": "timestamp"}
     a = replace(stream("flights", expires="landed", lifetime=DAY, key="k"), name="a", columns=_columns(kinds))
     c = replace(a, name="c", columns=_columns(TABLES["c"]))
@@ -57,16 +58,17 @@ def _columns(kinds: dict[str, str]) -> tuple[Column, ...]:
     return tuple(Column(name, kind) for name, kind in kinds.items())
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> Counter[str]:
+def rows_of(connection: duckdb.DuckDBPyConnection, query: str) -> Counter[str]:
+    """Return how often each row of an answer occurs."""
     return Counter(map(repr, connection.sql(query).fetchall()))
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_names_are_taken_as_spark_takes_them(connection: duckdb.DuckDBPyConnection, case: Case) -> None:
     """A plan gives what the plain query gives (Spark's own answer is compared in test_named_as_spark)."""
-    plan = _compiled(case.sql, case.key)
+    plan = compiled(case.sql, case.key)
     planned = query_of(plan.nodes).replace("transform(", "list_transform(")
-    assert _rows(connection, planned) == _rows(connection, case.plain or case.sql)
+    assert rows_of(connection, planned) == rows_of(connection, case.plain or case.sql)
 
 
 REFUSED = {
@@ -91,7 +93,7 @@ REFUSED = {
 def test_what_no_update_could_do_is_told_by_validate(sql: str) -> None:
     """With what stands there, and what may."""
     with pytest.raises(ConfigurationError) as told:
-        _compiled(sql, "k")
+        compiled(sql, "k")
     assert REFUSED[sql] in told.value.problems[0].found
 
 
@@ -109,4 +111,4 @@ ALLOWED = [
 @pytest.mark.parametrize("sql", ALLOWED)
 def test_what_can_be_maintained_is_not_refused(sql: str) -> None:
     """Collations and maps inside an expression, and tumbling windows."""
-    assert _compiled(sql, "k").nodes
+    assert compiled(sql, "k").nodes

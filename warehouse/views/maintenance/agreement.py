@@ -6,7 +6,9 @@ that a name, a function or a conversion means something else to one of the two.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
@@ -61,12 +63,12 @@ class Analyser:
             raise _refusal(view, f"a query that Spark refuses: {str(error).strip().splitlines()[0]}") from None
         theirs = [(column.name, _type(column.dataType.simpleString())) for column in found]
         ours = [(column.name, _type(column.type)) for column in shape.columns]
-        if theirs != ours:
-            differing = [
-                f"{_told(one)} where Spark has {_told(other)}"
-                for one, other in zip([*ours, *[None] * len(theirs)], [*theirs, *[None] * len(ours)], strict=False)
-                if one != other
-            ]
+        differing = [
+            f"{_told(one)} where Spark has {_told(other)}"
+            for one, other in zip_longest(ours, theirs)
+            if one is None or other is None or not _agree(one, other)
+        ]
+        if differing:
             raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differing)}")
         nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
         if nulls:
@@ -86,6 +88,12 @@ def _type(kind: str) -> str:
         return canonical(parse_type(kind))
     except FaultError:
         return kind
+
+
+def _agree(ours: tuple[str, str], theirs: tuple[str, str]) -> bool:
+    """Whether a column is the same. Spark calls one without a name by its expression; here a field is called as it is."""
+    named = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
+    return named and ours[1].lower() == theirs[1].lower()
 
 
 def _told(column: tuple[str, str] | None) -> str:
