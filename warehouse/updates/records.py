@@ -277,8 +277,8 @@ class Epoch:
     were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
     went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
     ``warehouse.toml`` that was in force (none: not known). ``entries`` are the log entries that the tables' versions are,
-    by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they cannot be maintained,
-    with the reason.
+    by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
+    cannot be maintained, with the reason.
     """
 
     number: int
