@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "BackupError",
     "ChangedDeclarationError",
     "ConfigurationError",
     "CursorLostError",
+    "DamagedFileError",
     "EmptyFirstRunError",
     "EpochVacuumedError",
     "FileProblem",
@@ -183,12 +183,6 @@ class TornRecordError(RecordDamagedError):
     """A record is cut short or its bytes are not those that were written: as if it had not been."""
 
     code = "record_torn"
-
-
-class BackupError(WarehouseError):
-    """A backup cannot be made or restored as asked; what there was is as it was."""
-
-    code = "backup"
 
 
 class NewerFormatError(WarehouseError):
@@ -360,6 +354,20 @@ class MissingPartError(WarehouseError):
     """A table's file, log or record that an epoch names is not there."""
 
     code = "missing_part"
+
+
+class DamagedFileError(MissingPartError):
+    """A file of a table does not hold the bytes that were written; it is the disk's fault, not the query's."""
+
+    code = "damaged_file"
+
+    def __init__(self, path: str, reason: str, table: str | None = None) -> None:
+        self.path, self.reason, self.table = path, reason, table
+        of = f' of table "{table}"' if table else ""
+        super().__init__(
+            f"file {path}{of} is damaged: {reason}. Restore it from a copy of the warehouse, or go back to an epoch without it "
+            f"(`stream-wh history` lists them, then `stream-wh rollback EPOCH`); `stream-wh check` finds all damaged files"
+        )
 
 
 class ViewFailedError(WarehouseError):

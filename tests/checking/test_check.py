@@ -14,6 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from cli.main import run
 from warehouse.checking.check import check
 from warehouse.storage.deltalog import commit_path
+from warehouse.storage.fingerprint import summed_name
 from warehouse.updates.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
 from warehouse.updates.steps import Plan
 
@@ -38,18 +39,20 @@ def data_file(project: Project, table: str = "a") -> Path:
 
 
 def rewrite(path: Path, change: Callable[[dict[str, list[object]]], None], *, row_group_size: int | None = None) -> None:
-    """Write a data file again with other values, of the same size as far as the log knows."""
+    """Write a data file again with other values, of the same size and sum as far as the log knows."""
     table = pq.read_table(path, partitioning=None)
     values = table.to_pydict()
     change(values)
     pq.write_table(table.from_pydict(values, schema=table.schema), path, row_group_size=row_group_size)
-    said = path.stat().st_size
+    other = path.rename(path.with_name(summed_name(path, whole=True)))
+    said = other.stat().st_size
     log = next(parent for parent in path.parents if (parent / "_delta_log").exists()) / "_delta_log"
     for commit in log.glob("*.json"):
         lines = [json.loads(line) for line in commit.read_text().splitlines()]
         for line in lines:
             if "add" in line and line["add"]["path"].split("/")[-1] == path.name:
                 line["add"]["size"] = said
+                line["add"]["path"] = line["add"]["path"].replace(path.name, other.name)
         commit.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

@@ -76,7 +76,7 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
             counted = f"SELECT count(*), approx_count_distinct(({key})) FROM {source}"
             rows, values = reader.connection.execute(counted).fetchall()[0]
     except duckdb.Error as error:
-        raise read_error(error) from error
+        raise read_error(error, places) from error
     counts = {int(distance): int(count) for distance, count in distances}
     return Stored(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
 

@@ -74,7 +74,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources, published: Collect
             findings += logs_findings(root, records, table)
             files = named_files(table)
             every += files
-            problems, whole = files_findings(root, files, order=not rows)
+            problems, whole = files_findings(root, files, order=not rows, contents=rows)
             findings += problems
             if rows:
                 findings += reading.findings(whole)

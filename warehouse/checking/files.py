@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.objects.path import parquet_source
+from warehouse.storage.fingerprint import damage
 from warehouse.storage.tables import rows_schema
 from warehouse.updates.journal import numbers, record_path
 
@@ -73,9 +74,12 @@ def named_files(table: NamedTable) -> list[NamedFile]:
 
 
 def files_findings(
-    root: Path, files: Sequence[NamedFile], *, order: bool = False
+    root: Path, files: Sequence[NamedFile], *, order: bool = False, contents: bool = False
 ) -> tuple[list[Finding], list[NamedFile]]:
-    """Return what is wrong with files, and those that can be read; ``order`` compares the bounds of their row groups too."""
+    """Return what is wrong with files, and those that can be read; ``order`` compares the bounds of their row groups too.
+
+    With ``contents`` every byte of a file is compared with the sum in its name, and pages with their checksums.
+    """
     import pyarrow.parquet as pq  # noqa: PLC0415 - it takes time to import
 
     findings: list[Finding] = []
@@ -93,6 +97,8 @@ def files_findings(
                     message = f"its footer says {footer.num_rows} rows, its commit {file.rows}"
                 elif order:
                     findings += _in_order(file, footer)
+            if contents and not message:
+                message = damage(path) or ""
         except FileNotFoundError:
             message, code = "the file is not there", "file_missing"
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding

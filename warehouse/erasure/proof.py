@@ -234,7 +234,7 @@ def _documents(path: Path) -> Iterator[Any]:
     if path.suffix == ".parquet":
         import pyarrow.parquet as pq  # noqa: PLC0415 - checkpoints alone
 
-        yield from pq.ParquetFile(parquet_source(path)).read().to_pylist(maps_as_pydicts="lossy")
+        yield from pq.ParquetFile(parquet_source(path), page_checksum_verification=True).read().to_pylist(maps_as_pydicts="lossy")
         return
     text = path.read_bytes().decode(errors="replace")
     try:

@@ -6,14 +6,14 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import duckdb
-
+from warehouse.serving.engine import FAILURES
 from warehouse.serving.watch import Watch
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import duckdb
     import pyarrow as pa
 
     from warehouse.errors import WarehouseError
@@ -89,7 +89,7 @@ class Answer:
         *,
         epoch: int,
         window_time: int,
-        failed: Callable[[duckdb.Error], WarehouseError],
+        failed: Callable[[Exception], WarehouseError],
         plan: Plan | None = None,
         resources: Resources | None = None,
         ended: Callable[[Explain], None] | None = None,
@@ -212,7 +212,7 @@ class Answer:
                 return step()
             with self._watch.over(cursor):
                 return step()
-        except duckdb.Error as error:
+        except FAILURES as error:
             raise self._failed(error) from error
         finally:
             self._seconds += time.perf_counter() - start

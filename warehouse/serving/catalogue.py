@@ -341,5 +341,5 @@ def _count(reader: Reader, held: list[DataFile], where: str) -> int:
             f"SELECT count(*) FROM read_parquet([{paths}], union_by_name = true, hive_partitioning = false){where}"
         ).fetchone()
     except duckdb.Error as error:
-        raise read_error(error) from error
+        raise read_error(error, places) from error
     return int(row[0]) if row else 0

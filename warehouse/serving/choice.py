@@ -98,7 +98,7 @@ class Chooser:
                 places = pin.copies.tails(given, lambda paths: first_filters(connection, paths, search_key))
             self.filters.load(connection, places, search_key)
         except duckdb.Error as error:
-            raise read_error(error) from error
+            raise read_error(error, [file.path for file in files]) from error
         except FileNotFoundError as error:
             raise EpochVacuumedError(f"{error.filename}: gone; run again to read the newest epoch") from error
         columns = pin.key_columns(connection, state)

@@ -9,17 +9,19 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, MissingPartError, WarehouseError
+from warehouse.errors import DamagedFileError, EpochVacuumedError, MissingPartError, WarehouseError
 from warehouse.storage.duckdb_sql import in_memory, literal
+from warehouse.storage.fingerprint import damaged_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Resources", "connect", "read_error", "sandbox_settings", "spill_prefix"]
+__all__ = ["FAILURES", "Resources", "connect", "damaged_error", "read_error", "sandbox_settings", "spill_prefix"]
 
 
 @dataclass(frozen=True)
@@ -72,9 +74,31 @@ def sandbox_settings(paths: Sequence[str]) -> str:
     )
 
 
-def read_error(error: duckdb.Error) -> WarehouseError:
-    """Return what an error of DuckDB means when the SQL is ours: a file vanished, or cannot be read."""
-    text = str(error).splitlines()[0]
+FAILURES = (duckdb.Error, OSError, ValueError, RuntimeError)
+"""What DuckDB and Arrow raise over files: in the middle of their rows also Python's own errors."""
+_OF_TEXT = (duckdb.ParserException, duckdb.SyntaxException, duckdb.CatalogException, duckdb.InterruptException)
+_OF_MEMORY = duckdb.OutOfMemoryException
+
+
+def damaged_error(error: Exception, files: Iterable[str]) -> DamagedFileError | None:
+    """Return which of the files that were read is damaged, if that may be why they could not be read."""
+    if isinstance(error, (*_OF_TEXT, _OF_MEMORY)):
+        return None
+    said = str(error)
+    paths = [Path(file) for file in files if "://" not in file]
+    if isinstance(error, duckdb.BinderException):  # mostly a name that is misspelt
+        paths = [path for path in paths if path.name in said]
+    return damaged_of(paths, said)
+
+
+def read_error(error: Exception, files: Iterable[str] = ()) -> WarehouseError:
+    """Return what an error means when the SQL is ours: a file vanished or is damaged. ``files`` are those that were read."""
+    damaged = damaged_error(error, files)
+    if damaged is not None:
+        return damaged
+    text = next(iter(str(error).splitlines()), type(error).__name__)
+    if isinstance(error, FileNotFoundError):
+        return EpochVacuumedError(f"{text}; run again to read the newest epoch")
     if isinstance(error, duckdb.IOException) and ("No files found" in text or "No such file" in text):
         return EpochVacuumedError(f"{text}; run again to read the newest epoch")
     if isinstance(error, (duckdb.IOException, duckdb.InvalidInputException)):

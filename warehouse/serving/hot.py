@@ -206,7 +206,7 @@ class HotTables:
         try:
             table = cursor.sql(query).to_arrow_table().combine_chunks()  # else one for each row group
         except duckdb.Error as error:
-            raise read_error(error) from error
+            raise read_error(error, (place,)) from error
         finally:
             cursor.close()
         return self.of(table, key)

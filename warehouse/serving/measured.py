@@ -177,7 +177,7 @@ def _counted(reader: Reader, table: str, columns: Sequence[str]) -> Iterator[int
     try:
         row = reader.connection.execute(query).fetchone()
     except duckdb.Error as error:
-        raise read_error(error) from error
+        raise read_error(error, pin.read_files) from error
     yield from row or ()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
@@ -24,7 +25,6 @@ from warehouse.time import grid_slot, slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from warehouse.serving.engine import Resources
     from warehouse.serving.guard import Query
@@ -131,6 +131,11 @@ class Pin:
             return ()
         return tuple(self.local([file.path for file in self._snapshot(side.path, side.version, ()).files]))
 
+    @property
+    def read_files(self) -> list[str]:
+        """The files of all tables that were looked up so far."""
+        return [file.path for snapshot in self.snapshots.values() for file in snapshot.files]
+
     def _snapshot(self, path: str, version: int, columns: Sequence[str]) -> Snapshot:
         held = self.snapshots.get((path, version))
         if held is None:
@@ -145,7 +150,10 @@ class Pin:
             query = f"DESCRIBE SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
             try:
                 rows = connection.execute(query).fetchall()
-            except duckdb.IOException as error:
+            except duckdb.Error as error:
+                if Path(path).exists():
+                    reason = str(error).splitlines()[0]
+                    raise MissingPartError(f"{path} is damaged: {reason}; `stream-wh check --repair` writes it again") from error
                 raise EpochVacuumedError(f"{path}: missing; run again to read the newest epoch") from error
             held = self.columns[state.name] = tuple((row[0], row[1]) for row in rows if is_user_column(row[0]))
         return held

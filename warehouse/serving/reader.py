@@ -17,7 +17,7 @@ from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
-from warehouse.serving.engine import Resources, connect, read_error
+from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error, read_error
 from warehouse.serving.guard import Query, checked_query, query_error
 from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
@@ -317,7 +317,7 @@ class Reader:
                     relation = cursor.sql(checked.sql)
                 columns = tuple(zip(relation.columns, map(str, relation.types), strict=True))
             except duckdb.Error as error:
-                raise _users_error(error) from error
+                raise _users_error(error, pin.read_files) from error
             finally:
                 cursor.close()
             return self.answer(pin, sandbox, Statement(checked.sql), columns, users=True)
@@ -398,11 +398,23 @@ class Reader:
     def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
         """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once."""
         try:
-            return build(self._pin)
+            return self._built(build)
         except EpochVacuumedError:
             if not self.refresh():
                 raise
-        return build(self._pin)
+        return self._built(build)
+
+    def _built(self, build: Callable[[Pin], _Result]) -> _Result:
+        """Return what is made of the pinned epoch; what the engine says of damaged files is an error of the warehouse."""
+        try:
+            return build(self._pin)
+        except duckdb.Error as error:
+            raise read_error(error, self._pin.read_files) from error
+        except FAILURES as error:
+            damaged = damaged_error(error, self._pin.read_files)
+            if damaged is None:
+                raise
+            raise damaged from error
 
     def _read(self, pin: Pin, state: TableState, selection: Selection, request: Request) -> Answer:
         """Answer a probe or a scan on the main connection: all of the SQL is ours, values are bound."""
@@ -470,15 +482,17 @@ class Reader:
             columns,
             epoch=pin.epoch.number,
             window_time=pin.epoch.window_time,
-            failed=_users_error if users else read_error,
+            failed=lambda error: (_users_error if users else read_error)(error, pin.read_files),
             plan=plan,
             resources=self._resources if users and self._resources.bounded else None,
             ended=ended,
         )
 
 
-def _users_error(error: duckdb.Error) -> WarehouseError:
+def _users_error(error: Exception, files: Sequence[str]) -> WarehouseError:
     if isinstance(error, duckdb.OutOfMemoryException):
         first = str(error).splitlines()[0]
         return WarehouseError(f"{first}; ask for less at once, or give it more (--memory, `memory` and `spill` in [sql])")
-    return read_error(error) if isinstance(error, duckdb.IOException) else query_error(error)
+    if not isinstance(error, duckdb.Error) or isinstance(error, duckdb.IOException):
+        return read_error(error, files)
+    return damaged_error(error, files) or query_error(error)

@@ -23,6 +23,7 @@ from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.deltalog import remove_action, stored_files
 from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
+from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
 
 if TYPE_CHECKING:
@@ -71,12 +72,19 @@ def stage(
         options |= {} if on_cluster(rows.sparkSession) else _FILE_BY_FILE
     elif on_cluster(rows.sparkSession):
         write_shared(rows, staged, partition_columns, options, order)
+        with_sums(staged, _data_below(staged), whole=False)
         return staged
     writer = (rows.sortWithinPartitions(*order) if order else rows).write.options(**options)
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(staged))
+    if not isinstance(table, ObjectPath):
+        with_sums(staged, _data_below(staged), whole=True)
     return staged
+
+
+def _data_below(staged: Path) -> list[Path]:
+    return sorted(file for path in staged.rglob("*.parquet") if is_data(file := path.relative_to(staged)))
 
 
 def unstage(table: Path) -> None:
@@ -173,7 +181,7 @@ def _placed(table: Path, staged: Path | None) -> list[Path]:
         if isinstance(table, ObjectPath):
             return []
         staged = table / STAGED
-    files = sorted(file for path in staged.rglob("*.parquet") if is_data(file := path.relative_to(staged)))
+    files = _data_below(staged)
     if isinstance(table, ObjectPath):
         return [(staged / file).relative_to(table) for file in files]
     for file in files:

@@ -17,6 +17,7 @@ from warehouse.errors import LockHeldError, MissingPartError
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure
 from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_path
+from warehouse.storage.fingerprint import damage
 from warehouse.storage.replay import replay
 from warehouse.time import parse_instant
 
@@ -343,12 +344,19 @@ def replace_table(
 
 
 def whole(table: Path, commit: Commit) -> bool:
-    """Whether a commit can be read, and each file it adds is there with its size and a Parquet footer.
+    """Whether a commit can be read, and each file it adds is there with the bytes that were written.
 
     After a power loss that may not be so.
     """
     files = ((table / file.path, file.size) for file in commit.added)
-    return commit.readable and all(_has_size(path, size) and whole_parquet(path) for path, size in files)
+    return commit.readable and all(_has_size(path, size) and whole_parquet(path) and _undamaged(path) for path, size in files)
+
+
+def _undamaged(path: Path) -> bool:
+    try:
+        return isinstance(path, ObjectPath) or damage(path) is None
+    except OSError:
+        return False
 
 
 def _has_size(path: Path, size: int) -> bool:

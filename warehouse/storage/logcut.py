@@ -159,7 +159,7 @@ def _write_checkpoint(path: Path, state: LogState) -> None:
         *({"add": {**each, "dataChange": False}} for each in state.files.values()),
     ]
     content = io.BytesIO()
-    pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), content)
+    pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), content, write_page_checksum=True)
     write_replacing(path, content.getvalue())
 
 

@@ -99,7 +99,7 @@ def _checkpointed(version: int, files: list[Path]) -> LogState:
     taken = _Taken(LogState(-1))
     for file in files:
         try:
-            rows = pq.ParquetFile(parquet_source(file))
+            rows = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
             columns = [name for name in _ACTIONS if name in rows.schema_arrow.names]
             batches = list(rows.iter_batches(columns=columns))
         except Exception as error:

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.durable import sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
+from warehouse.storage.fingerprint import damage
 from warehouse.storage.replay import LogState, replay
 from warehouse.storage.reversal import remove_of
 
@@ -33,7 +34,7 @@ _RESTORED = re.compile(r"^restored-\d+-")
 
 
 def lost_files(table: Path, version: int) -> list[str]:
-    """Return the data files of a table at a version that are not there with their size, relative to it.
+    """Return the data files of a table at a version that are not there with their bytes, relative to it.
 
     Raises
     ------
@@ -44,8 +45,12 @@ def lost_files(table: Path, version: int) -> list[str]:
     return [
         path
         for path, add in replay(table, version).files.items()
-        if not (table / path).is_file() or (table / path).stat().st_size != add["size"]
+        if not (table / path).is_file() or (table / path).stat().st_size != add["size"] or _is_damaged(table / path)
     ]
+
+
+def _is_damaged(file: Path) -> bool:
+    return not isinstance(file, ObjectPath) and damage(file) is not None
 
 
 def restore_table(

@@ -6,7 +6,9 @@ read without a JVM and files are left out by exact bounds of the two slots, whic
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import StructType
@@ -14,25 +16,28 @@ from pyspark.sql.types import StructType
 from warehouse.catalog.identifiers import quoted
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
 from warehouse.storage.lookup import looked_up
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
+    from warehouse.errors import DamagedFileError
     from warehouse.storage.snapshot import DataFile, Snapshot
 
 __all__ = ["SlotBounds", "TableFiles"]
 
 _PARTITION_COLUMNS = ("sub_index", "exp_block")
 _SLOTS = ("_load_slot", "_exp_slot")
+_VERIFIED = 256 << 20
+"""Bytes of files that are verified before a lookup."""
 
 
 class SlotBounds:
@@ -59,6 +64,7 @@ class TableFiles:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._snapshots: dict[tuple[str, int], Snapshot] = {}
+        self._whole: set[str] = set()
 
     def read(
         self,
@@ -69,11 +75,13 @@ class TableFiles:
         wanted: Callable[[DataFile], bool],
         *,
         placed: bool = False,
+        rewritten: bool = False,
         keys: pa.Table | None = None,
     ) -> DataFrame:
         """Return the rows of a table's wanted files: the given columns and the system's.
 
-        The partition columns are among them only if ``placed``; they are taken from the files' paths. With ``keys`` other
+        The partition columns are among them only if ``placed``; they are taken from the files' paths. Files are verified
+        first when their rows are to be written again (``placed`` ones always, and ``rewritten`` ones). With ``keys`` other
         rows than those that have them may be missing (:mod:`warehouse.storage.lookup`).
         """
         fields = rows_schema(columns)
@@ -82,10 +90,40 @@ class TableFiles:
         files = [file for file in self.files(path, version) if wanted(file)]
         schema = StructType.fromJson(fields)
         if keys is not None and not placed and can_be_gathered(schema):
-            found = looked_up(files, schema, keys)
+            found = looked_up(self._looked_into(files), schema, keys)
             if found is not None:
                 return session.createDataFrame(found, schema)
+        if placed or rewritten:
+            self.require_whole(files)
         return self._parquet(session, path, fields, [file.path for file in files])
+
+    def require_whole(self, files: Sequence[DataFile]) -> None:
+        """Verify files whose rows are to be written again, each once.
+
+        Raises
+        ------
+        DamagedFileError
+            When one is damaged.
+
+        """
+        if isinstance(self._root, ObjectPath):
+            return
+        new = [file.path for file in files if file.path not in self._whole]
+        require_whole(map(Path, new))
+        self._whole.update(new)
+
+    def _looked_into(self, files: Sequence[DataFile]) -> Sequence[DataFile]:
+        """Files that DuckDB is to look through, which does not verify: few bytes are, more would cost more than the look."""
+        if sum(file.size for file in files) <= _VERIFIED:
+            self.require_whole([file for file in files if has_sum(file.path)])
+        return files
+
+    def damaged(self, error: BaseException) -> DamagedFileError | None:
+        """Return which of the files that were asked for is damaged, after something failed with an error."""
+        if isinstance(self._root, ObjectPath):
+            return None
+        files = [Path(file.path) for snapshot in self._snapshots.values() for file in snapshot.files]
+        return damaged_of(files, unquote(str(error)))
 
     def found(
         self,
@@ -106,18 +144,20 @@ class TableFiles:
         schema = StructType([field for field in every.fields if field.name not in (*_PARTITION_COLUMNS, *_SLOTS)])
         if not can_be_gathered(schema):
             return None
-        return looked_up([file for file in self.files(path, version) if wanted(file)], schema, keys, where, most)
+        files = self._looked_into([file for file in self.files(path, version) if wanted(file)])
+        return looked_up(files, schema, keys, where, most)
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]
     ) -> DataFrame:
         """Return the rows of a table of deferred rows."""
-        files = [file.path for file in self.files(path, version)]
-        return self._parquet(session, path, deferred_schema(columns), files)
+        self.require_whole(files := self.files(path, version))
+        return self._parquet(session, path, deferred_schema(columns), [file.path for file in files])
 
     def rejected(self, session: SparkSession, path: str, version: int) -> DataFrame:
         """Return the rows of a table of rejected rows."""
-        return self._parquet(session, path, rejected_schema(), [file.path for file in self.files(path, version)])
+        self.require_whole(files := self.files(path, version))
+        return self._parquet(session, path, rejected_schema(), [file.path for file in files])
 
     def _parquet(self, session: SparkSession, path: str, fields: dict[str, Any], files: Sequence[str]) -> DataFrame:
         schema = StructType.fromJson(fields)

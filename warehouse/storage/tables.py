@@ -110,5 +110,5 @@ def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> N
 
     schema = pa.schema(Schema.from_json(json.dumps(rows_schema(columns))).to_arrow())
     content = io.BytesIO()
-    pq.write_table(schema.empty_table(), content)
+    pq.write_table(schema.empty_table(), content, write_page_checksum=True)
     write_replacing(file, content.getvalue())

@@ -74,7 +74,7 @@ def archived(session: SparkSession, plan: Plan, planned: StreamPlan, source: Tab
     layout = planned.layout
     slots = ("_load_slot", "_exp_slot", "true")
     rows = (
-        files.read(session, source.path, source.version, own, ends_within)
+        files.read(session, source.path, source.version, own, ends_within, rewritten=True)
         .where(f"_exp_slot > {k0}L AND _exp_slot <= {k}L")
         .selectExpr(
             *names, f"_exp AS {EXPIRED_AT}", "_ts", f"timestamp_micros({NEVER}L) AS _exp", "_exp_slot AS _load_slot",

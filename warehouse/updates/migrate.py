@@ -18,6 +18,7 @@ from warehouse.catalog.spelling import as_written
 from warehouse.errors import ChangedDeclarationError, MigrationError, Problem, UnknownNameError, UsageError
 from warehouse.layout import migrated, same_cells
 from warehouse.objects.path import parquet_source, path_of
+from warehouse.storage.fingerprint import naming_damage
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import format_duration, format_instant
 from warehouse.updates.declared_nodes import with_columns
@@ -347,5 +348,7 @@ def _live_in(root: Path, state: TableState, epoch: Epoch, cells: set[tuple[int, 
         if file.rows is not None and file.min_exp_slot is not None and file.min_exp_slot > epoch.slot:
             yield file.rows
         else:
-            ends = pq.read_table(parquet_source(path_of(file.path)), columns=["_exp_slot"], partitioning=None).column(0)
+            with naming_damage(path := path_of(file.path)):
+                stored = pq.ParquetFile(parquet_source(path), page_checksum_verification=True)
+                ends = stored.read(columns=["_exp_slot"]).column(0)
             yield int(pc.sum(pc.greater(ends, epoch.slot)).as_py() or 0)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from warehouse.errors import RestateError
 from warehouse.layout import same_cells
 from warehouse.objects.path import parquet_source
+from warehouse.storage.fingerprint import naming_damage
 from warehouse.storage.replay import replay
 from warehouse.time import format_instant
 from warehouse.updates.journal import numbers, read_epoch
@@ -177,7 +178,10 @@ def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
 
     found: set[str] = set()
     for path in replay(root / side.path, side.version).files:
-        for batch in pq.ParquetFile(parquet_source(root / side.path / path)).iter_batches(columns=["file"]):
+        with naming_damage(file := root / side.path / path):
+            rejected = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
+            batches = list(rejected.iter_batches(columns=["file"]))
+        for batch in batches:
             found.update(name for name in batch.column("file").unique().to_pylist() if name)
     return tuple(sorted(found))
 

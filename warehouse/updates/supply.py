@@ -235,7 +235,7 @@ class Supply:
         state = self.last.table(name) if self.last else None
         if state is None:
             return self.files.empty(supply.session, supply.columns)
-        return self.files.read(supply.session, state.path, state.version, supply.columns, lambda _: True)
+        return self.files.read(supply.session, state.path, state.version, supply.columns, lambda _: True, rewritten=True)
 
     def _judge(self, supply: StreamSupply) -> Callable[[DataFrame], DataFrame] | None:
         if supply.planned.retried:

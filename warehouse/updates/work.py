@@ -118,14 +118,17 @@ class Work:
                 erases = isinstance(step, EraseRows)
                 if not erases and self.supply.leave_out_unreadable(step.stream):
                     continue
-                self._require_files(step)
+                self._require_files(step, error)
                 if erases or self.plan.node(step.stream) is None or passing_failure(error) is not None:
                     raise
                 self.supply.give_up(step.stream, error)
                 return False
 
-    def _require_files(self, step: Step) -> None:
-        """After a step failed: say so when it was for want of the table's own files."""
+    def _require_files(self, step: Step, error: Exception) -> None:
+        """After a step failed: say so when it was for want of the warehouse's own files, or for their damage."""
+        damaged = self.supply.files.damaged(error)
+        if damaged is not None:
+            raise damaged from error
         if isinstance(step, CreateTable):
             return
         missing = missing_files(self.root / step.path, step.base_version)

@@ -1,0 +1,69 @@
+"""Damage done to a data file, region by region: bytes flipped, zeroed, cut off.
+
+A Parquet file as Spark writes it::
+
+    PAR1 | page header, page | ... | Bloom filters, indexes | footer | its length, PAR1
+    magic  header       page         tail                     footer   end
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from warehouse.storage.fingerprint import tail_start
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from random import Random
+
+__all__ = ["Damage", "damages", "regions"]
+
+_HEADER = 24
+"""Bytes at the beginning of a page that are taken for its header."""
+_ZEROED = 512
+
+
+@dataclass(frozen=True)
+class Damage:
+    """What was done to which region, and the bytes that are in the file then."""
+
+    region: str
+    kind: str
+    content: bytes
+
+
+def regions(file: Path) -> dict[str, list[range]]:
+    """Return where the regions of a Parquet file are."""
+    size, footer = file.stat().st_size, pq.read_metadata(file)
+    end = size - 8
+    begin = end - footer.serialized_size
+    found: dict[str, list[range]] = {"magic": [range(4)], "header": [], "page": []}
+    for group in range(footer.num_row_groups):
+        for place in range(footer.num_columns):
+            chunk = footer.row_group(group).column(place)
+            first = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            found["header"].append(range(first, first + _HEADER))
+            found["page"].append(range(first + _HEADER, first + chunk.total_compressed_size))
+    found["tail"] = [range(tail_start(file), begin)]
+    found["footer"] = [range(begin, end)]
+    found["end"] = [range(end, size)]
+    return {name: [each for each in places if each] for name, places in found.items()}
+
+
+def damages(file: Path, random: Random, each: int) -> Iterator[Damage]:
+    """Yield damaged contents of a whole file: ``each`` of every kind in every region."""
+    whole = file.read_bytes()
+    for region, places in regions(file).items():
+        for _ in range(each if places else 0):
+            place = random.choice(random.choice(places))
+            flipped = bytearray(whole)
+            flipped[place] ^= 1 << random.randrange(8)
+            yield Damage(region, "flipped", bytes(flipped))
+            lost, behind = whole[place : place + _ZEROED], whole[place + _ZEROED :]
+            if any(lost):
+                yield Damage(region, "zeroed", whole[:place] + bytes(len(lost)) + behind)
+            yield Damage(region, "cut", whole[:place])

@@ -1,0 +1,184 @@
+"""A damaged data file is found by ``check``, and is an error of the warehouse, never of the query."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.checking.damages import damages
+from warehouse import Warehouse
+from warehouse.checking.check import check
+from warehouse.errors import DamagedFileError, MissingPartError, WarehouseError
+from warehouse.storage.fingerprint import damage, fingerprint, has_sum, summed_name, tail_start
+from warehouse.storage.replay import replay
+from warehouse.storage.scan import TableFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from tests.updates.projects import Project
+
+ROLES = ("rows", "view", "relation", "deferred", "rejected")
+READS: dict[str, Callable[[Warehouse, str], Any]] = {
+    "probe": lambda warehouse, table: warehouse.probe(table, ["x"]).all(),
+    "scan": lambda warehouse, table: warehouse.scan(table).all(),
+    "batches": lambda warehouse, table: [row for batch in warehouse.scan(table).batches() for row in batch.to_pylist()],
+    "where": lambda warehouse, table: warehouse.scan(table, where="k >= 'a'").all(),
+    "sql": lambda warehouse, table: warehouse.sql(f"SELECT k, count(*), max(hash(COLUMNS(*))) FROM {table} GROUP BY k").all(),
+}
+
+
+def seeded(number: int) -> Random:
+    """Return the same choices each time."""
+    return Random(number)  # noqa: S311 - nothing is secret here
+
+
+def files_of(project: Project) -> dict[str, tuple[str, Path]]:
+    """Return a data file of each role at the newest epoch, with the table it is of."""
+    found: dict[str, tuple[str, Path]] = {}
+    roles = {"a": "rows", "named": "view", "r": "relation"}
+    for state in project.epoch.tables:
+        sides = [(state.deferred, "deferred"), (state.rejected, "rejected"), (state.restored, "restored")]
+        places = [(state, roles.get(state.name)), *sides]
+        for place, role in places:
+            files = replay(project.root / place.path, place.version).files if place is not None and role else {}
+            if files and role is not None:
+                found.setdefault(role, (state.name, project.root / place.path / max(files)))
+    return found
+
+
+def outcome(read: Callable[[Warehouse, str], Any], project: Project, table: str, expected: object) -> str:
+    """Return what came of a read: right, an error that names the file, or other rows than there are."""
+    try:
+        with Warehouse.open(project.directory) as warehouse:
+            return "right" if sorted_rows(read(warehouse, table)) == expected else "other rows"
+    except DamagedFileError:
+        return "error"
+
+
+def sorted_rows(rows: list[Any]) -> list[str]:
+    """Return rows in one order."""
+    return sorted(map(repr, rows))
+
+
+def test_every_file_of_a_table_has_its_sum(history: Project) -> None:
+    """Whoever wrote it: loads, seals, views, waiting and rejected rows, relations."""
+    written = [path for path in history.root.rglob("*.parquet") if "_schema" not in path.parts and "_delta_log" not in path.parts]
+    assert len(written) > len(ROLES)
+    for path in written:
+        assert has_sum(path.name)
+        assert damage(path) is None
+    assert tuple(role for role in ROLES if role in files_of(history)) == ROLES
+
+
+def test_check_finds_damage_in_every_region_of_every_kind_of_file(damaged: Project) -> None:
+    """Bytes of pages, their headers, Bloom filters, indexes, footers, magic; flipped, zeroed, cut."""
+    random = seeded(17)
+    for role, (table, path) in files_of(damaged).items():
+        whole = path.read_bytes()
+        every = list(damages(path, random, 2))
+        assert {each.region for each in every} >= {"magic", "header", "page", "footer", "end"}
+        for each in every:
+            path.write_bytes(each.content)
+            assert damage(path) is not None, (role, each.region, each.kind)
+        path.write_bytes(random.choice(every).content)
+        subject = path.relative_to(damaged.root).as_posix()
+        found = [(each.code, each.table) for each in check(damaged.root).faults if each.subject == subject]
+        assert found == [("file_damaged", table)], role
+        path.write_bytes(whole)
+    assert check(damaged.root).faults == ()
+
+
+def test_without_a_sum_of_the_whole_file_pages_are_verified(damaged: Project) -> None:
+    """As on a cluster, where the sum is of the tail; and for files of builds before, which have none."""
+    _, path = files_of(damaged)["rows"]
+    random = seeded(5)
+    bare = path.with_name("bare.parquet")
+    bare.write_bytes(path.read_bytes())
+    tail = path.with_name(summed_name(bare, whole=False))
+    assert f".sum-{tail_start(bare)}-{fingerprint(bare, tail_start(bare))}." in tail.name
+    for each in damages(path, random, 4):
+        bare.write_bytes(each.content)
+        tail.write_bytes(each.content)
+        if each.region == "page" or each.kind == "cut":
+            assert damage(bare) is not None, each.kind
+        if each.region in {"page", "tail", "footer", "end"} or each.kind == "cut":
+            assert damage(tail) is not None, (each.region, each.kind)
+    bare.write_bytes(path.read_bytes())
+    assert damage(bare) is None
+
+
+def fuzzed(project: Project, random: Random, each: int, roles: Sequence[str]) -> Counter[tuple[str, str]]:
+    """Damage files of the tables that are read, and count what comes of each read; nothing else is raised."""
+    counts: Counter[tuple[str, str]] = Counter()
+    places = files_of(project)
+    for table, path in (places[role] for role in roles):
+        whole = path.read_bytes()
+        expected = {}
+        with Warehouse.open(project.directory) as warehouse:
+            for name, read in READS.items():
+                expected[name] = sorted_rows(read(warehouse, table))
+        for each_damage in damages(path, random, each):
+            path.write_bytes(each_damage.content)
+            assert damage(path) is not None
+            counts["check", "found"] += 1
+            for name, read in READS.items():
+                counts[name, outcome(read, project, table, expected[name])] += 1
+        path.write_bytes(whole)
+    return counts
+
+
+def test_a_read_of_a_damaged_file_gives_rows_or_an_error_that_names_it(damaged: Project) -> None:
+    """Probes do not verify, so other rows are possible; an error is of the warehouse and never of the query."""
+    counts = fuzzed(damaged, seeded(3), 1, ["rows"])
+    assert all(counts[name, "error"] for name in READS if name != "probe")  # which skips files and row groups without the key
+
+
+@pytest.mark.long
+def test_how_much_damage_is_found(damaged: Project) -> None:
+    """The figures: damages, found by check, by reads, and given as other rows by reads, which do not verify."""
+    counts = fuzzed(damaged, seeded(11), 40, ["rows", "view", "relation"])
+    for (name, came), count in sorted(counts.items()):
+        print(f"{name}: {came} {count}")  # noqa: T201 - the figure is for whoever runs this
+
+
+def test_the_error_says_which_file_of_which_table_and_what_to_do(damaged: Project) -> None:
+    """Hot tables and SQL alike; the commands that it names work."""
+    table, path = files_of(damaged)["rows"]
+    content = bytearray(path.read_bytes())
+    content[-6:] = b"\0" * 6
+    path.write_bytes(content)
+    for hot in ((), (table,)):
+        with pytest.raises(DamagedFileError) as told, Warehouse.open(damaged.directory, hot=hot) as warehouse:
+            warehouse.sql(f"SELECT * FROM {table} WHERE upper(k) > 'A'").all()
+        assert told.value.path == str(path)
+        assert told.value.table == table
+        for part in ("stream-wh history", "stream-wh rollback", "stream-wh check"):
+            assert part in str(told.value)
+
+
+def test_a_mistake_of_the_query_stays_one(damaged: Project) -> None:
+    """Where all files are whole the query is to be corrected."""
+    with Warehouse.open(damaged.directory) as warehouse, pytest.raises(WarehouseError, match="correct the query") as told:
+        warehouse.sql("SELECT k::INTEGER FROM a").all()
+    assert not isinstance(told.value, MissingPartError)
+
+
+def test_rows_of_a_damaged_file_are_not_taken_to_be_written_again(damaged: Project) -> None:
+    """What sealing, rebuilding, migrating and erasing read is verified first."""
+    state = damaged.epoch.table("a")
+    assert state is not None
+    _, path = files_of(damaged)["rows"]
+    whole = path.read_bytes()
+    for each in damages(path, seeded(7), 1):
+        path.write_bytes(each.content)
+        files = TableFiles(damaged.root)
+        with pytest.raises(DamagedFileError) as told:
+            files.require_whole(files.files(state.path, state.version))
+        assert (told.value.path, told.value.table) == (str(path), "a")
+    path.write_bytes(whole)
+    files.require_whole(files.files(state.path, state.version))

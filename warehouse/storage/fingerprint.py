@@ -1,0 +1,222 @@
+"""Whether a data file holds the bytes that were written: its name carries a sum of them.
+
+    name = <stem>.sum-<start>-<xxh3_128 of the bytes from start to the end>.parquet
+
+The name stands in the commit's ``add`` action, and stays there when logs are cut, summed up in checkpoints or copied, so a file
+can be verified wherever it lies, without its log. The sum is of the whole file (start 0) where this machine wrote it; of the
+tail behind the last page (Bloom filters, indexes, footer) where executors of a cluster did, since the driver would read all
+files back over the network: there the pages have their own checksums (CRC-32), but page headers have none. Files without a sum
+(of builds before, in an object store) are known by their pages' checksums where they have them.
+"""
+
+from __future__ import annotations
+
+import re
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import xxhash
+
+from warehouse.errors import DamagedFileError
+from warehouse.objects.path import ObjectPath, parquet_source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path, PurePath
+
+__all__ = [
+    "damage",
+    "damaged_of",
+    "fingerprint",
+    "has_sum",
+    "naming_damage",
+    "require_whole",
+    "summed_name",
+    "tail_start",
+    "with_sums",
+]
+
+_SUM = re.compile(r"\.sum-(\d+)-([0-9a-f]{32})\.parquet$")
+_PIECE = 1 << 20
+_WORKERS = 4
+_KINDS = frozenset(("tables", "deferred", "rejected", "restored", "live"))
+_READ_AGAIN = 4 << 30
+"""Bytes that are read again after an error that names no file."""
+
+
+def fingerprint(file: Path, start: int = 0) -> str:
+    """Return the sum of a file's bytes from an offset to its end, in hexadecimal."""
+    found = xxhash.xxh3_128()
+    with file.open("rb") as stream:
+        stream.seek(start)
+        while piece := stream.read(_PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def tail_start(file: Path) -> int:
+    """Return where the last page of a Parquet file ends."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - slow to import, and those who read never need it
+
+    footer = pq.read_metadata(file)
+    ends = [len("PAR1")]
+    for group in range(footer.num_row_groups):
+        for place in range(footer.num_columns):
+            chunk = footer.row_group(group).column(place)
+            begin = min(chunk.data_page_offset, chunk.dictionary_page_offset or chunk.data_page_offset)
+            ends.append(begin + chunk.total_compressed_size)
+    return max(ends)
+
+
+def summed_name(file: Path, *, whole: bool) -> str:
+    """Return the name that a file gets: with its sum, instead of one that it had."""
+    start = 0 if whole else tail_start(file)
+    return f"{_SUM.sub('.parquet', file.name).removesuffix('.parquet')}.sum-{start}-{fingerprint(file, start)}.parquet"
+
+
+def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> None:
+    """Give files (relative to ``directory``) that were just written names with their sums."""
+
+    def name(file: PurePath) -> None:
+        path = directory / file
+        path.rename(path.with_name(summed_name(path, whole=whole)))
+
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="sum") as pool:
+        for _ in pool.map(name, files):
+            pass
+
+
+def has_sum(name: str) -> bool:
+    """Whether a file's name tells the sum of its bytes.
+
+    >>> has_sum("part-0.sum-0-" + "a" * 32 + ".parquet"), has_sum("part-0.parquet")
+    (True, False)
+    """
+    return _SUM.search(name) is not None
+
+
+def damage(file: Path, *, pages: bool = True) -> str | None:
+    """Return what is wrong with a data file, or None.
+
+    Parameters
+    ----------
+    file
+        A data file.
+    pages
+        Whether to read every page of a file whose sum does not cover them, against its checksum where it has one.
+
+    Raises
+    ------
+    FileNotFoundError
+        When it is not there.
+
+    """
+    match = _SUM.search(file.name)
+    if match is not None and not isinstance(file, ObjectPath):
+        if file.stat().st_size <= int(match[1]):
+            return "it is cut short"
+        if fingerprint(file, int(match[1])) != match[2]:
+            return "its bytes are not those that were written"
+        if match[1] == "0":
+            return None
+    return _damaged_pages(file) if pages else None
+
+
+def _damaged_pages(file: Path) -> str | None:
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    try:
+        with pq.ParquetFile(parquet_source(file), page_checksum_verification=True) as parquet:
+            for _ in parquet.iter_batches(batch_size=8192):
+                pass
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return None
+
+
+@contextmanager
+def naming_damage(file: Path) -> Iterator[None]:
+    """Let what PyArrow says of a file that it cannot read be an error that names the file.
+
+    Raises
+    ------
+    DamagedFileError
+        When it is not read as it was written.
+
+    """
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        raise DamagedFileError(str(file), reason, _table_of(file)) from error
+
+
+def require_whole(files: Iterable[Path]) -> None:
+    """Verify files that are to be written again elsewhere, so that damage does not get a new sum.
+
+    Raises
+    ------
+    DamagedFileError
+        When one of them is damaged.
+
+    """
+    local = [file for file in files if not isinstance(file, ObjectPath)]
+    if not local:
+        return
+    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="verify") as pool:
+        for file, problem in zip(local, pool.map(damage, local), strict=True):
+            if problem is not None:
+                raise DamagedFileError(str(file), problem, _table_of(file))
+
+
+def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:
+    """Return which file an engine's error is about, when one is damaged: first of those that it names, then of all.
+
+    Parameters
+    ----------
+    files
+        What the engine read, on this machine.
+    said
+        What the engine said.
+    table
+        The table whose files they are, when they are of one.
+
+    """
+    local = [file for file in files if not isinstance(file, ObjectPath)]
+    named = [file for file in local if file.name in said]
+    for file in named or _within(local):
+        try:
+            problem = damage(file)
+        except FileNotFoundError:
+            continue
+        if problem is not None:
+            return DamagedFileError(str(file), problem, table or _table_of(file))
+    return None
+
+
+def _within(files: Iterable[Path]) -> list[Path]:
+    """As many files as can be read again for an error that may be the query's own."""
+    found, size = [], 0
+    for file in files:
+        try:
+            size += file.stat().st_size
+        except FileNotFoundError:
+            continue
+        if size > _READ_AGAIN:
+            break
+        found.append(file)
+    return found
+
+
+def _table_of(file: Path) -> str | None:
+    """The table that a file is of: the directory below `tables`, `deferred`, `rejected` or `restored`."""
+    parts = file.parts
+    return next((parts[place + 1] for place in range(len(parts) - 2, 0, -1) if parts[place] in _KINDS), None)
