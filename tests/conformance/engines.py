@@ -1,0 +1,46 @@
+"""What other engines do to a table, or to a copy of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from deltalake import DeltaTable
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from .tables import Stored
+
+__all__ = ["alter", "clone", "optimize", "reopened", "vacuum"]
+
+
+def clone(spark: SparkSession, stored: Stored, target: Path) -> None:
+    """Clone a table without its files."""
+    spark.sql(f"CREATE TABLE delta.`{target}` SHALLOW CLONE delta.`{stored.path}` VERSION AS OF {stored.version}")
+
+
+def alter(spark: SparkSession, table: Path) -> None:
+    """Set a property, add a column."""
+    spark.sql(f"ALTER TABLE delta.`{table}` SET TBLPROPERTIES ('team' = 'a')")
+    spark.sql(f"ALTER TABLE delta.`{table}` ADD COLUMNS (of_another int)")
+
+
+def optimize(spark: SparkSession, table: Path) -> None:
+    """Compact it, with both writers."""
+    spark.sql(f"OPTIMIZE delta.`{table}`")
+    DeltaTable(str(table)).optimize.compact()
+
+
+def vacuum(spark: SparkSession, table: Path) -> None:
+    """Delete what no version needs."""
+    spark.sql("SET spark.databricks.delta.retentionDurationCheck.enabled = false")
+    spark.sql(f"VACUUM delta.`{table}` RETAIN 0 HOURS")
+    spark.sql("RESET spark.databricks.delta.retentionDurationCheck.enabled")
+
+
+def reopened(stored: Stored, copy: Path) -> Stored:
+    """Return a table's copy at its newest version."""
+    return replace(stored, path=copy, version=DeltaTable(str(copy)).version())
