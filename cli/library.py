@@ -284,6 +284,21 @@ def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
     return of_vacuum(opened_to_work(directory).vacuum(dry_run=dry_run), dry_run=dry_run)
 
 
+def backed_up(directory: Path, target: Path, *, copy: bool) -> Report:
+    """Copy the newest epoch to a directory."""
+    from cli.reports import of_backup
+
+    return of_backup(opened_to_work(directory, compared=False).backup(target, copy=copy), f"backed up to {target}")
+
+
+def restored_backup(directory: Path, backup: Path, *, replace: bool) -> Report:
+    """Bring a backup back."""
+    from cli.reports import of_backup
+    from warehouse.project import Warehouse
+
+    return of_backup(Warehouse.restore(directory, backup, replace=replace), f"restored {backup} to {directory}")
+
+
 def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
     """Return what an erasure would do."""
     from cli.erasure import of_foreseen

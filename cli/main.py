@@ -43,6 +43,8 @@ COMMANDS = {
     "rollback": "cli.commands.maintain",
     "migrate": "cli.commands.migrate",
     "vacuum": "cli.commands.maintain",
+    "backup": "cli.commands.backup",
+    "restore": "cli.commands.backup",
     "check": "cli.commands.check",
     "metrics": "cli.commands.metrics",
     "report": "cli.commands.report",

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.verdicts import Verdict
     from warehouse.layout import Layout
+    from warehouse.updates.backup import Backup
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.migrate import MigrationReport
@@ -157,6 +158,21 @@ def _layout(layout: Layout) -> str:
     width = f", blocks of {layout.expiry_block}" if layout.technique == "norebuild" else ""
     axes = f"{layout.insertion} x {layout.expiration}"
     return f"{layout.technique} {layout.rows}x{layout.columns}, {axes}{width}, p = {layout.periods}"
+
+
+def of_backup(backup: Backup, done: str) -> Report:
+    """Return what a backup holds."""
+    record = {
+        "epoch": backup.epoch,
+        "window_time": format_instant(backup.window_time),
+        "made_at": format_instant(backup.made_at),
+        "files": len(backup.files),
+        "bytes": backup.bytes,
+        "linked": backup.linked,
+    }
+    shared = f", {backup.linked} of them links to the warehouse's own" if backup.linked else ""
+    text = f"epoch {backup.epoch}, {_count(len(backup.files), 'file')}, {_bytes(backup.bytes)}{shared}"
+    return Report(record, (f"{done}: {text}",))
 
 
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
+    "BackupError",
     "ChangedDeclarationError",
     "ConfigurationError",
     "CursorLostError",
@@ -183,6 +184,12 @@ class TornRecordError(RecordDamagedError):
     """A record is cut short or its bytes are not those that were written: as if it had not been."""
 
     code = "record_torn"
+
+
+class BackupError(WarehouseError):
+    """A backup cannot be made or restored as asked; what there was is as it was."""
+
+    code = "backup"
 
 
 class NewerFormatError(WarehouseError):

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.keys import KeyColumn
+    from warehouse.updates.backup import Backup
     from warehouse.updates.explain import StepExplanation
     from warehouse.updates.inputs import LandingFacts
     from warehouse.updates.migrate import MigrationReport
@@ -308,6 +309,19 @@ class Warehouse:
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs."""
         return self._updater(nobody, None).vacuum(dry_run=dry_run)
+
+    def backup(self, target: str | Path, *, copy: bool = False) -> Backup:
+        """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.updates.backup.back_up`."""
+        from warehouse.updates.backup import back_up  # noqa: PLC0415 - now and then
+
+        return back_up(self.root, self.catalog.file, Path(target), now=_clock(), copy=copy)
+
+    @staticmethod
+    def restore(directory: str | Path, backup: str | Path, *, replace: bool = False) -> Backup:
+        """Bring a backup back into a project directory: its ``warehouse.toml`` unless one is there, and the root."""
+        from warehouse.updates.recovery import restore_project  # noqa: PLC0415 - now and then
+
+        return restore_project(Path(directory), Path(backup), now=_clock(), replace=replace)
 
     def erase(
         self,
