@@ -27,6 +27,8 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
     [
         ({"warehouse.retain": "1d"}, "free", "in force at once"),
         ({"spark": {"spark.driver.memory": "1g"}}, "free", "in force at once"),
+        ({"warehouse.publish": "delta"}, "free", "the next update makes live/NAME"),
+        ({f"{STREAM}.publish": "off"}, "free", "stays as it is for `retain`"),
         ({"warehouse.target_file_size": "64MB"}, "from now on", "files written from now on"),
         ({"warehouse.update_interval": "30m"}, "rebuild", "`stream-wh migrate --rebuild`"),
         ({"warehouse.anchor": "2013-01-02"}, "rebuild", "`stream-wh migrate --rebuild`"),

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 NEED_STORE = [
-    f"test_{name}.py" for name in ("connect", "copies", "erase", "frozen", "store", "two_writers", "warehouse")
+    f"test_{name}.py"
+    for name in ("connect", "copies", "erase", "frozen", "live_tables", "store", "two_writers", "warehouse")
 ]
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 

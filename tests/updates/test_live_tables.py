@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from deltalake import DeltaTable
 
+from warehouse import Warehouse
 from warehouse.checking.check import check
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.time import DAY, NEVER, to_micros
@@ -164,5 +165,8 @@ def test_spark_with_delta_reads_it_and_says_of_which_epoch_it_is(copy: Project, 
         assert sorted(repr([each[name] for name in shown]) for each in found) == sorted(
             repr([each[name] for name in shown]) for each in expected
         )
+        names: dict[str, Any] = {}
+        exec(Warehouse.open(copy.directory).connect("spark", name), names)  # noqa: S102 - that it can be executed is the point
+        assert names["rows"].count() == len(expected)
         [last] = spark.sql(f"DESCRIBE HISTORY delta.`{place}` LIMIT 1").collect()
         assert json.loads(last.userMetadata)["epoch"] == copy.epoch.number

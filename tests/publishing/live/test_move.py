@@ -72,7 +72,7 @@ _FILES = st.lists(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(start=st.integers(-6, 2), moves=st.lists(st.tuples(st.integers(0, 6), _FILES, st.randoms()), min_size=1, max_size=12))
 def test_any_history_holds_each_live_row_once(
     start: int, moves: list[tuple[int, list[tuple[list[int], str, bool]], random.Random]]

@@ -1,0 +1,78 @@
+"""Live tables under a root in a store: read as they lie, by what a store has in place of links."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pytest
+from deltalake import DeltaTable
+
+from tests.publishing.live.test_publish import KEPT, bag, names, scanned
+from tests.serving.house import House, add_views, build, same_tables_later
+from warehouse.checking.live import live_findings
+from warehouse.errors import LockHeldError
+from warehouse.publishing.live.log import LIVE, newest_state
+from warehouse.publishing.live.publish import Rules, free, publish, purge
+from warehouse.serving.engine import Resources
+from warehouse.storage.deltalog import commit_path
+from warehouse.updates.points import Moment, Point
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.objects.path import ObjectPath
+
+
+@pytest.fixture
+def house(tmp_path: Path, bucket: ObjectPath) -> House:
+    """A warehouse in the store, made on the disk and put there file by file."""
+    made = build(tmp_path / "root")
+    add_views(made)
+    for slot in (6, 7):
+        same_tables_later(made, slot)
+    root = bucket / "house"
+    for path in made.root.rglob("*"):
+        if path.is_file():
+            (root / path.relative_to(made.root).as_posix()).write_bytes(path.read_bytes())
+    return House(root, made.tables, made.epochs)
+
+
+def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
+    """Rows are those of a scan; former versions go, leftovers too, and a purge leaves one version."""
+    for epoch in house.epochs:
+        held = [state.name for state in epoch.tables if state.kind != "state"]
+        rules = Rules(held, (), KEPT)
+        assert publish(house.root, epoch, rules, now=epoch.committed_at) == tuple(held)
+        assert publish(house.root, epoch, rules, now=epoch.committed_at) == ()
+        for name in held:
+            assert bag(DeltaTable(str(house.root / LIVE / name)).to_pyarrow_table()) == scanned(house, name, epoch), name
+    last, rules = house.epochs[-1], Rules(names(house), (), 0)
+    assert pl.read_delta(str(house.root / LIVE / "names")).height == scanned(house, "names", last).total()
+    (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
+    assert free(house.root, last, rules, now=1 << 61, grace=0).files
+    assert not free(house.root, last, rules, now=1 << 61, grace=0).files
+    purge(house.root, last, rules)
+    for name in names(house):
+        place = house.root / LIVE / name
+        state = newest_state(place)
+        assert state is not None
+        assert {path.name for path in place.glob("*.parquet")} == set(state.files)
+        assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, name, last)
+    assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []
+
+
+def test_the_first_of_two_processes_commits(house: House) -> None:
+    """The other, which has no lock to keep it out, is told; nothing of what the first wrote is touched."""
+    rules, (former, *_, newest) = Rules(["names"], (), KEPT), house.epochs
+    publish(house.root, former, rules, now=former.committed_at)
+
+    def meanwhile(moment: Moment) -> None:
+        if moment.point == Point.LIVE_READY:
+            publish(house.root, newest, rules, now=newest.committed_at)
+
+    with pytest.raises(LockHeldError):
+        publish(house.root, newest, rules, now=newest.committed_at, observer=meanwhile)
+    place = house.root / LIVE / "names"
+    assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, "names", newest)
+    assert not commit_path(place, 2).exists()
