@@ -125,11 +125,12 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     found = stand(reader, retain=warehouse.catalog.retain)
     now, catalog = time.time_ns() // 1000, warehouse.catalog
     stale = stale_tables(reader.epoch, catalog.stale_after, now)
-    code = CHECK_FAILED if check and stale else 0
+    differing = [each.told for each in warehouse.view_findings()]
+    code = CHECK_FAILED if check and (stale or differing) else 0
     old = tuple(f'table "{name}" is stale: {why}' for name, why in stale.items())
     if verbose:
         rows = [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions]
-        return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=old, exit_code=code)
+        return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=(*old, *differing), exit_code=code)
     landing, warnings = _landing(warehouse)
     found = tuple(each for each in found if each.kind != "state")
     found = (*found, *_never_built(warehouse, reader, {each.table for each in found}))
@@ -157,8 +158,8 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
             ],
         ),
         _moment(reader),
-        warnings=(*warnings, *told, *old, *late, *_drift(warehouse, reader, now)),
-        exit_code=CHECK_FAILED if check and (stale or late) else 0,
+        warnings=(*warnings, *told, *differing, *old, *late, *_drift(warehouse, reader, now)),
+        exit_code=CHECK_FAILED if check and (stale or late or differing) else 0,
     )
 
 

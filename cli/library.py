@@ -264,6 +264,14 @@ def restated(
     return of_restatement(table, done)
 
 
+def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
+    """Build a view anew."""
+    from cli.reports import of_rebuild
+    from warehouse.updates.points import nobody
+
+    return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step) if step else nobody))
+
+
 def migrated(
     directory: Path, table: str | None, options: Mapping[str, Any], step: Step | None, *, dry_run: bool = False
 ) -> Report:

@@ -40,6 +40,7 @@ COMMANDS = {
     "reload": "cli.commands.maintain",
     "drop": "cli.commands.maintain",
     "restate": "cli.commands.maintain",
+    "rebuild": "cli.commands.maintain",
     "rollback": "cli.commands.maintain",
     "migrate": "cli.commands.migrate",
     "vacuum": "cli.commands.maintain",

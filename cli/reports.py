@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
-    from warehouse.updates.update import UpdateReport
+    from warehouse.updates.update import RebuildReport, UpdateReport
     from warehouse.updates.vacuum import VacuumReport
 
 __all__ = ["of_epoch", "of_migration", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum", "of_verdicts"]
@@ -95,6 +95,20 @@ def of_rollback(done: RollbackReport) -> Report:
         "completed": [_epoch_record(each) for each in done.finished],
     }
     return Report(record, tuple(lines), warnings=(*done.warnings, *epoch.warnings))
+
+
+def of_rebuild(view: str, done: RebuildReport) -> Report:
+    """Return what was built anew; exit code 4 if a view differs from its query, or fails."""
+    failed = dict(done.failed_views)
+    lines = [*_epoch_lines(done.epoch), f"{view} built anew over the live rows" if view not in failed else f"{view} stands still"]
+    record = {
+        "view": view,
+        "epoch": _epoch_record(done.epoch),
+        "failed_views": failed,
+        "completed": [_epoch_record(each) for each in done.finished],
+    }
+    told = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
+    return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*told, *done.epoch.warnings))
 
 
 def of_restatement(table: str, done: RestateReport) -> Report:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.checking.findings import CheckReport, Finding
+    from warehouse.updates.verification import ViewVerdict
 
 __all__ = ["checked"]
 
@@ -42,6 +43,36 @@ def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
     if repair:
         done = opened_to_work(directory, compared=False).repair() or ("nothing to repair",)
     return _shown(warehouse.check(rows=rows), done)
+
+
+def checked_views(directory: Path, epoch: int | None) -> Rows:
+    """Compare every view with its query."""
+    from cli.library import opened_to_work
+
+    verdicts = opened_to_work(directory, compared=False).check_views(epoch=epoch)
+    differing = [each for each in verdicts if each.outcome == "differs"]
+    rows = [
+        _view_row("fault", each, "; ".join((each.reason, *each.rows)), f"run `stream-wh rebuild {each.view}`")
+        for each in differing
+    ]
+    rows += [_view_row("note", each, each.reason, _REMEDIES[each.outcome]) for each in verdicts if each.outcome in _REMEDIES]
+    same = sum(each.outcome == "same" for each in verdicts)
+    others = len(rows) - len(differing)
+    counted = f"{len(verdicts)} views at epoch {verdicts[0].epoch}" if verdicts else "no views"
+    notes = (f"{same} equal to their queries, {len(differing)} different, {others} not compared, of {counted}",)
+    return Rows(Records.of(FindingRow, rows), notes=notes, exit_code=FAILED if differing else 0)
+
+
+def _view_row(severity: str, verdict: ViewVerdict, message: str, remedy: str) -> FindingRow:
+    code = f"view_{verdict.outcome.replace(' ', '_')}"
+    return FindingRow(severity, code, verdict.view, verdict.view, message, remedy, None)
+
+
+_REMEDIES = {
+    "not verifiable": "nothing to do: its answer depends on more than the live rows",
+    "not comparable": "order by enough columns, or correct the query",
+    "stands still": "correct what failed; the next update builds it anew",
+}
 
 
 def _shown(report: CheckReport, done: tuple[str, ...]) -> Rows:

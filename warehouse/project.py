@@ -39,8 +39,10 @@ if TYPE_CHECKING:
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
-    from warehouse.updates.update import Updater, UpdateReport
+    from warehouse.updates.update import RebuildReport, Updater, UpdateReport
     from warehouse.updates.vacuum import VacuumReport
+    from warehouse.updates.verification import ViewVerdict
+    from warehouse.updates.view_findings import ViewFinding
 
 __all__ = ["Instant", "Warehouse"]
 
@@ -268,6 +270,36 @@ class Warehouse:
         begin = since if since == "first" else _instant(since)
         return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
 
+    def rebuild(self, view: str, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RebuildReport:
+        """Build a view anew over the live rows, and the views that read it."""
+        return self._updater(observer, spark).rebuild(view)
+
+    def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
+        """Compare every view with its query at an epoch, by Spark and without the lock, and record which differ.
+
+        Parameters
+        ----------
+        epoch
+            Its number; none: the newest one. Of an earlier one nothing is recorded.
+        spark
+            A session of the caller's.
+
+        Raises
+        ------
+        NoEpochError, EpochVacuumedError
+            When there is no such epoch, or none any more.
+
+        """
+        from warehouse.updates.checked_views import checked_views  # noqa: PLC0415 - reading does without
+
+        return checked_views(self.root, self._updater(nobody, spark).spark, epoch=epoch, now=_clock())
+
+    def view_findings(self) -> tuple[ViewFinding, ...]:
+        """Return the views that were found to differ from their queries and are not mended yet."""
+        from warehouse.updates.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
+
+        return open_findings(self.root, newest_epoch(self.root))
+
     def migrate(
         self,
         table: str | None = None,
@@ -389,7 +421,11 @@ class Warehouse:
             fault("erase_overdue", row.table, row.told(now), "run `stream-wh erase --expired`", table=row.table)
             for row in overdue(self.root, self.catalog.erase_within, now)
         )
-        return replace(report, findings=(*late, *report.findings))
+        differing = tuple(
+            fault("view_differs", each.view, each.told, f"run `stream-wh rebuild {each.view}`", table=each.view)
+            for each in self.view_findings()
+        )
+        return replace(report, findings=(*late, *differing, *report.findings))
 
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
         """Mend what can be mended without deciding anything; returns what was done, in words."""

@@ -17,18 +17,35 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 
-@command("check", "Verify the warehouse, without Spark.", "stream-wh check", "stream-wh check --quick -o json")
+@command(
+    "check",
+    "Verify the warehouse, without Spark.",
+    "stream-wh check",
+    "stream-wh check --quick -o json",
+    "stream-wh check --views",
+)
 @click.option("--quick", is_flag=True, help="Look at sizes and footers of files instead of reading every row.")
 @click.option("--repair", is_flag=True, help="First mend what is safe to mend; this takes the writer lock.")
+@click.option("--views", is_flag=True, help="Compare every view with its query instead, by Spark.")
+@click.option("--epoch", type=int, metavar="N", help="With --views: at this epoch [the newest].")
 @rows_command
 @project
-def check(directory: Path, *, quick: bool, repair: bool) -> Rows:
+def check(directory: Path, *, quick: bool, repair: bool, views: bool, epoch: int | None) -> Rows:
     """Verify records, tables' logs, files and every row against the warehouse's invariants; nothing is written.
 
     One row for each finding: a fault breaks an invariant, a note is a harmless left-over. Exit code 4 if there is a
     fault. It needs no lock, so it can run beside an update.
 
+    With --views each view is compared with Spark's answer to its own SQL over the rows that are live at the epoch: a view that
+    differs is a fault, with the first rows of both; one that cannot be compared is a note with the reason.
+
     With --repair an update that was begun is finished (which may start Spark), a damaged record of the newest epoch is
     made again from its plan, lost zero-row files are written again, left-overs are removed; then what is left is shown.
     """
+    if epoch is not None and not views:
+        raise click.UsageError("--epoch is for --views")
+    if views and (quick or repair):
+        raise click.UsageError("--views looks at views only; leave out --quick and --repair")
+    if views:
+        return verification.checked_views(directory, epoch)
     return verification.checked(directory, rows=not quick, repair=repair)

@@ -1,4 +1,4 @@
-"""``reload``, ``drop``, ``restate``, ``rollback`` and ``vacuum``: what is done now and then."""
+"""``reload``, ``drop``, ``restate``, ``rebuild``, ``rollback`` and ``vacuum``: what is done now and then."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from cli.outcome import Report
 
-__all__ = ["drop", "reload", "restate", "rollback", "vacuum"]
+__all__ = ["drop", "rebuild", "reload", "restate", "rollback", "vacuum"]
 
 
 @command("reload", "Load a changed file at the next update.", "stream-wh reload landing/flights/2013-01-01T15.csv.gz")
@@ -70,6 +70,20 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
         raise click.UsageError("--rejected tries all that was rejected; leave out --since")
     with progress() as step:
         return library.restated(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
+
+
+@command("rebuild", "Build a view anew.", "stream-wh rebuild with_weather")
+@click.argument("view")
+@report_command
+@project
+def rebuild(directory: Path, view: str) -> Report:
+    """Build VIEW anew over the live rows, with every view that reads it, and compare each with its query.
+
+    For a view that `check --views` found to differ. The new epoch is of the same window time. What a view keeps of rows that are
+    gone (an output window, an internal one) begins again. Exit code 4 if a view differs still: then it is not served.
+    """
+    with progress() as step:
+        return library.rebuilt(directory, view, step)
 
 
 @command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")

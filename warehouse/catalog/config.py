@@ -74,6 +74,7 @@ class WarehouseSection(BaseModel):
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
     read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
     publish: Publish = Field(default="off", description=_words(Publish))
+    verify_views: Duration | None = Field(default=None, description='a duration such as "1d"')
     target_file_size: Size | None = Field(default=None, description='a size such as "256MB", from "1MB" to "1TB"', ge=10**6)
 
 

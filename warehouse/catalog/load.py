@@ -129,6 +129,7 @@ def load_catalog(directory: Path) -> Catalog:
         read_log=warehouse.read_log == "on",
         keys=declared_keys(raw),
         target_file_size=warehouse.target_file_size,
+        verify_views=warehouse.verify_views,
     )
 
 

@@ -224,7 +224,8 @@ class Catalog:
 
     ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
     what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
-    ``target_file_size`` (bytes; none: the default) how large data files are made.
+    ``target_file_size`` (bytes; none: the default) how large data files are made; ``verify_views`` (microseconds; none: never)
+    how often updates compare views with their queries.
     """
 
     file: Path
@@ -243,6 +244,7 @@ class Catalog:
     read_log: bool = True
     keys: tuple[tuple[str, str], ...] = ()
     target_file_size: int | None = None
+    verify_views: int | None = None
 
     @property
     def sources(self) -> tuple[Stream, ...]:

@@ -20,7 +20,9 @@ from pyspark.sql.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["can_be_gathered", "compared_alike"]
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["can_be_gathered", "compared_alike", "frame_of"]
 
 _GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
@@ -49,3 +51,10 @@ def _goes(kind: DataType) -> bool:
 def compared_alike(kind: pa.DataType) -> bool:
     """Whether Spark and DuckDB hold the same values of a type equal."""
     return bool(pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind))
+
+
+def frame_of(session: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:
+    """Return rows as a local relation; no rows too, of which PySpark wants a chunk of every nested column."""
+    if not rows.num_rows:
+        rows = pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=rows.schema)])
+    return session.createDataFrame(rows) if schema is None else session.createDataFrame(rows, schema)

@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
 from warehouse.storage.lookup import looked_up
 from warehouse.storage.snapshot import read_snapshot
@@ -92,7 +92,7 @@ class TableFiles:
         if keys is not None and not placed and can_be_gathered(schema):
             found = looked_up(self._looked_into(files), schema, keys)
             if found is not None:
-                return session.createDataFrame(found, schema)
+                return frame_of(session, found, schema)
         if placed or rewritten:
             self.require_whole(files)
         return self._parquet(session, path, fields, [file.path for file in files])

@@ -20,6 +20,7 @@ from warehouse.updates.outcome import Outcome, epoch_of
 from warehouse.updates.pinned import with_entries
 from warehouse.updates.points import Moment, Observer, Point
 from warehouse.updates.progress import TableProgress, after_restoring, progress
+from warehouse.updates.proof import prove_first_builds
 from warehouse.updates.put_back import put_back_planned
 from warehouse.updates.records import Epoch, StepSeconds
 from warehouse.updates.restoring import settled
@@ -98,6 +99,8 @@ def execute(
                 plan, last = moved, moved.base
                 supply = Supply(plan, root, spark, done, last)
                 work = Work(plan, root, last, done, supply, work.heads)
+        if any(planned.first for planned in plan.nodes):
+            prove_first_builds(plan, root, last, supply, clock())
     finally:
         supply.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))

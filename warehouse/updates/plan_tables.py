@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import SlotBounds
 from warehouse.time import at_slot
@@ -173,7 +173,7 @@ class PlanTables:
 
     def frame(self, rows: pa.Table) -> DataFrame:
         """Return rows as a local relation."""
-        return self.session.createDataFrame(rows)
+        return frame_of(self.session, rows)
 
     @contextmanager
     def interpreted(self) -> Iterator[None]:

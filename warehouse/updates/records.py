@@ -38,7 +38,7 @@ __all__ = [
     "WaitingSlot",
 ]
 
-Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate"]
+Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "rebuild"]
 
 
 @dataclass(frozen=True)

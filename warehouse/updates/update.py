@@ -91,6 +91,21 @@ class UpdateReport:
 
 
 @dataclass(frozen=True)
+class RebuildReport:
+    """The epoch in which a view was built anew; ``finished`` were completed before."""
+
+    epoch: Epoch
+    finished: tuple[Epoch, ...] = ()
+
+    @property
+    def failed_views(self) -> tuple[tuple[str, str], ...]:
+        """The views that could not be built, or that differ from their queries."""
+        return tuple(
+            {state.view.view: state.view.failed for state in self.epoch.tables if state.view and state.view.failed}.items()
+        )
+
+
+@dataclass(frozen=True)
 class Updater(PlanExecutor):
     """Moves the windows of one warehouse, and carries out all other verbs that write."""
 
@@ -219,6 +234,29 @@ class Updater(PlanExecutor):
         """
         with self._going_back() as going:
             return going.restate(table, since, rejected=rejected, allow_lost=allow_lost)
+
+    def rebuild(self, view: str) -> RebuildReport:
+        """Build a view anew over the live rows, with the state of its operators and the views that read it; see :mod:`.rebuild`.
+
+        Raises
+        ------
+        UnknownNameError, ConfigurationError
+            When there is no such view, or it cannot be maintained as it is declared; nothing was written then.
+
+        """
+        from warehouse.updates.rebuild import rebuild_plan  # noqa: PLC0415 - rarely needed
+
+        with writer_lock(self.root, self.clock()), released(self.root):
+            self.observer(Moment(Point.LOCKED, -1))
+            last, finished = self._finish()
+            if last is None:
+                raise NoEpochError(f"nothing has been loaded under {self.root} yet, so no view is built")
+            self._check_drift(last)
+            sound, refused = self._sound
+            plan = rebuild_plan(
+                self.catalog, last, view, sound, dict(refused), slot=last.slot, clock=self.clock(), spark=self._guarded_spark
+            )
+            return RebuildReport(self._begun(plan, last), finished)
 
     def migrate(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> MigrationReport:
         """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
@@ -428,12 +466,32 @@ class Updater(PlanExecutor):
                 freed += trim_logs(self.root, bounded)
             freed += VacuumReport(landing=put_away(self.catalog))
             self.observer(Moment(Point.VACUUMED, last.number))
+        if made and last is not None:
+            warnings = (*warnings, *self._verified(last))
         epochs = (*finished, *made)
         left_out = tuple(
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
         refused = tuple(sorted(self._sound[1].items()))
         return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused)
+
+    def _verified(self, newest: Epoch) -> Iterator[str]:
+        """Compare the views with their queries when that is due, and yield what differs."""
+        every, now = self.catalog.verify_views, self.clock()
+        if every is None or not self.catalog.views:
+            return
+        from warehouse.updates.verification import kept_verdicts, verdicts_of  # noqa: PLC0415 - now and then
+        from warehouse.updates.view_findings import last_verified, note_verified  # noqa: PLC0415 - same
+
+        before = last_verified(self.root)
+        if before is not None and now - before < every:
+            return
+        verdicts = list(verdicts_of(self.root, newest, self._guarded_spark()))
+        kept_verdicts(self.root, verdicts, now)
+        note_verified(self.root, now)
+        for verdict in verdicts:
+            if verdict.outcome == "differs":
+                yield f'view "{verdict.view}" differs from its query: {"; ".join((verdict.reason, *verdict.rows))}'
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
         """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.declaration import stream_of
@@ -114,7 +115,7 @@ class Work:
                 return self._run(number, step, observer)
             except UnreadableFilesError as error:
                 self.supply.read_without(step.stream, error.files)
-            except SPARK_FAILURES as error:
+            except (*SPARK_FAILURES, pa.ArrowException) as error:  # the latter of rows that the driver joins
                 erases = isinstance(step, EraseRows)
                 if not erases and self.supply.leave_out_unreadable(step.stream):
                     continue

@@ -8,6 +8,7 @@ string keeps its escapes, and the clock's words without parentheses are columns 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,9 @@ _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
 _UNIT_ARGUMENTS = 3
 _UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
+_WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER})
+_IMPLIED = frozenset({"NULLS", "LAST"})
+"""Words that are left out where they say what holds without them."""
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
 _WRITTEN = "as_written"
 _FIELD_OF = re.compile(r"\((`(?:[^`]|``)+`)\)\.(?=`|[A-Za-z_])")
@@ -51,6 +55,7 @@ class _Verbatim(Spark):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012 - Spark 4 reads '' inside a string as one quote
 
     class Parser(SparkParser):
+        ARRAY_CONSTRUCTORS = {}  # noqa: RUF012 - an index after array(...), or after a column called list, is an index
         FUNCTIONS = {}  # noqa: RUF012 - sqlglot's way
         FUNCTION_PARSERS = {  # noqa: RUF012 - those whose arguments are no list
             name: parser for name, parser in SparkParser.FUNCTION_PARSERS.items() if name in _SYNTAX_FUNCTIONS
@@ -97,7 +102,24 @@ def parse_query(sql: str) -> exp.Query:
         _keep_interval(total)
     for call in tree.find_all(exp.Anonymous):
         _keep_unit(call)
+    _require_all_words(sql, tree)
     return tree
+
+
+def _require_all_words(sql: str, tree: exp.Query) -> None:
+    """Refuse what the reader of SQL leaves out: it would be another query, and its answer wrong without a word."""
+    try:
+        lost = _words(sql) - _words(text(tree))
+    except RecursionError:
+        raise RefusedError(None, *TOO_DEEP) from None
+    if lost:
+        found = f"{', '.join(sorted(lost))}, which this reader of SQL would leave out"
+        raise RefusedError(None, found, "the same query written in another way")
+
+
+def _words(sql: str) -> Counter[str]:
+    """The names and values of a text, as often as each occurs."""
+    return Counter(token.text for token in tokens_of(sql) if token.token_type in _WORDS and token.text.upper() not in _IMPLIED)
 
 
 def _unparsed(sql: str, error: SqlglotError) -> RefusedError:

@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def kept(rows: DataFrame) -> tuple[DataFrame, Callable[[], object]]:
 def gathered(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
     """Return few rows as a local relation, and what they are; the caller knows that they are few and can be gathered."""
     table = rows.toArrow()
-    return rows.sparkSession.createDataFrame(table, rows.schema), table
+    return frame_of(rows.sparkSession, table, rows.schema), table
 
 
 @dataclass(frozen=True)
@@ -62,4 +62,4 @@ def gathered_keys(keys: DataFrame) -> Keys | None:
     known = [
         StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
     ]
-    return Keys(keys.sparkSession.createDataFrame(table, StructType(known)), table)
+    return Keys(frame_of(keys.sparkSession, table, StructType(known)), table)

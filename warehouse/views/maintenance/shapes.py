@@ -12,6 +12,7 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.types import canonical, is_key_type, parse_type
 from warehouse.errors import ConfigurationError, Problem
+from warehouse.storage.arrow_types import frame_of
 from warehouse.views.algebra import Group, stateful_of
 from warehouse.views.maintenance.feeds import Move, feed
 from warehouse.views.maintenance.groups import is_adjustable, state_columns
@@ -72,7 +73,7 @@ class _Empty:
         return None
 
     def frame(self, rows: pa.Table) -> DataFrame:
-        return self.session.createDataFrame(rows)
+        return frame_of(self.session, rows)
 
     def interpreted(self) -> AbstractContextManager[None]:
         return nullcontext()

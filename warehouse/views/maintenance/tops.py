@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Order, Top
 
-__all__ = ["first_rows", "newest_rows"]
+__all__ = ["first_rows", "newest_rows", "terms_of"]
 
 
 def first_rows(top: Top, rows: DataFrame) -> DataFrame:
     """Return the first rows of each partition; equal ones by arrival, newest first, then by all columns."""
-    return _ranked(rows, top.partition, _terms(top.order), top.limit)
+    return _ranked(rows, top.partition, terms_of(top.order), top.limit)
 
 
 def newest_rows(rows: DataFrame, limit: int) -> DataFrame:
@@ -26,7 +26,8 @@ def newest_rows(rows: DataFrame, limit: int) -> DataFrame:
     return _ranked(rows, (), [], limit)
 
 
-def _terms(order: Sequence[Order]) -> list[str]:
+def terms_of(order: Sequence[Order]) -> list[str]:
+    """Return the terms of an order as Spark SQL."""
     return [
         f"{quoted(term.column)} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
         for term in order

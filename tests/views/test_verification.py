@@ -1,0 +1,206 @@
+"""Each view proves itself: a first build that is not its query stands still; one that went wrong later is named until mended."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.cli.conftest import invoke  # noqa: F401 - the fixture
+from tests.updates.projects import Project, row, stream
+from warehouse import Warehouse
+from warehouse.errors import UnknownNameError, ViewFailedError
+from warehouse.updates.points import Moment, Point
+from warehouse.updates.verification import verdicts_of
+from warehouse.updates.view_findings import open_findings
+from warehouse.views.algebra import Filter, Scan
+from warehouse.views.maintenance import feeds
+from warehouse.views.verification.question import Question, Unverifiable, question_of
+
+from .warehouses import land, view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tests.cli.conftest import Ended
+    from warehouse.views.algebra import Operator
+
+COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "int", "f": "double"}
+STREAMS = {"a": stream(columns=COLUMNS, landing="landing/a"), "c": stream(columns=COLUMNS, landing="landing/c")}
+VIEWS = {
+    "large": view("SELECT k, n FROM a WHERE n > 1"),
+    "above": view("SELECT DISTINCT k FROM large"),
+    "summed": view("SELECT k, sum(f) AS s, avg(f) AS m, count(*) AS n FROM a GROUP BY k"),
+    "recent": view("SELECT w.k, c.n FROM time_window(a, INTERVAL 1 HOUR) w JOIN c ON c.k = w.k"),
+    "newest": view("SELECT k, n FROM row_window(a, 2, k)"),
+    "tied": view("SELECT k, n FROM a ORDER BY n LIMIT 1"),
+    "inner": view("WITH a AS (SELECT k, n + 1 AS n FROM a) SELECT k, n FROM a"),
+    "kept": view("SELECT k, n FROM a", output_window="2h"),
+}
+
+
+def _land(project: Project, hour: int) -> None:
+    lines = [
+        f"{row(key, hour - 0.1 * number - 0.05, hour + 2)},{number},{number / 7 + hour / 3}"
+        for number, key in enumerate(["x", "x", "y", "z", "y"])
+    ]
+    land(project, hour, {"a": lines, "c": lines[:3]}, ",".join(COLUMNS))
+
+
+def _filtering_nothing(patch: pytest.MonkeyPatch) -> None:
+    """A fault: conditions over what was read are forgotten."""
+    right = feeds.over
+
+    def wrong(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:
+        return rows if isinstance(operator, Filter) and isinstance(operator.input, Scan) else right(operator, below, rows)
+
+    patch.setattr(feeds, "over", wrong)
+
+
+def test_a_first_build_that_differs_stands_still(
+    tmp_path: Path, spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With what reads it; the others go on. The rows of both are told, and not recorded; a rebuild that is right serves it."""
+    views = {name: VIEWS[name] for name in ("large", "above", "summed")}
+    project = Project(tmp_path / "project", spark, STREAMS, views=views)
+    _land(project, 1)
+    with pytest.MonkeyPatch.context() as patch, caplog.at_level(logging.WARNING, "warehouse"):
+        _filtering_nothing(patch)
+        failed = dict(project.update(1).failed_views)
+    assert sorted(failed) == ["above", "large"]
+    assert failed["large"] == (
+        "it differs from its query: 2 row(s) only in its table, 0 only in Spark's answer to its query"
+    )
+    assert failed["above"].startswith("it reads large")
+    assert "view \"large\", only in its table: k = 'x', n = 0" in caplog.text
+    with Warehouse.open(project.directory) as warehouse:
+        assert warehouse.scan("summed").all()
+        with pytest.raises(ViewFailedError):
+            warehouse.scan("large")
+        assert [each.view for each in warehouse.view_findings()] == ["large"]
+        assert [finding.code for finding in warehouse.check(rows=False).faults] == ["view_differs"]
+    _land(project, 2)
+    assert project.update(2).failed_views == ()  # a view that failed is built anew, and compared again
+    with Warehouse.open(project.directory) as warehouse:
+        assert len(warehouse.scan("large").all()) == 6
+        assert warehouse.view_findings() == ()
+
+
+def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(
+    tmp_path: Path,
+    spark: SparkSession,
+    invoke: Callable[..., Ended],  # noqa: F811 - the fixture
+) -> None:
+    """By ``check --views``, ``check`` and ``status --check``, while updates go on; one command mends it."""
+    project = Project(tmp_path / "project", spark, STREAMS, views=VIEWS)
+    place = ("-C", str(project.directory))
+    _land(project, 1)
+    assert project.update(1).failed_views == ()
+    first = {each.view: each.outcome for each in verdicts_of(project.root, project.epoch, spark)}
+    assert first.pop("tied") in {"same", "not comparable"}
+    assert first.pop("kept") == "not verifiable"
+    assert set(first.values()) == {"same"}
+    _land(project, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        _filtering_nothing(patch)
+        assert project.update(2).failed_views == ()
+    checked = invoke(*place, "check", "--views", "-o", "json")
+    assert checked.code == 4
+    found = {each["table"]: each for each in checked.json()}  # type: ignore[attr-defined]
+    assert found["large"]["code"] == "view_differs"
+    assert "only in its table: k = 'x', n = 0" in found["large"]["message"]
+    assert found["kept"]["code"] == "view_not_verifiable"
+    assert "summed" not in found
+    project.update(3)
+    status = invoke(*place, "status", "--check")
+    assert status.code == 4
+    assert 'view "large" differed from its query at epoch 1' in status.err
+    assert "stream-wh rebuild large" in status.err
+    assert invoke(*place, "check", "--quick").code == 4
+    assert invoke(*place, "check", "--views", "--epoch", "0").code == 0
+    assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
+    rebuilt = invoke(*place, "rebuild", "large")
+    assert (rebuilt.code, project.epoch.cause) == (0, "rebuild"), rebuilt.err
+    assert invoke(*place, "status", "--check").code == 0
+    assert invoke(*place, "check", "--views").code == 0
+    with Warehouse.open(project.directory) as warehouse:
+        assert warehouse.sql("SELECT DISTINCT k FROM large EXCEPT SELECT k FROM above").all() == []
+        assert warehouse.sql("SELECT count(*) FROM large WHERE n <= 1").all() == [(0,)]
+        with pytest.raises(UnknownNameError):
+            warehouse.rebuild("lage", spark=spark)
+
+
+def test_updates_verify_views_now_and_then(tmp_path: Path, spark: SparkSession) -> None:
+    """Every ``verify_views``, by the clock; while the lock is held nobody else need."""
+    views = {name: VIEWS[name] for name in ("large", "summed")}
+    project = Project(tmp_path / "project", spark, STREAMS, views=views, warehouse={"verify_views": "1d"})
+    _land(project, 1)
+    assert project.update(1).warnings == ()
+    _land(project, 2)
+    with pytest.MonkeyPatch.context() as patch:
+        _filtering_nothing(patch)
+        assert project.update(2).warnings == ()  # not due yet
+    project.clock += 25 * 3600 * 10**6
+    warnings = project.update(3).warnings
+    assert len(warnings) == 1
+    assert warnings[0].startswith('view "large" differs from its query: ')
+    assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
+
+
+def test_a_proof_interrupted_is_made_again(tmp_path: Path, spark: SparkSession) -> None:
+    """An update that is killed after its steps has proven nothing: whoever completes it does."""
+
+    class KilledError(Exception):
+        pass
+
+    def stop(moment: Moment) -> None:
+        if moment.point == Point.STEPS_DONE:
+            raise KilledError
+
+    project = Project(tmp_path / "project", spark, STREAMS, views={"large": VIEWS["large"]})
+    _land(project, 1)
+    with pytest.MonkeyPatch.context() as patch:
+        _filtering_nothing(patch)
+        with pytest.raises(KilledError):
+            project.update(1, observer=stop)
+    report = project.update(1)
+    (finished,) = report.finished
+    state = finished.table("large")
+    assert state is not None
+    assert state.view is not None
+    assert (state.view.failed or "").startswith("it differs from its query")
+    assert report.failed_views == ()  # the same update has built it anew
+
+
+@pytest.mark.parametrize(
+    ("sql", "asked"),
+    [
+        ("SELECT k FROM a -- time_window(a, 1)", "SELECT k FROM a -- time_window(a, 1)"),
+        (
+            "SELECT w.k FROM time_window( a , INTERVAL 1 HOUR ) AS w JOIN row_window(c, 2, k) ON c.k = w.k",
+            "SELECT w.k FROM `stream_wh_window_1` AS w JOIN `stream_wh_window_2` AS `c` ON c.k = w.k",
+        ),
+        ("WITH a AS (SELECT k FROM a) SELECT k FROM a", "WITH a AS (SELECT k FROM a) SELECT k FROM a"),
+        ("SELECT `time_window`.k FROM c AS `time_window`", "SELECT `time_window`.k FROM c AS `time_window`"),
+        ("SELECT 'ü', k FROM a, TIME_WINDOW(c, INTERVAL 1 HOUR) x WHERE 1 = 1", None),
+    ],
+)
+def test_spark_is_asked_the_text_as_it_was_written(sql: str, asked: str | None) -> None:
+    """But for the calls of ours, wherever they stand."""
+    expected = asked or sql.replace("TIME_WINDOW(c, INTERVAL 1 HOUR)", "`stream_wh_window_1`")
+    question = question_of(sql, [])
+    assert isinstance(question, Question)
+    assert question.sql == expected
+
+
+def test_windows_over_queries_are_not_verifiable() -> None:
+    """Spark knows no time at which a row of a query came."""
+    for sql in (
+        "SELECT k FROM time_window((SELECT k FROM a), INTERVAL 1 HOUR) w",
+        "WITH s AS (SELECT k FROM a) SELECT k FROM time_window(s, INTERVAL 1 HOUR) w",
+    ):
+        assert isinstance(question_of(sql, []), Unverifiable)

@@ -1,0 +1,222 @@
+"""Two answers compared as bags, in one Spark job: what a view's table holds, and what Spark says to the view's own text.
+
+Both are one relation of weighted rows (+1 held, -1 asked), grouped by all columns: what does not add up to nothing is a
+difference, so memory is that of Spark's grouping, which spills. What counts as equal:
+
+* floats to about nine digits, and beyond that within a millionth of the larger one: they are added in another order; -0.0 is 0.0;
+* rows that an order does not tell apart, where a query takes the first ones (:func:`ties`): a difference is then no fault.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StringType, StructType
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.views.maintenance.feeds import user_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.views.verification.question import Question
+
+__all__ = ["Difference", "difference"]
+
+MOST = 1_000
+"""Rows that are looked at one by one; where more differ, floats are no excuse."""
+_SHOWN = 3
+_CLOSE = 1e-6
+_DIGITS = {DoubleType: "%.8e", FloatType: "%.4e"}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How two answers differ: how many different rows only one of them has (``MOST`` at the most), and the first of each."""
+
+    held: int
+    asked: int
+    first_held: tuple[str, ...] = ()
+    first_asked: tuple[str, ...] = ()
+    refused: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """What is recorded: no value of a row."""
+        if self.refused:
+            return f"Spark refuses its query: {self.refused}"
+        least = "at least " if max(self.held, self.asked) >= MOST else ""
+        return f"{least}{self.held} row(s) only in its table, {least}{self.asked} only in Spark's answer to its query"
+
+    def told(self) -> Iterator[str]:
+        """Yield the first rows of both, for whoever looks now."""
+        yield from (f"only in its table: {row}" for row in self.first_held)
+        yield from (f"only in Spark's answer: {row}" for row in self.first_asked)
+
+
+def difference(
+    session: SparkSession,
+    question: Question,
+    rows: Callable[[str], DataFrame],
+    held: DataFrame,
+    now: int,
+    *,
+    names: Mapping[str, str],
+) -> Difference | None:
+    """Return how a view's table differs from its query; nothing when it does not.
+
+    Parameters
+    ----------
+    session
+        Where the temporary views go; they are dropped at the end.
+    question
+        What is asked.
+    rows
+        Gives the live rows of a table, ``_ts`` and ``_exp`` among their columns.
+    held
+        The live rows of the view's table.
+    now
+        The window time in microseconds.
+    names
+        All tables: the name that ``rows`` knows, by the name in lower case.
+
+    Raises
+    ------
+    pyspark.errors.PySparkException
+        When the query fails on a row.
+
+    """
+    made: list[str] = []
+    try:
+        _show(question, rows, now, made, names)
+        try:
+            asked = session.sql(question.sql)
+        except AnalysisException as error:
+            return Difference(0, 0, refused=str(error).splitlines()[0])
+        return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked)
+    finally:
+        for name in made:
+            session.catalog.dropTempView(name)
+
+
+def _show(
+    question: Question,
+    rows: Callable[[str], DataFrame],
+    now: int,
+    made: list[str],
+    names: Mapping[str, str],
+) -> None:
+    """Make the temporary views, in the session of the rows."""
+    for table in question.tables:
+        if table not in names:
+            continue  # a WITH query
+        live = rows(names[table])
+        columns = [quoted(name) for name in user_columns(live)]
+        live.selectExpr(*columns).createOrReplaceTempView(table)
+        made.append(table)
+        for asked in question.windows:
+            if asked.table != table:
+                continue
+            window = asked.window
+            if window.length is not None:
+                inside = live.where(f"unix_micros(_ts) + {window.length}L > {now}L")
+            else:
+                by = f"PARTITION BY {quoted(window.partition.name)} " if window.partition is not None else ""
+                order = ", ".join(["_ts DESC", "_exp DESC", *columns])
+                ranked = live.selectExpr("*", f"row_number() OVER ({by}ORDER BY {order}) AS _rank")
+                inside = ranked.where(f"_rank <= {window.rows}")
+            inside.selectExpr(*columns).createOrReplaceTempView(asked.name)
+            made.append(asked.name)
+
+
+def _compared(held: DataFrame, asked: DataFrame) -> Difference | None:
+    names = held.columns
+    if [name.lower() for name in asked.columns] != [name.lower() for name in names]:
+        return Difference(0, 0, refused=f"it gives the columns {', '.join(asked.columns)}, the table has {', '.join(names)}")
+    plain = [f"c{number}" for number in range(len(names))]
+    sides = [side.toDF(*plain).selectExpr(*_comparable(side), f"{weight} AS w") for side, weight in ((held, 1), (asked, -1))]
+    try:
+        every = sides[0].unionAll(sides[1])
+    except AnalysisException as error:
+        return Difference(0, 0, refused=str(error).splitlines()[0])
+    summed = every.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
+    found = [(row[-1], list(row[:-1])) for row in summed.limit(2 * MOST).collect()]
+    floats = [number for number, field in enumerate(held.schema.fields) if type(field.dataType) in _DIGITS]
+    left = _unmatched(found, floats) if floats and len(found) < 2 * MOST else found
+    if not left:
+        return None
+    more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
+    return Difference(len(more), len(less), _first(names, more), _first(names, less))
+
+
+def _comparable(rows: DataFrame) -> list[str]:
+    """Each column as what Spark can group by, values that count as equal being so."""
+    return [f"{_grouped(f'c{number}', field.dataType)} AS c{number}" for number, field in enumerate(rows.schema.fields)]
+
+
+def _grouped(value: str, kind: DataType) -> str:
+    match kind:
+        case DoubleType() | FloatType():
+            rounded = f"CAST(printf('{_DIGITS[type(kind)]}', CAST({value} AS double)) AS double)"
+            odd = f"isnan({value}) OR abs({value}) = double('Infinity') OR {value} = 0"
+            return f"CASE WHEN {odd} THEN CAST({value} AS double) ELSE {rounded} END"
+        case MapType():
+            return f"array_sort(map_entries({value}))"
+        case StringType():
+            return value if kind.isUTF8BinaryCollation() else f"collate({value}, 'UTF8_BINARY')"
+        case ArrayType() | StructType() if _has_map(kind):
+            return f"to_json({value})"
+        case _:
+            return value
+
+
+def _has_map(kind: DataType) -> bool:
+    match kind:
+        case MapType():
+            return True
+        case ArrayType():
+            return _has_map(kind.elementType)
+        case StructType():
+            return any(_has_map(field.dataType) for field in kind.fields)
+        case _:
+            return False
+
+
+def _unmatched(found: Sequence[tuple[int, list[Any]]], floats: Sequence[int]) -> list[tuple[int, list[Any]]]:
+    """The rows that have no counterpart whose floats are close."""
+    asked = [row for weight, row in found if weight < 0]
+    rest = [-weight for weight, _ in found if weight < 0]
+    left: list[tuple[int, list[Any]]] = []
+    for weight, row in found:
+        if weight < 0:
+            continue
+        unmet = weight
+        for place, other in enumerate(asked):
+            if unmet and rest[place] and _alike(row, other, floats):
+                met = min(unmet, rest[place])
+                unmet, rest[place] = unmet - met, rest[place] - met
+        if unmet:
+            left.append((unmet, row))
+    return [*left, *((-weight, row) for weight, row in zip(rest, asked, strict=True) if weight)]
+
+
+def _alike(one: Sequence[Any], other: Sequence[Any], floats: Sequence[int]) -> bool:
+    return all(
+        _close(a, b) if number in floats else a == b for number, (a, b) in enumerate(zip(one, other, strict=True))
+    )
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-9)
+
+
+def _first(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:
+    shown = [", ".join(f"{name} = {value!r}" for name, value in zip(names, row, strict=True)) for row in rows]
+    return tuple(sorted(shown)[:_SHOWN])
