@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.catalog.declaration import ColumnRecord
@@ -160,6 +160,7 @@ def test_bounds(tmp_path: Path, values: pa.Array, low: object, high: object) -> 
     assert stats["nullCount"] == {"c": values.null_count}
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(alphabet=ALPHABET, max_size=40), min_size=1, max_size=5))
 def test_bounds_of_strings_hold(tmp_path_factory: pytest.TempPathFactory, values: list[str]) -> None:
     """Every string is within the bounds of its file, by its UTF-8 bytes; bounds are short where they can be."""
