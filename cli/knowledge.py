@@ -119,6 +119,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     from warehouse.publishing.live.log import live_place
     from warehouse.serving.catalogue import status as stand
     from warehouse.serving.staleness import stale_tables
+    from warehouse.updates.standing import foreign_told
 
     warehouse = opened(directory)
     reader = warehouse.reader()
@@ -139,6 +140,7 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     is_stale = {name: name in stale for name in catalog.stale_after}
     told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
     told += [f'view "{each.table}" could not be maintained: {each.failed}' for each in found if each.failed]
+    told += foreign_told(warehouse.root, reader.epoch)
     late = [row.told(now) for row in overdue(warehouse.root, catalog.erase_within, now)]
     dead, bounds = dead_since(warehouse.root), catalog.erase_within
     found = tuple(replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for))) for each in found)

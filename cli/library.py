@@ -307,6 +307,26 @@ def restored_backup(directory: Path, backup: Path, *, replace: bool) -> Report:
     return of_backup(Warehouse.restore(directory, backup, replace=replace), f"restored {backup} to {directory}")
 
 
+def repaired(directory: Path, step: Step | None) -> Report:
+    """Mend what needs no decision."""
+    from cli.outcome import Report
+
+    del step
+    done = opened_to_work(directory, compared=False).repair()
+    return Report({"done": list(done)}, done or ("nothing to repair",))
+
+
+def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry_run: bool) -> Report:
+    """Take back what outsiders committed."""
+    from cli.outcome import Report
+
+    del step
+    done = opened_to_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
+    lines = [f"would: {each.told}" if dry_run else each.told for each in done]
+    record = [{"path": each.path, "how": each.how, "to_version": each.to_version, "message": each.told} for each in done]
+    return Report({"dry_run": dry_run, "done": record}, tuple(lines) or ("nobody else committed to these tables",))
+
+
 def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
     """Return what an erasure would do."""
     from cli.erasure import of_foreseen

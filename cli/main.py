@@ -47,6 +47,7 @@ COMMANDS = {
     "backup": "cli.commands.backup",
     "restore": "cli.commands.backup",
     "check": "cli.commands.check",
+    "repair": "cli.commands.repair",
     "metrics": "cli.commands.metrics",
     "report": "cli.commands.report",
     "erase": "cli.commands.erase",

@@ -37,7 +37,7 @@ def of_update(done: UpdateReport) -> Report:
     """Return what an update did; exit code 1 if landing files or views need a person."""
     problems = list(_problems(done))
     lines = [
-        *(line for epoch in done.finished for line in ("completed what was begun:", *_epoch_lines(epoch))),
+        *(line for epoch in done.finished for line in _finished_lines(epoch)),
         *(line for epoch in done.epochs for line in _epoch_lines(epoch)),
     ]
     if not done.epochs:
@@ -50,6 +50,7 @@ def of_update(done: UpdateReport) -> Report:
     shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
     if len(problems) > _SHOWN_FILES:
         shown.append(f"and {len(problems) - _SHOWN_FILES} more; `stream-wh status` counts them")
+    shown += [f'table "{name}" stands still: {why}' for name, why in done.stopped]
     shown += [f'view "{view}" could not be maintained: {why}' for view, why in done.failed_views]
     return Report(
         {
@@ -57,16 +58,28 @@ def of_update(done: UpdateReport) -> Report:
             "completed": [_epoch_record(epoch) for epoch in done.finished],
             "problems": problems,
             "failed_views": [{"view": view, "message": why} for view, why in done.failed_views],
+            "stopped": [{"table": name, "message": why} for name, why in done.stopped],
             "removed": msgspec.to_builtins(done.vacuum),
         },
         (*lines, *shown),
-        exit_code=1 if problems or done.failed_views else 0,
+        exit_code=1 if problems or done.failed_views or done.stopped else 0,
         warnings=tuple(
             dict.fromkeys(
-                (*done.warnings, *_vanished(done.landing), *(text for epoch in done.epochs for text in epoch.warnings))
+                (
+                    *done.warnings,
+                    *_vanished(done.landing),
+                    *(text for epoch in (*done.finished, *done.epochs) for text in epoch.warnings),
+                )
             )
         ),
     )
+
+
+def _finished_lines(epoch: Epoch) -> Iterator[str]:
+    if epoch.cause == "adopt":
+        yield f"took in what was committed from outside and changed no row (epoch {epoch.number})"
+    else:
+        yield from ("completed what was begun:", *_epoch_lines(epoch))
 
 
 def of_epoch(epoch: Epoch, text: str) -> Report:

@@ -47,6 +47,7 @@ __all__ = [
     "UpdateTimeError",
     "UsageError",
     "WarehouseError",
+    "undo_foreign",
 ]
 
 
@@ -233,9 +234,14 @@ class ForeignChangeError(WarehouseError):
     def __init__(self, table: str, version: int, detail: str) -> None:
         self.table, self.version = table, version
         super().__init__(
-            f'table "{table}" was changed from outside: commit {version} {detail}; nothing was written. '
-            f"Undo that commit (remove its file from the table's _delta_log) or restore the table, then update again"
+            f'table "{table}" was changed from outside: commit {version} {detail}; nothing was written there. '
+            f"{undo_foreign(table)}, then update again"
         )
+
+
+def undo_foreign(table: str) -> str:
+    """Return what to do about a table (its directory, relative to the root) that outsiders changed, as part of a sentence."""
+    return f"Take it back with `stream-wh repair --undo-foreign {table.rpartition('/')[2]}` (--dry-run tells what it would do)"
 
 
 @dataclass(frozen=True)

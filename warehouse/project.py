@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
+    from warehouse.updates.undo import Undone
     from warehouse.updates.update import RebuildReport, Updater, UpdateReport
     from warehouse.updates.vacuum import VacuumReport
     from warehouse.updates.verification import ViewVerdict
@@ -430,6 +431,19 @@ class Warehouse:
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
         """Mend what can be mended without deciding anything; returns what was done, in words."""
         return self._updater(observer, spark).repair()
+
+    def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
+        """Take back what outsiders committed to a table, or to all, since the newest epoch; what changed no row stays.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such table.
+        MissingPartError
+            When files that would come back are not there any more.
+
+        """
+        return self._updater(nobody, None).undo_foreign(table, dry_run=dry_run)
 
     def metrics(self) -> bytes:
         """Return gauges of the newest epoch and the landing directories, as text for Prometheus.

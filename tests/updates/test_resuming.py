@@ -171,15 +171,11 @@ def _spark_append(table: Path, spark: SparkSession) -> None:
     spark.read.format("delta").load(str(table)).write.format("delta").mode("append").save(str(table))
 
 
-def _optimize(table: Path, _: SparkSession) -> None:
-    DeltaTable(str(table)).optimize.compact()
-
-
 def _delete(table: Path, _: SparkSession) -> None:
     DeltaTable(str(table)).delete("k = 'a'")
 
 
-@pytest.mark.parametrize("change", [_append, _spark_append, _optimize, _delete], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("change", [_append, _spark_append, _delete], ids=lambda change: change.__name__)
 def test_any_commit_from_outside_stops_the_update(project: Project, change: object) -> None:
     """It is named, nothing is written, the epoch is served; undone, also within one JVM, the update goes on."""
     project.change(layout={"grid": [1, 1], "seal": False})

@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from warehouse.checking.findings import Finding, fault, note
-from warehouse.errors import MissingPartError
+from warehouse.errors import MissingPartError, undo_foreign
 from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.storage.foreign import judged, raw_commits
+from warehouse.storage.leftover import commits_beyond, left_above, wrong_checkpoints
 from warehouse.storage.properties import PROPERTIES, table_properties
-from warehouse.storage.replay import replayed
+from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting
 from warehouse.storage.tables import (
     deferred_schema,
@@ -41,7 +43,6 @@ __all__ = ["NamedTable", "logs_findings", "named_tables"]
 
 _RESTORE = "restore the table's directory from a copy of the warehouse"
 _BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback`"
-_OPERATIONS = "undo the commit by removing its file from the table's _delta_log, or restore the directory from a copy"
 
 
 @dataclass
@@ -97,6 +98,8 @@ def logs_findings(root: Path, records: Records, table: NamedTable) -> Iterator[F
     if held is not None and records.newest is not None and epoch.number == records.newest.number:
         yield from _shape(table, epoch, state, held)
         yield from _above(root, epoch, table, side.version if side else state.version)
+    if records.newest is not None and epoch.number == records.newest.number:
+        yield from _checkpoints(root, table, side.version if side else state.version)
     yield from _owned(root, table)
 
 
@@ -151,11 +154,17 @@ def _partitions(state: TableState, held: LogState) -> Iterator[str]:
         if found != (part.files, part.rows, part.bytes):
             said = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
             yield f"{place}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {said}"
-        if not 1 <= part.runs <= part.files:
+        strange = any(name in held.files and _cell(held.files[name]) == cell for name in state.adopted)
+        if not 1 <= part.runs <= part.files + strange:
             yield f"{place}: {part.runs} runs in {part.files} files"
         latest = max((_statistics(add).get("maxValues") or {}).get("_exp_slot", part.max_exp_slot) for add in adds)
         if latest > part.max_exp_slot:
             yield f"{place}: rows expire in slot {latest}, after the recorded last one {part.max_exp_slot}"
+
+
+def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
+    values = add["partitionValues"]
+    return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
 
 
 def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -214,17 +223,63 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
     following = newest.number + 1
     if record_path(root, following, "epoch").exists():
         return  # written since, or damaged: the records' own check tells
-    for commit in counting(commits_after(root / table.path, version)):
-        subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
-        # Looked for only now: an update may have begun since the records were read.
-        planned = record_path(root, following, "plan").exists()
+    commits = list(commits_after(root / table.path, version))
+    # Looked for only now: an update may have begun since the records were read.
+    planned = record_path(root, following, "plan").exists()
+    outsiders = []
+    for commit in counting(commits):
         if planned and (commit.metadata.get("epoch") == following or not commit.readable):
+            subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
             message = f"a commit of the update to epoch {following}, which is not finished"
             yield note("unfinished", subject, message, "the next update completes it", table=table.name, repair="update")
         else:
-            what = f"commit {commit.version} ({commit.operation or 'unreadable'})"
-            message = f"{what} is of no epoch: the table was changed from outside"
-            yield fault("foreign_commit", subject, message, _OPERATIONS, table=table.name)
+            outsiders.append(commit)
+    if outsiders:
+        yield _foreign(root, table, outsiders[0].version)
+    yield from _beyond(root, table, version + len(commits))
+
+
+def _foreign(root: Path, table: NamedTable, version: int) -> Finding:
+    """What outsiders did from a commit on: what changes no row is the next update's to adopt."""
+    subject = commit_path(root / table.path, version).relative_to(root).as_posix()
+    change = judged(replay(root / table.path, version - 1), raw_commits(root / table.path, version - 1))
+    message = f"the table was changed from outside: {change.told}"
+    if change.kind == "none":
+        return note("foreign_commit", subject, message, "the next update passes it over", table=table.name, repair="update")
+    if change.kind == "layout":
+        remedy = "the next update compares the rows, and adopts it if they are the same"
+        return note("foreign_commit", subject, message, remedy, table=table.name, repair="update")
+    return fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
+
+
+def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
+    """What of the log is above its newest commit: checkpoints of commits that somebody removed, commits above a gap."""
+    log = root / table.path / "_delta_log"
+    left = left_above(root / table.path, top)
+    if left and not _went_on(root / table.path, top):
+        subject = (log / left[0]).relative_to(root).as_posix()
+        message = f"{len(left)} file(s) sum up commits that are not there; a reader would take them for those that follow"
+        yield fault("checkpoint_above", subject, message, "the next update removes them", table=table.name, repair="update")
+    beyond = commits_beyond(root / table.path, top)
+    if beyond and not _went_on(root / table.path, top):
+        subject = commit_path(root / table.path, beyond[0]).relative_to(root).as_posix()
+        message = f"the log has commit {beyond[0]}, but not commit {top + 1}"
+        yield fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
+
+
+def _went_on(table: Path, top: int) -> bool:
+    """Whether the log went on since it was read."""
+    return commit_path(table, top + 1).exists()
+
+
+def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Finding]:
+    """Whether each checkpoint up to a version says what the commits say, as far as these reach back."""
+    place = root / table.path
+    for differing in wrong_checkpoints(place, version):
+        subject = (place / "_delta_log" / differing.name).relative_to(root).as_posix()
+        message = f"the checkpoint of version {differing.version} is not what the commits lead to: {differing.told}"
+        remedy = "`check --repair` removes it: the commits are all there"
+        yield fault("checkpoint_differs", subject, message, remedy, table=table.name, repair="repair")
 
 
 def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
@@ -236,11 +291,12 @@ def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
                 message = f"epoch {number} names version {high}, the epoch before {low}"
                 yield fault("version", table.path, message, _RESTORE, table=table.name)
             continue
-        passed = [commit for commit in commits_after(root / table.path, low) if commit.version <= high]
-        for commit in passed:
-            table.passing.update(file.path for file in commit.added)
-        for commit in counting(passed):
-            if commit.metadata.get("epoch") != number:
+        commits = list(takewhile(lambda commit: commit.version <= high, commits_after(root / table.path, low)))  # noqa: B023
+        table.passing.update(file.path for commit in commits for file in commit.added)
+        known = next((epoch.foreign for epoch, *_ in table.epochs if epoch.number == number), ())
+        for commit in counting(commits):
+            adopted = any(record.covers(table.path, commit.version) for record in known)
+            if not adopted and commit.metadata.get("epoch") != number:
                 subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
                 message = f"the commit is not of epoch {number}, which names the version"
                 yield fault("foreign_commit", subject, message, _RESTORE, table=table.name)

@@ -170,7 +170,7 @@ class RowsCheck:
     def _sorted(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         """Compare each row with the one above it, by the columns of the order alone; they are read without the engine."""
         for file in files:
-            columns = order_columns(file.state)
+            columns = () if file.adopted else order_columns(file.state)
             with suppress(pa.ArrowException, OSError):  # what cannot be read, the engine has told
                 row = first_row_out_of_order(Path(self._path(file)), columns) if columns else None
                 if row is not None:

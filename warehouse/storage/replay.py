@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["LogState", "checkpoints", "replay", "replayed"]
+__all__ = ["LogState", "advanced", "checkpointed", "checkpoints", "replay", "replayed"]
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
 _ACTIONS = ("protocol", "metaData", "txn", "add")
@@ -93,6 +93,19 @@ def _start(table: Path, version: int) -> LogState:
     return _checkpointed(start, [log / name for name in held[start]]) if start >= 0 else LogState(-1)
 
 
+def checkpointed(table: Path, version: int) -> LogState:
+    """Return what the checkpoint of a version says, which must be there in full.
+
+    Raises
+    ------
+    MissingPartError
+        When it cannot be read.
+
+    """
+    log = table / "_delta_log"
+    return _checkpointed(version, [log / name for name in checkpoints(log)[version]])
+
+
 def _checkpointed(version: int, files: list[Path]) -> LogState:
     import pyarrow.parquet as pq  # noqa: PLC0415 - short logs have no checkpoint
 
@@ -124,17 +137,23 @@ def _written(action: Mapping[str, Any]) -> dict[str, Any]:
 
 def _advanced(table: Path, state: LogState, version: int) -> LogState:
     path = entry_path(table, version)
-    taken = _Taken(state)
     try:
         actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        for action in actions:
-            taken.take(action)
+        following = advanced(state, version, actions)
     except FileNotFoundError:
         raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise MissingPartError(f"{path}: the commit cannot be read ({error}); restore it from a copy") from error
     if not actions:
         raise MissingPartError(f"{path}: the commit is empty; restore it from a copy")
+    return following
+
+
+def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]) -> LogState:
+    """Return the state after the actions of one more commit."""
+    taken = _Taken(state)
+    for action in actions:
+        taken.take(action)
     return taken.at(version)
 
 

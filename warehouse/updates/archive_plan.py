@@ -32,7 +32,7 @@ def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPla
         name=name,
         declaration=before.declaration if before else recorded,
         layout=before.layout if before else resolve(periods=stream.layout.periods, label="MON"),
-        k0=last.slot if last else slot - 1,
+        k0=before.stopped.slot if before and before.stopped else last.slot if last else slot - 1,
         first=False,
         inputs=(),
         left_out=(),

@@ -111,6 +111,7 @@ def _input(
     state = last.table(stream.name) if last else None
     stream = with_added(stream, state.declaration if state else None)
     left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
+    stopped = state.stopped if state else None
     new = [file for file in found.new if file.path not in excluded]
     chosen = new[:FILES_PER_PLAN]
     stream, groups, problems = grouped(stream, stream.landing, chosen)
@@ -121,7 +122,7 @@ def _input(
         left_out=(*problems, *(excluded[file.path] for file in found.new if file.path in excluded)),
         gone=found.gone,
         more=len(new) - len(chosen),
-        continues=(left.k0, left.first) if left else None,
+        continues=(stopped.slot, stopped.first) if stopped else (left.k0, left.first) if left else None,
     )
 
 

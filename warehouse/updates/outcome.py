@@ -16,7 +16,7 @@ from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 from warehouse.updates.former import still_there
 from warehouse.updates.progress import moved_partitions, moved_side, removed_files
-from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, TableState, ViewRecord
+from warehouse.updates.records import Counts, Epoch, Loaded, Removed, StepSeconds, Stopped, TableState, ViewRecord
 from warehouse.updates.steps import (
     AddColumns,
     CreateTable,
@@ -52,6 +52,7 @@ class Outcome:
     """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
 
     ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it.
+    ``stopped`` streams stand still, for the reason: what the plan did to them does not count.
     """
 
     plan: Plan
@@ -61,6 +62,7 @@ class Outcome:
     left_out: Mapping[str, tuple[LeftOut, ...]]
     given_up: Mapping[str, str] = field(default_factory=dict)
     logged: Mapping[str, TableProgress] = field(default_factory=dict)
+    stopped: Mapping[str, str] = field(default_factory=dict)
 
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
@@ -82,21 +84,24 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     """Return the epoch that an executed plan makes; ``now`` is the instant of commit in microseconds."""
     plan, last = outcome.plan, outcome.last
     states = {state.name: state for state in (last.tables if last else ())}
-    if last is not None and plan.slot > last.slot:
+    if last is not None and (plan.slot > last.slot or plan.stopped):
         # A plan that moves the window has every declared stream, and every view that can be maintained.
-        refused = dict(plan.refused)
+        refused, moves = dict(plan.refused), plan.slot > last.slot
         states = {
             name: replace(state, view=replace(state.view, failed=refused[state.owner]))
             if state.view is not None and state.owner in refused
-            else replace(state, declared=False)
+            else replace(state, declared=state.declared and not moves)
             for name, state in states.items()
         }
-    states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
+    streams = [planned for planned in plan.streams if planned.name not in outcome.stopped]
+    states.update({planned.name: _table_state(outcome, planned) for planned in streams})
+    states.update(_standing(outcome))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     forgotten = forgotten_state(plan, states)
     removed = {
         path: removed_files(table)
         for path, table in (outcome.logged or outcome.done).items()
+        if path not in {place for state in states.values() if state.stopped for place in state.paths}
     }
     return Epoch(
         number=plan.epoch,
@@ -108,9 +113,9 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         committed_at=now,
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
-        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams if planned.archive_of is None)),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in streams if planned.archive_of is None)),
         counts=(
-            *(_counts(outcome, planned) for planned in plan.streams),
+            *(_counts(outcome, planned) for planned in streams),
             *(_counts(outcome, planned) for planned in plan.nodes),
         ),
         seconds=seconds,
@@ -133,6 +138,25 @@ def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     if outcome.plan.refused or outcome.plan.cause == "update" or outcome.last is None:
         return outcome.plan.refused
     return outcome.last.refused
+
+
+def _standing(outcome: Outcome) -> dict[str, TableState]:
+    """The tables that stand still: as they were, and from which slot they go on."""
+    last, found = outcome.last, {}
+    for name, reason in {**dict(outcome.plan.stopped), **outcome.stopped}.items():
+        before = outcome.before(name)
+        if before is None or last is None:
+            continue
+        left = next((entry for entry in last.files if entry.stream == name and entry.more), None)
+        since = before.stopped or (Stopped("", left.k0, left.first) if left else Stopped("", last.slot))
+        found[name] = replace(before, stopped=replace(since, reason=reason))
+    return found
+
+
+def _adopted(before: TableState | None, table: TableProgress | None) -> tuple[str, ...]:
+    """The files of outsiders that are still there."""
+    gone = {name for commit in table.commits.values() for name in commit.removed} if table else set()
+    return tuple(name for name in before.adopted if name not in gone) if before else ()
 
 
 def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
@@ -164,6 +188,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         archive_of=planned.archive_of,
         former=still_there(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
+        adopted=_adopted(before, table),
     )
 
 
@@ -231,6 +256,7 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
         restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
         newest=_newest(before, table),
         properties=_properties(outcome, planned.name, before),
+        adopted=_adopted(before, table),
     )
 
 

@@ -77,10 +77,12 @@ def make_plan(
     clock: int,
     nodes: Sequence[NodeInput] = (),
     refused: Mapping[str, str] | None = None,
+    stopped: Mapping[str, str] | None = None,
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
+    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -103,7 +105,7 @@ def make_plan(
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
-        if given.stream.on_expiry == "archive" and moves:
+        if given.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
             streams.append(archive_plan(planned, last, slot))
             steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
     created = [stream.name for stream in streams if stream.first]
@@ -132,6 +134,7 @@ def make_plan(
         warnings=rebuilt(nodes, last),
         refused=tuple(sorted((refused or {}).items())),
         target_file_size=catalog.target_file_size,
+        stopped=tuple(sorted((stopped or {}).items())),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.errors import LockHeldError, RecordDamagedError, UsageError, WarehouseError
@@ -12,10 +12,12 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
 from warehouse.time import format_instant
+from warehouse.updates.foreign import settle
 from warehouse.updates.inputs import stream_inputs
 from warehouse.updates.journal import epoch_path, newest_epoch, numbers, plan_path, read_record, write_record
 from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock
 from warehouse.updates.mend import set_aside_torn
+from warehouse.updates.pinned import with_entries
 from warehouse.updates.points import Moment, Observer, Point, nobody
 from warehouse.updates.records import Epoch, Loaded
 from warehouse.updates.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.erasure.receipt import Receipt
+    from warehouse.updates.foreign import StoppedTable
 
 __all__ = ["PlanExecutor", "released"]
 
@@ -75,6 +78,8 @@ class PlanExecutor:
         Gives the wall-clock instant in microseconds.
     observer
         Called at every point of an update.
+    stopped
+        The directories that outsiders changed, as was seen when what was begun was finished; ``notices`` what else to tell.
 
     """
 
@@ -82,6 +87,8 @@ class PlanExecutor:
     spark: Callable[[int], SparkSession]
     clock: Callable[[], int]
     observer: Observer = nobody
+    stopped: dict[str, StoppedTable] = field(default_factory=dict)
+    notices: list[str] = field(default_factory=list)
 
     @property
     def root(self) -> Path:
@@ -92,11 +99,18 @@ class PlanExecutor:
 
     def _begun(self, plan: Plan, last: Epoch | None) -> Epoch:
         """Record a plan, then execute it."""
+        self._require_untouched(plan)
         self._check_plan(plan)
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
         self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
         return self._execute(plan, last)
+
+    def _require_untouched(self, plan: Plan) -> None:
+        for step in plan.steps:
+            changed = self.stopped.get(step.path)
+            if changed is not None:
+                raise changed.error
 
     def _check_plan(self, plan: Plan) -> None:
         """Find before anything is written what would stop the plan for good, since a recorded plan is always finished."""
@@ -163,12 +177,26 @@ class PlanExecutor:
         set_aside_torn(self.root)
         last = newest_epoch(self.root)
         plan = self._unfinished(last)
-        if plan is None:
-            self._carry_out(last)
-            return last, ()
-        epoch = self._execute(plan, last)
-        self._carry_out(epoch)
-        return epoch, (epoch,)
+        finished: tuple[Epoch, ...] = ()
+        if plan is not None:
+            last = self._execute(plan, last)
+            finished = (last,)
+        self._carry_out(last)
+        adopted = self._settle(last)
+        return (adopted or last), (*finished, *([] if adopted is None else [adopted]))
+
+    def _settle(self, last: Epoch | None) -> Epoch | None:
+        """Judge what outsiders committed since: what changed no row comes into an epoch of its own, all else stops its table."""
+        self.stopped.clear()
+        if last is None:
+            return None
+        found = settle(self.root, last, at=self.clock())
+        self.stopped.update({stopped.path: stopped for stopped in found.stopped})
+        if found.tables is None:
+            self.notices.extend(found.warnings)
+            return None
+        changes = {"tables": found.tables, "foreign": found.foreign, "removed": found.removed, "warnings": found.warnings}
+        return self._record(last, (), cause="adopt", **changes)
 
     def _carry_out(self, newest: Epoch | None) -> Receipt | None:
         """Do what is left of an erasure that made the newest epoch."""
@@ -208,9 +236,9 @@ class PlanExecutor:
     def _record(self, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
         """Write an epoch at the same window time; files that the last one left for another stay left."""
         left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
-        blank = {"counts": (), "seconds": (), "removed": (), "warnings": (), "starts_from": None, "planned_at": 0}
+        blank = {"counts": (), "seconds": (), "removed": (), "warnings": (), "starts_from": None, "planned_at": 0, "foreign": ()}
         numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
-        epoch = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
+        epoch = with_entries(self.root, replace(last, **{**blank, **numbered, **changes}), last, {})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)
         self._publish(epoch)
         return epoch

@@ -24,6 +24,7 @@ __all__ = [
     "Epoch",
     "Erased",
     "ErasedRows",
+    "ForeignCommits",
     "FormerLayout",
     "LandingFile",
     "LeftOut",
@@ -33,12 +34,44 @@ __all__ = [
     "Removed",
     "SideTable",
     "StepSeconds",
+    "Stopped",
     "TableState",
     "ViewRecord",
     "WaitingSlot",
 ]
 
-Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "rebuild"]
+Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "adopt", "rebuild"]
+
+
+@dataclass(frozen=True)
+class ForeignCommits:
+    """Commits of outsiders that an epoch's version of a table (its directory, relative to the root) is above.
+
+    They changed nothing and were ``passed``; only laid rows out otherwise, as was proven, and were ``adopted``; or were taken
+    back by a commit that followed and ``reversed`` them. ``last`` is the last version of them, and of what took them back.
+    """
+
+    path: str
+    first: int
+    last: int
+    operations: tuple[str, ...]
+    became: Literal["passed", "adopted", "reversed"]
+
+    def covers(self, path: str, version: int) -> bool:
+        """Whether a commit of a table is among them."""
+        return path == self.path and self.first <= version <= self.last
+
+
+@dataclass(frozen=True)
+class Stopped:
+    """Why a table stands still while others move: outsiders changed it.
+
+    ``slot`` is the last slot that it was moved to, from which it goes on; ``first`` as in :class:`Loaded`.
+    """
+
+    reason: str
+    slot: int
+    first: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,7 +156,9 @@ class TableState:
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
     it (to the millisecond; none: not known), whether or not the row has expired since. ``former`` are the layouts of before
     a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
-    tables beside it have (:data:`warehouse.storage.properties.PROPERTIES`).
+    tables beside it have (:data:`warehouse.storage.properties.PROPERTIES`). A table that outsiders changed is ``stopped``: it
+    is as it was then. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote: neither sorted nor
+    with filters.
     """
 
     name: str
@@ -144,6 +179,8 @@ class TableState:
     archive_of: str | None = None
     former: tuple[FormerLayout, ...] = ()
     properties: int = 0
+    stopped: Stopped | None = None
+    adopted: tuple[str, ...] = ()
 
     def layout_at(self, sub_index: int) -> Layout:
         """The layout that places the rows of a sub-index."""
@@ -278,7 +315,8 @@ class Epoch:
     went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
     ``warehouse.toml`` that was in force (none: not known). ``entries`` are the log entries that the tables' versions are,
     by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
-    cannot be maintained, with the reason.
+    cannot be maintained, with the reason. ``foreign`` are the
+    commits of outsiders that it is above.
     """
 
     number: int
@@ -301,6 +339,7 @@ class Epoch:
     planned_at: int = 0
     erased: Erased | None = None
     declared: tuple[tuple[str, str], ...] = ()
+    foreign: tuple[ForeignCommits, ...] = ()
     entries: tuple[PinnedEntry, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
 

@@ -3,6 +3,7 @@
 * A newest epoch's record that is damaged is set aside: its plan is then one that is not finished, and finishing it finds the
   commits in the tables' logs and writes the record again.
 * Damaged plans of epochs that are written, temporary files and records that were set aside before are removed.
+* A checkpoint that the commits contradict, which are all there, is removed.
 * A table's zero-row file is written again from the epoch's record.
 
 Data is never made up: a data file or a commit that is missing or damaged is for a person.
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from warehouse.updates.records import Epoch
 
-__all__ = ["mend_records", "mend_schema_files"]
+__all__ = ["mend_checkpoints", "mend_records", "mend_schema_files"]
 
 _SET_ASIDE = ".damaged"
 
@@ -77,6 +78,16 @@ def _can_be_made_again(root: Path, number: int) -> bool:
     plan = record_path(root, number, "plan")
     before = number == 0 or (record_path(root, number - 1, "epoch").exists() and _is_whole(root, number - 1))
     return plan.exists() and _readable(plan) and before
+
+
+def mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
+    """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield what was done."""
+    from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
+    from warehouse.updates.foreign import named_directories  # noqa: PLC0415 - same
+
+    for named in named_directories(epoch):
+        for name in drop_wrong(root / named.path, named.version):
+            yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
 
 
 def mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:

@@ -343,6 +343,7 @@ class Plan(msgspec.Struct, frozen=True):
     A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
     beside what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
+    ``stopped`` tables (and archives) stand still too, since outsiders changed them.
     """
 
     epoch: int
@@ -366,6 +367,7 @@ class Plan(msgspec.Struct, frozen=True):
     refused: tuple[tuple[str, str], ...] = ()
     declared: tuple[tuple[str, str], ...] = ()
     target_file_size: int | None = None
+    stopped: tuple[tuple[str, str], ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

@@ -24,11 +24,13 @@ from warehouse.updates.inputs import Excluded, LandingFacts, landing_facts, stre
 from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.updates.known import keep_ledger, known_files, known_of
 from warehouse.updates.lock import writer_lock
+from warehouse.updates.mend import set_aside_torn
 from warehouse.updates.node_plans import unbuilt
 from warehouse.updates.plan import columns_declared, make_plan
 from warehouse.updates.plan_executor import PlanExecutor, released
 from warehouse.updates.points import Moment, Point
 from warehouse.updates.records import Epoch, Loaded, Removed
+from warehouse.updates.standing import StandingStill, standing_still, stopped_of, stopping
 from warehouse.updates.vacuum import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
     from warehouse.updates.restate import RestateReport
     from warehouse.updates.rollback import RollbackReport
     from warehouse.updates.steps import Plan
+    from warehouse.updates.undo import Undone
 
 __all__ = ["UpdateOptions", "UpdateReport", "Updater"]
 
@@ -70,7 +73,7 @@ class UpdateReport:
     """What an update did: the epochs it made (none: nothing to do), and the files that need a person.
 
     ``left_out`` are files that these epochs could not load; ``landing`` what was known before; ``refused`` views with
-    faults in their declaration, with the first.
+    faults in their declaration, with the first. ``stopped`` tables stand still, since outsiders changed them.
     """
 
     epochs: tuple[Epoch, ...]
@@ -80,6 +83,7 @@ class UpdateReport:
     vacuum: VacuumReport = field(default_factory=VacuumReport)
     warnings: tuple[str, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
+    stopped: tuple[tuple[str, str], ...] = ()
 
     @property
     def failed_views(self) -> tuple[tuple[str, str], ...]:
@@ -148,13 +152,25 @@ class Updater(PlanExecutor):
         excluded: Excluded = {}
         slots = self._slots(options, target, last, excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
-        slots = slots or self._still(last, inputs)
+        if last is not None:
+            self.stopped.update(stopping(self.root, last))
+        still = self._standing(last)
+        slots = slots or self._still(last, inputs, still)
         if not slots:
             return None, landing
         self._refuse_empty(options, inputs, last, slots[0], excluded, self._some_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
         nodes, refused = self._sound
-        plan = make_plan(self.catalog, last, inputs, slot=slots[0], clock=self.clock(), nodes=nodes, refused=refused)
+        plan = make_plan(
+            self.catalog,
+            last,
+            [given for given in inputs if given.stream.name not in still.tables],
+            slot=slots[0],
+            clock=self.clock(),
+            nodes=still.moving(nodes),
+            refused={**refused, **still.views},
+            stopped=still.tables,
+        )
         return plan, landing
 
     def reload(self, path: str) -> Epoch:
@@ -381,7 +397,7 @@ class Updater(PlanExecutor):
         """
         from warehouse.publishing.database import DATABASE  # noqa: PLC0415 - rarely needed
         from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
-        from warehouse.updates.repair import mend_records, mend_schema_files  # noqa: PLC0415 - same
+        from warehouse.updates.repair import mend_checkpoints, mend_records, mend_schema_files  # noqa: PLC0415 - same
 
         with writer_lock(self.root, self.clock()), released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
@@ -390,6 +406,7 @@ class Updater(PlanExecutor):
             done += [f"finished the update to epoch {epoch.number}" for epoch in finished]
             if last is None:
                 return tuple(done)
+            done += mend_checkpoints(self.root, last)
             for number in epoch_numbers(self.root):
                 done += mend_schema_files(self.root, read_epoch(self.root, number))
             done += [f"moved live/{name} to epoch {last.number}" for name in self._publish_live(last, anew=True)]
@@ -400,6 +417,25 @@ class Updater(PlanExecutor):
             if swept.files:
                 done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
             return tuple(done)
+
+    def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
+        """Take back what outsiders committed to a table, or to all; what changed no row is adopted. See :mod:`.undo`.
+
+        A dry run needs no lock and writes nothing.
+        """
+        from warehouse.updates.undo import undo  # noqa: PLC0415 - rarely needed
+
+        if dry_run:
+            last = newest_epoch(self.root)
+            return undo(self.root, self._epoch(last), self._recorded_plan(last), table, at=self.clock(), dry_run=True)
+        with writer_lock(self.root, self.clock()), released(self.root):
+            self.observer(Moment(Point.LOCKED, -1))
+            set_aside_torn(self.root)
+            last = newest_epoch(self.root)
+            done = undo(self.root, self._epoch(last), self._recorded_plan(last), table, at=self.clock(), dry_run=False)
+            if self._recorded_plan(last) is None:
+                self._settle(last)
+            return done
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""
@@ -427,13 +463,16 @@ class Updater(PlanExecutor):
 
     def _update(self, options: UpdateOptions, target: int) -> UpdateReport:
         last, finished = self._finish()
-        warnings = self._check_drift(last)
+        for changed in self.stopped.values():
+            raise changed.error
+        warnings = (*self._check_drift(last), *self.notices)
         if last is not None and options.start is not None:
             raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
         excluded: Excluded = {}
         slots = self._slots(options, target, last, excluded, self._guarded_spark)
         inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
-        slots = slots or self._still(last, inputs)
+        still = self._standing(last)
+        slots = slots or self._still(last, inputs, still)
         if slots:
             self._refuse_empty(options, inputs, last, slots[0], excluded, self._guarded_spark)
         made: list[Epoch] = []
@@ -472,8 +511,10 @@ class Updater(PlanExecutor):
         left_out = tuple(
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
-        refused = tuple(sorted(self._sound[1].items()))
-        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused)
+        still = self._standing(last)
+        stopped = {**(stopped_of(last) if last else {}), **still.tables}
+        refused = tuple(sorted({**self._sound[1], **still.views}.items()))
+        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused, tuple(sorted(stopped.items())))
 
     def _verified(self, newest: Epoch) -> Iterator[str]:
         """Compare the views with their queries when that is due, and yield what differs."""
@@ -493,12 +534,21 @@ class Updater(PlanExecutor):
             if verdict.outcome == "differs":
                 yield f'view "{verdict.view}" differs from its query: {"; ".join((verdict.reason, *verdict.rows))}'
 
-    def _still(self, last: Epoch | None, inputs: Sequence[StreamInput]) -> list[int]:
-        """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over."""
+    def _standing(self, last: Epoch | None) -> StandingStill:
+        """The tables and views that stand still, since outsiders changed them or what they read."""
+        return standing_still(last, self.stopped, self._sound[0])
+
+    def _still(self, last: Epoch | None, inputs: Sequence[StreamInput], still: StandingStill) -> list[int]:
+        """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over.
+
+        Likewise when a table that stood still can go on.
+        """
         if last is None:
             return []
-        missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in inputs)
-        missing = missing or bool(unbuilt(self._sound[0], last))
+        moving = [given for given in inputs if given.stream.name not in still.tables]
+        missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in moving)
+        missing = missing or bool(unbuilt(still.moving(self._sound[0]), last))
+        missing = missing or any(name not in still.tables for name in stopped_of(last))
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
     def _more(self, last: Epoch, excluded: Excluded) -> Epoch:
@@ -512,8 +562,18 @@ class Updater(PlanExecutor):
         """Make the next epoch; none when the windows stay and all there was to build are views that cannot be."""
         inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
         sound, refused = self._sound
-        nodes = with_columns(sound, self.catalog, last, moment, self._guarded_spark, refused)
-        plan = make_plan(self.catalog, last, inputs, slot=moment, clock=self.clock(), nodes=nodes, refused=refused)
+        still = self._standing(last)
+        nodes = with_columns(still.moving(sound), self.catalog, last, moment, self._guarded_spark, refused)
+        plan = make_plan(
+            self.catalog,
+            last,
+            [given for given in inputs if given.stream.name not in still.tables],
+            slot=moment,
+            clock=self.clock(),
+            nodes=nodes,
+            refused={**refused, **still.views},
+            stopped=still.tables,
+        )
         idle = last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes
         return None if idle else self._begun(plan, last)
 

@@ -1,0 +1,44 @@
+"""``repair``: mend what needs no decision, or take back what outsiders did to tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cli import library
+from cli.options import command, project, report_command
+from cli.progress import progress
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cli.outcome import Report
+
+__all__ = ["repair"]
+
+
+@command(
+    "repair",
+    "Mend the warehouse, or take back foreign changes.",
+    "stream-wh repair",
+    "stream-wh repair --undo-foreign flights --dry-run",
+)
+@click.argument("table", required=False)
+@click.option("--undo-foreign", is_flag=True, help="Take back what outsiders committed to TABLE [all tables].")
+@click.option("--dry-run", is_flag=True, help="With --undo-foreign: only tell what would be done.")
+@report_command
+@project
+def repair(directory: Path, table: str | None, *, undo_foreign: bool, dry_run: bool) -> Report:
+    """Mend what is safe to mend, as `check --repair` does, and check nothing.
+
+    With --undo-foreign, take back exactly what outsiders committed to a table since its newest epoch: a commit that follows
+    adds the files that they removed and removes those that they added. Entries of the log are removed only where a commit cannot
+    take them back: a torn one, or a changed protocol. What changed no row stays, and the next update adopts it.
+    """
+    if not undo_foreign and (table is not None or dry_run):
+        raise click.UsageError("TABLE and --dry-run go with --undo-foreign")
+    with progress() as step:
+        if undo_foreign:
+            return library.foreign_undone(directory, table, step, dry_run=dry_run)
+        return library.repaired(directory, step)

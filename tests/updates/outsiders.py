@@ -1,0 +1,123 @@
+"""What outsiders do to a Delta table: with delta-rs, or by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
+
+from warehouse.storage.deltalog import commit_path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+__all__ = ["CHANGES", "HARMLESS", "REMOVED", "empty_commit"]
+
+
+def _append(table: Path) -> None:
+    write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table(), mode="append")
+
+
+def _overwrite(table: Path) -> None:
+    write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table().slice(0, 1), mode="overwrite")
+
+
+def _delete(table: Path) -> None:
+    DeltaTable(str(table)).delete("k = 'x'")
+
+
+def _update(table: Path) -> None:
+    DeltaTable(str(table)).update(updates={"k": "'other'"}, predicate="k = 'x'")
+
+
+def _optimize(table: Path) -> None:
+    DeltaTable(str(table)).optimize.compact()
+
+
+def _lying_optimize(table: Path) -> None:
+    """An OPTIMIZE that says it changes no row, with a row more in a file."""
+    version = DeltaTable(str(table)).version()
+    _append(table)
+    path = commit_path(table, version + 1)
+    actions = [json.loads(line) for line in path.read_text().splitlines()]
+    for action in actions:
+        for name in ("add", "remove"):
+            if name in action:
+                action[name]["dataChange"] = False
+        if "commitInfo" in action:
+            action["commitInfo"]["operation"] = "OPTIMIZE"
+    path.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def _properties(table: Path) -> None:
+    DeltaTable(str(table)).alter.set_table_properties({"delta.appendOnly": "true"})
+
+
+def _columns(table: Path) -> None:
+    DeltaTable(str(table)).alter.add_columns([Field("extra", PrimitiveType("string"))])
+
+
+def _protocol(table: Path) -> None:
+    """A newer protocol with deletion vectors: no commit can take it back."""
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    _commit(table, [{"protocol": {**protocol, **features}}])
+
+
+def _torn(table: Path) -> None:
+    commit_path(table, DeltaTable(str(table)).version() + 1).write_text('{"commitInfo": {"op')
+
+
+def _vacuum(table: Path) -> None:
+    """The two commits of a VACUUM that deletes nothing."""
+    for operation in ("VACUUM START", "VACUUM END"):
+        _commit(table, [{"commitInfo": {"timestamp": 0, "operation": operation, "operationParameters": {}}}])
+
+
+def empty_commit(table: Path) -> None:
+    """Commit nothing."""
+    _commit(table, [{"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}])
+
+
+def _restore(table: Path) -> None:
+    DeltaTable(str(table)).restore(0)
+
+
+def _taken_back(table: Path) -> None:
+    """A deletion that its author takes back."""
+    version = DeltaTable(str(table)).version()
+    _delete(table)
+    DeltaTable(str(table)).restore(version)
+
+
+def _commit(table: Path, actions: list[dict[str, Any]]) -> None:
+    version = DeltaTable(str(table)).version() + 1
+    commit_path(table, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+HARMLESS: dict[str, Callable[[Path], None]] = {
+    "vacuum": _vacuum,
+    "empty": empty_commit,
+    "optimize": _optimize,
+    "taken back": _taken_back,
+}
+"""What changes no row."""
+
+REMOVED: dict[str, Callable[[Path], None]] = {"protocol": _protocol, "torn": _torn}
+"""What no commit can take back."""
+
+CHANGES: dict[str, Callable[[Path], None]] = {
+    "append": _append,
+    "overwrite": _overwrite,
+    "delete": _delete,
+    "update": _update,
+    "lying optimize": _lying_optimize,
+    "properties": _properties,
+    "columns": _columns,
+    "restore": _restore,
+    **REMOVED,
+}
+"""What changes rows, or what the table is."""

@@ -1,0 +1,187 @@
+"""What commits of outsiders change in a table: judged by their actions, never by the name of the operation.
+
+Invariant: commits above a base are judged together, by the state that they lead to. That state has the base's files, columns,
+properties and protocol: nothing changed (VACUUM START and END, empty commits, an OPTIMIZE that was taken back). It has other
+files, and each action that made the difference says ``dataChange = false``: they claim that rows were only laid out otherwise,
+which must be proven (:mod:`.proof`). All else changes rows, or what the table is.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import unquote
+
+from warehouse.storage.entries import entry_path
+from warehouse.storage.replay import LogState, advanced
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Change", "ChangeKind", "RawCommit", "judged", "raw_commits"]
+
+ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable"]
+"""What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read."""
+
+_WORDS: Mapping[ChangeKind, str] = {
+    "none": "change nothing",
+    "layout": "say that they change no row",
+    "rows": "change rows",
+    "metadata": "change the table's columns, properties or protocol",
+    "unreadable": "cannot be read",
+}
+_SHOWN = 3
+
+
+@dataclass(frozen=True)
+class RawCommit:
+    """One commit's actions as they were written; None where the entry is torn or is no JSON."""
+
+    version: int
+    actions: tuple[Mapping[str, Any], ...] | None
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What the commit says of itself."""
+        found = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
+        return next(found, {})
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation, for people."""
+        return "unreadable" if self.actions is None else str(self.info.get("operation") or "unknown")
+
+
+@dataclass(frozen=True)
+class Change:
+    """What the commits ``first`` to ``last`` of a table change together.
+
+    ``added`` and ``removed`` are the ``add`` actions of files by path, relative to the table: those that the table has and had
+    not, and those that it had.
+    """
+
+    kind: ChangeKind
+    first: int
+    last: int
+    operations: tuple[str, ...]
+    added: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    removed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def told(self) -> str:
+        """The change in words: which commits, and what they do."""
+        several = self.last > self.first
+        which = f"commits {self.first} to {self.last}" if several else f"commit {self.first}"
+        names = list(dict.fromkeys(self.operations))
+        shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+        words = _WORDS[self.kind] if several else _singular(_WORDS[self.kind])
+        return f"{which} ({shown}) {words}"
+
+
+def _singular(words: str) -> str:
+    for plural, one in (("change ", "changes "), ("say that they change", "says that it changes"), ("cannot", "cannot")):
+        if words.startswith(plural):
+            return one + words[len(plural) :]
+    return words
+
+
+def raw_commits(table: Path, version: int) -> list[RawCommit]:
+    """Return the commits of a table above a version (-1: all), in order, up to the first gap."""
+    found: list[RawCommit] = []
+    number = version + 1
+    while True:
+        try:
+            text = entry_path(table, number).read_text(encoding="utf-8")
+        except (FileNotFoundError, NotADirectoryError):
+            return found
+        except ValueError:
+            found.append(RawCommit(number, None))
+        else:
+            found.append(RawCommit(number, _actions(text)))
+        number += 1
+
+
+def _actions(text: str) -> tuple[Mapping[str, Any], ...] | None:
+    try:
+        actions = tuple(json.loads(line) for line in text.splitlines() if line.strip())
+    except ValueError:
+        return None
+    return actions if actions and all(isinstance(action, dict) for action in actions) else None
+
+
+def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
+    """Return what commits change of a table's state before them; ``commits`` are those that follow it, at least one."""
+    first, last = commits[0].version, commits[-1].version
+    operations = tuple(commit.operation for commit in commits)
+    top, claimed = base, _Claims()
+    for commit in commits:
+        try:
+            if commit.actions is None:
+                return Change("unreadable", first, last, operations)
+            top = advanced(top, commit.version, commit.actions)
+            claimed.take(commit.actions)
+        except (KeyError, TypeError, AttributeError):
+            return Change("unreadable", first, last, operations)
+    added = {path: add for path, add in top.files.items() if not _same(add, base.files.get(path))}
+    removed = {path: add for path, add in base.files.items() if not _same(add, top.files.get(path))}
+    if _protocol(top) != _protocol(base) or _described(top) != _described(base):
+        kind: ChangeKind = "metadata"
+    elif not added and not removed:
+        kind = "none"
+    elif added.keys().isdisjoint(removed) and claimed.layout_only((*added, *removed)):
+        kind = "layout"
+    else:
+        kind = "rows"
+    return Change(kind, first, last, operations, added, removed)
+
+
+@dataclass
+class _Claims:
+    """Whether the last action on a file says that it changed rows."""
+
+    changed: dict[str, bool] = field(default_factory=dict)
+
+    def take(self, actions: Sequence[Mapping[str, Any]]) -> None:
+        for action in actions:
+            for name in ("add", "remove"):
+                if name in action:
+                    self.changed[unquote(action[name]["path"])] = action[name].get("dataChange") is not False
+
+    def layout_only(self, paths: Sequence[str]) -> bool:
+        return not any(self.changed.get(path, True) for path in paths)
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+    """Whether two ``add`` actions are of the same bytes in the same place."""
+    if other is None:
+        return False
+    names = ("size", "deletionVector")
+    return _places(one) == _places(other) and all(one.get(name) == other.get(name) for name in names)
+
+
+def _places(add: Mapping[str, Any]) -> Mapping[str, Any]:
+    return dict(add.get("partitionValues") or {})
+
+
+def _protocol(state: LogState) -> tuple[object, ...]:
+    names = ("minReaderVersion", "minWriterVersion")
+    features = (sorted(state.protocol.get(name) or ()) for name in ("readerFeatures", "writerFeatures"))
+    return (*(state.protocol.get(name) for name in names), *map(tuple, features))
+
+
+def _described(state: LogState) -> tuple[object, ...]:
+    """What a table is: identity, columns, partition columns, properties."""
+    metadata = state.metadata
+    try:
+        schema = json.loads(metadata.get("schemaString") or "{}")
+    except ValueError:
+        schema = metadata.get("schemaString")
+    return (
+        metadata.get("id"),
+        schema,
+        list(metadata.get("partitionColumns") or ()),
+        dict(metadata.get("configuration") or {}),
+        (metadata.get("format") or {}).get("provider"),
+    )
