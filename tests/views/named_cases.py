@@ -91,8 +91,8 @@ CLAUSES = {
         "SELECT k, -n AS n FROM a ORDER BY a.n LIMIT 1", "SELECT k, -n AS n FROM a WHERE a.n = (SELECT min(n) FROM a)"
     ),
     "order by an expression of a group's alias": Case(
-        "SELECT k, sum(n) AS n FROM a GROUP BY k ORDER BY -n LIMIT 2",
-        "SELECT * FROM (SELECT k, sum(n) AS m FROM a GROUP BY k) t(k, n) ORDER BY n DESC LIMIT 2",
+        "SELECT k, sum(n) AS n FROM a GROUP BY k ORDER BY -n, k LIMIT 2",
+        "SELECT * FROM (SELECT k, sum(n) AS m FROM a GROUP BY k) t(k, n) ORDER BY n DESC, k LIMIT 2",
     ),
     "order distinct rows by an expression": Case(
         "SELECT DISTINCT k, -n AS n FROM a ORDER BY n + 0, k LIMIT 2",
@@ -122,8 +122,8 @@ CLAUSES = {
         "SELECT * FROM (SELECT k, min(n) AS n, 1 AS r FROM a GROUP BY k) WHERE n > 1",
     ),
     "row_number in WITH": Case(
-        "WITH a AS (SELECT k, n, row_number() OVER (ORDER BY n DESC) AS r FROM a) SELECT a.k, a.n FROM a WHERE a.r < 3",
-        "SELECT k, n FROM a ORDER BY n DESC LIMIT 2",
+        "WITH a AS (SELECT k, n, row_number() OVER (ORDER BY n DESC, k) AS r FROM a) SELECT a.k, a.n FROM a WHERE a.r < 3",
+        "SELECT k, n FROM a ORDER BY n DESC, k LIMIT 2",
     ),
 }
 """Clauses above WHERE, which also see the output columns."""
