@@ -66,7 +66,7 @@ def test_it_holds_what_a_local_one_holds(
     Logs are summed up where an epoch names the version, never above. And so after going back, and after what fell out of
     `retain` was deleted.
     """
-    monkeypatch.setattr("warehouse.updates.execute.CHECKPOINT_INTERVAL", 3)
+    monkeypatch.setattr("warehouse.storage.checkpoints.CHECKPOINT_INTERVAL", 3)
     stored = StoreProject(tmp_path / "stored", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS, place=bucket / "house")
     local = Project(tmp_path / "local", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS)
     for project in (stored, local):
