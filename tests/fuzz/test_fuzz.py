@@ -27,8 +27,11 @@ CASES = {
     # A lookup that finds no row of a table with nested columns ended the update.
     "no_rows": "SELECT l.k AS k, l.ar AS ar, r.st AS st FROM a l JOIN w r ON l.st.y = r.st.y AND r.q > 1",
 }
-OPEN = frozenset({"v0", "v21", "v23", "v26", "v28", "v35", "v39"})
-"""Not mended yet: a field of a structure that is named with its table (`s.st.y`) is not found where the query has several."""
+OPEN = frozenset({"v0", "v17", "v21", "v23", "v26", "v28", "v35", "v39"})
+"""Refused without need, not answered wrongly, when they were found; take away what is mended.
+
+v17: INTERSECT of int and bigint. The others: a field of a structure that is named with its table (`s.st.y`) beside other inputs.
+"""
 
 
 def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> None:
@@ -39,7 +42,7 @@ def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> 
     keys |= {name: "k" if name == "no_rows" else "c" for name in CASES}
     house = House(tmp_path / "project", spark, queries, keys)
     outcome = house.run([1, 2], [SPARK, DRIVER])
-    found = [each for each in outcome.found if each.view not in OPEN]
+    found = [each for each in outcome.found if each.view not in OPEN or not each.problem.startswith("failed: ")]
     assert not found, "\n".join(map(str, found))
     assert outcome.served[DRIVER, "looked_up"] > 0
     assert outcome.served[SPARK, "looked_up"] == outcome.served[SPARK, "local_results"] == 0
