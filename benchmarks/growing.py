@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from benchmarks.bench import Bench
-    from warehouse.updates.records import Counts
+    from warehouse.epochs.records import Counts
 
 __all__ = ["measure"]
 

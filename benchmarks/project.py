@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from benchmarks.settings import Settings
-    from warehouse.updates.points import Moment
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.points import Moment
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["FIRST_SLOT", "LIFETIME", "TABLE", "Project", "instant", "shape_of"]
 

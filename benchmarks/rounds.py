@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from benchmarks.plain import Cost, PlainWrites
     from benchmarks.project import Project
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["Round", "play"]
 

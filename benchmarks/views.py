@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from benchmarks.bench import Bench
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["measure"]
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cli.outcome import Report
-from warehouse.erasure.receipt import receipt_path
-from warehouse.updates.steps import EraseRows
+from warehouse.operations.erasure.receipt import receipt_path
+from warehouse.planning.steps import EraseRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from warehouse.erasure.erase import Outlook
-    from warehouse.erasure.receipt import Receipt
-    from warehouse.erasure.store import StoreReceipt
+    from warehouse.operations.erasure.erase import Outlook
+    from warehouse.operations.erasure.receipt import Receipt
+    from warehouse.operations.erasure.store import StoreReceipt
 
 __all__ = ["of_foreseen", "of_receipt"]
 

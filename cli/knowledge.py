@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    from warehouse.planning.inputs import LandingFacts
     from warehouse.project import Warehouse
     from warehouse.serving import Reader
     from warehouse.serving.catalogue import TableDescription, TableStatus
-    from warehouse.updates.inputs import LandingFacts
 
 __all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
 
@@ -115,11 +115,11 @@ def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
     With ``check`` the exit code is 4 when a table's data is older than its declaration allows, or dead rows are on disk for
     longer than ``erase_within`` allows.
     """
-    from warehouse.erasure.within import dead_since, overdue
+    from warehouse.operations.erasure.overdue import dead_since, overdue
+    from warehouse.operations.standing import foreign_told
     from warehouse.publishing.live.log import live_place
     from warehouse.serving.catalogue import status as stand
     from warehouse.serving.staleness import stale_tables
-    from warehouse.updates.standing import foreign_told
 
     warehouse = opened(directory)
     reader = warehouse.reader()
@@ -182,7 +182,7 @@ def _never_built(warehouse: Warehouse, reader: Reader, there: set[str]) -> Itera
 
 def tables(directory: Path) -> Rows:
     """Return the names of the tables."""
-    from warehouse.serving.visible import visible
+    from warehouse.serving.visible_tables import visible
 
     reader = opened(directory).reader()
     rows = [NameRow(state.name, state.kind) for state in visible(reader.epoch)]

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from logging import LogRecord
     from pathlib import Path
 
+    from warehouse.epochs.points import Observer
     from warehouse.project import Warehouse
     from warehouse.serving import Answer, Reader
     from warehouse.serving.keys import KeyColumn
-    from warehouse.updates.points import Observer
 
     Step = Callable[[str], None]
     MakeKeys = Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]]
@@ -189,15 +189,15 @@ def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from cli.reports import of_update
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     return of_update(opened_to_work(directory).update(**options, observer=_observer(step) if step else nobody))
 
 
 def _observer(step: Step) -> Observer:
     """Return what tells the moments that a person waits for."""
-    from warehouse.updates.points import Moment as Reached
-    from warehouse.updates.points import Point
+    from warehouse.epochs.points import Moment as Reached
+    from warehouse.epochs.points import Point
 
     words = {
         Point.LOCKED: "looking for files and starting Spark",
@@ -246,7 +246,7 @@ def dropped(directory: Path, table: str, step: Step | None) -> Report:
 def rolled_back(directory: Path, to_epoch: int, step: Step | None) -> Report:
     """Go back to an epoch's contents."""
     from cli.reports import of_rollback
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     return of_rollback(opened_to_work(directory).rollback(to_epoch, observer=_observer(step) if step else nobody))
 
@@ -256,7 +256,7 @@ def restated(
 ) -> Report:
     """Read landing files of a table once more."""
     from cli.reports import of_restatement
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     observer = _observer(step) if step else nobody
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
@@ -267,7 +267,7 @@ def restated(
 def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
     """Build a view anew."""
     from cli.reports import of_rebuild
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step) if step else nobody))
 
@@ -277,7 +277,7 @@ def migrated(
 ) -> Report:
     """Give tables another layout, other columns or another grid of times."""
     from cli.reports import of_migration
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     observer = _observer(step) if step else nobody
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
@@ -338,7 +338,7 @@ def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) 
 def erased(directory: Path, table: str | None, keys: MakeKeys | None, step: Step | None) -> Report:
     """Erase."""
     from cli.erasure import of_receipt
-    from warehouse.updates.points import nobody
+    from warehouse.epochs.points import nobody
 
     warehouse = opened_to_work(directory)
     found, receipt = warehouse.erase(table, keys, observer=_observer(step) if step else nobody)

@@ -7,24 +7,24 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cli.outcome import Report
-from warehouse.serving.visible import counts_of, visible
+from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.verdicts import Verdict
+    from warehouse.epochs.records import Counts, Epoch
     from warehouse.layout import Layout
-    from warehouse.updates.backup import Backup
-    from warehouse.updates.explain import StepExplanation
-    from warehouse.updates.inputs import LandingFacts
-    from warehouse.updates.migrate import MigrationReport
-    from warehouse.updates.records import Counts, Epoch
-    from warehouse.updates.restate import RestateReport
-    from warehouse.updates.rollback import RollbackReport
-    from warehouse.updates.steps import Plan
-    from warehouse.updates.update import RebuildReport, UpdateReport
-    from warehouse.updates.vacuum import VacuumReport
+    from warehouse.operations.backup import Backup
+    from warehouse.operations.migrate import MigrationReport
+    from warehouse.operations.restate import RestateReport
+    from warehouse.operations.rollback import RollbackReport
+    from warehouse.operations.update import RebuildReport, UpdateReport
+    from warehouse.operations.vacuum import VacuumReport
+    from warehouse.planning.explain import StepExplanation
+    from warehouse.planning.inputs import LandingFacts
+    from warehouse.planning.steps import Plan
 
 __all__ = ["of_epoch", "of_migration", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum", "of_verdicts"]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.checking.findings import CheckReport, Finding
-    from warehouse.updates.verification import ViewVerdict
+    from warehouse.operations.verification import ViewVerdict
 
 __all__ = ["checked"]
 

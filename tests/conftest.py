@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 VFORK = "-Djdk.lang.Process.launchMechanism=VFORK" if sys.platform == "linux" else ""
 """Hadoop starts a process of `chmod` for every file and directory that it makes: this way in half the time."""
@@ -50,7 +50,7 @@ def spark() -> Iterator[SparkSession]:
 @pytest.fixture(scope="session")
 def history(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
     """Return a warehouse of three epochs with every kind of table; tests copy it. Several processes make it once."""
-    from tests.updates.histories import history_of  # noqa: PLC0415 - pure tests do without
+    from tests.operations.histories import history_of  # noqa: PLC0415 - pure tests do without
 
     own = tmp_path_factory.mktemp("history")
     shared = tmp_path_factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else own

@@ -6,9 +6,9 @@ from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING
 
+from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.serving import Reader
-from warehouse.serving.visible import visible
-from warehouse.updates.journal import epoch_numbers, read_epoch
+from warehouse.serving.visible_tables import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

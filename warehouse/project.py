@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 from warehouse.catalog.sizes import SqlBounds
+from warehouse.epochs.journal import newest_epoch
+from warehouse.epochs.points import Observer, nobody
 from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError, UnknownNameError, UsageError
 from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_instant
-from warehouse.updates.journal import newest_epoch
-from warehouse.updates.points import Observer, nobody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,25 +25,25 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.catalog.verdicts import Verdict
     from warehouse.checking.findings import CheckReport
-    from warehouse.erasure.erase import Outlook
-    from warehouse.erasure.receipt import Receipt
+    from warehouse.epochs.records import Epoch
+    from warehouse.epochs.view_findings import ViewFinding
+    from warehouse.operations.backup import Backup
+    from warehouse.operations.erasure.erase import Outlook
+    from warehouse.operations.erasure.receipt import Receipt
+    from warehouse.operations.migrate import MigrationReport
+    from warehouse.operations.restate import RestateReport
+    from warehouse.operations.rollback import RollbackReport
+    from warehouse.operations.undo import Undone
+    from warehouse.operations.update import RebuildReport, Updater, UpdateReport
+    from warehouse.operations.vacuum import VacuumReport
+    from warehouse.operations.verification import ViewVerdict
+    from warehouse.planning.explain import StepExplanation
+    from warehouse.planning.inputs import LandingFacts
+    from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.keys import KeyColumn
-    from warehouse.updates.backup import Backup
-    from warehouse.updates.explain import StepExplanation
-    from warehouse.updates.inputs import LandingFacts
-    from warehouse.updates.migrate import MigrationReport
-    from warehouse.updates.records import Epoch
-    from warehouse.updates.restate import RestateReport
-    from warehouse.updates.rollback import RollbackReport
-    from warehouse.updates.steps import Plan
-    from warehouse.updates.undo import Undone
-    from warehouse.updates.update import RebuildReport, Updater, UpdateReport
-    from warehouse.updates.vacuum import VacuumReport
-    from warehouse.updates.verification import ViewVerdict
-    from warehouse.updates.view_findings import ViewFinding
 
 __all__ = ["Instant", "Warehouse"]
 
@@ -140,7 +140,7 @@ class Warehouse:
         if not names:
             return
         from warehouse.serving.spelling import nearest  # noqa: PLC0415 - few name tables
-        from warehouse.serving.visible import visible  # noqa: PLC0415 - same
+        from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
         declared = [source.name for source in catalog.sources] + [view.name for view in catalog.views]
@@ -159,8 +159,8 @@ class Warehouse:
 
     def _migrating(self, last: Epoch) -> bool:
         """Whether a migration to this very file is at work: meanwhile readers have the epoch before it."""
-        from warehouse.updates.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
-        from warehouse.updates.steps import Plan  # noqa: PLC0415 - same
+        from warehouse.epochs.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
+        from warehouse.planning.steps import Plan  # noqa: PLC0415 - same
 
         try:
             plan = read_record(plan_path(self.root, last.number + 1), Plan)
@@ -231,7 +231,7 @@ class Warehouse:
         future: bool = False,
     ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
         """Return the plan that :meth:`update` would record first (none: nothing to do), explained, and landing facts."""
-        from warehouse.updates.explain import explain  # noqa: PLC0415 - reading does without
+        from warehouse.planning.explain import explain  # noqa: PLC0415 - reading does without
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         plan, landing = self._updater(nobody, None).plan(options)
@@ -266,7 +266,7 @@ class Warehouse:
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> RestateReport:
-        """Read landing files of a stream or relation once more; see :meth:`warehouse.updates.update.Updater.restate`."""
+        """Read landing files of a stream or relation once more; see :meth:`warehouse.operations.update.Updater.restate`."""
         updater = self._updater(observer, spark)
         begin = since if since == "first" else _instant(since)
         return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
@@ -291,13 +291,13 @@ class Warehouse:
             When there is no such epoch, or none any more.
 
         """
-        from warehouse.updates.checked_views import checked_views  # noqa: PLC0415 - reading does without
+        from warehouse.operations.checked_views import checked_views  # noqa: PLC0415 - reading does without
 
         return checked_views(self.root, self._updater(nobody, spark).spark, epoch=epoch, now=_clock())
 
     def view_findings(self) -> tuple[ViewFinding, ...]:
         """Return the views that were found to differ from their queries and are not mended yet."""
-        from warehouse.updates.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
+        from warehouse.epochs.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
 
         return open_findings(self.root, newest_epoch(self.root))
 
@@ -334,7 +334,7 @@ class Warehouse:
 
         """
         from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
-        from warehouse.updates.migrate import MigrationRequest  # noqa: PLC0415 - same
+        from warehouse.operations.migrate import MigrationRequest  # noqa: PLC0415 - same
 
         request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
         return self._updater(observer, spark).migrate(table, request, dry_run=dry_run)
@@ -344,15 +344,15 @@ class Warehouse:
         return self._updater(nobody, None).vacuum(dry_run=dry_run)
 
     def backup(self, target: str | Path, *, copy: bool = False) -> Backup:
-        """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.updates.backup.back_up`."""
-        from warehouse.updates.backup import back_up  # noqa: PLC0415 - now and then
+        """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.operations.backup.back_up`."""
+        from warehouse.operations.backup import back_up  # noqa: PLC0415 - now and then
 
         return back_up(self.root, self.catalog.file, Path(target), now=_clock(), copy=copy)
 
     @staticmethod
     def restore(directory: str | Path, backup: str | Path, *, replace: bool = False) -> Backup:
         """Bring a backup back into a project directory: its ``warehouse.toml`` unless one is there, and the root."""
-        from warehouse.updates.recovery import restore_project  # noqa: PLC0415 - now and then
+        from warehouse.operations.recovery import restore_project  # noqa: PLC0415 - now and then
 
         return restore_project(Path(directory), Path(backup), now=_clock(), replace=replace)
 
@@ -395,10 +395,10 @@ class Warehouse:
         return self._updater(nobody, None).landing()
 
     def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
+        from warehouse.operations.log_records import logged  # noqa: PLC0415 - same
+        from warehouse.operations.update import Updater  # noqa: PLC0415 - same
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
-        from warehouse.updates.logged import logged  # noqa: PLC0415 - same
-        from warehouse.updates.update import Updater  # noqa: PLC0415 - same
 
         catalog = self.catalog
 
@@ -414,7 +414,7 @@ class Warehouse:
         """
         from warehouse.checking.check import check  # noqa: PLC0415 - nothing else needs it
         from warehouse.checking.findings import fault  # noqa: PLC0415 - same
-        from warehouse.erasure.within import overdue  # noqa: PLC0415 - same
+        from warehouse.operations.erasure.overdue import overdue  # noqa: PLC0415 - same
 
         report = check(self.root, rows=rows, published=self.catalog.published)
         now = _clock()
@@ -578,7 +578,7 @@ class Warehouse:
 
     def _newest(self, as_of: Instant | None) -> Reader:
         """A kept reader, refreshed when there is a newer epoch, so that snapshots, footers and hot tables stay warm."""
-        from warehouse.updates.journal import epoch_numbers  # noqa: PLC0415 - one use
+        from warehouse.epochs.journal import epoch_numbers  # noqa: PLC0415 - one use
 
         moment = _instant(as_of)
         numbers = epoch_numbers(self.root)
@@ -679,7 +679,7 @@ def _options(
     allow_dead: bool,
     future: bool,
 ) -> Any:  # noqa: ANN401 - imported late
-    from warehouse.updates.update import UpdateOptions  # noqa: PLC0415 - reading does without
+    from warehouse.operations.update import UpdateOptions  # noqa: PLC0415 - reading does without
 
     begin = start if start == "first" else _instant(start)
     return UpdateOptions(at=_instant(at), each=each, start=begin, allow_dead=allow_dead, future=future)

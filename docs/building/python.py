@@ -8,7 +8,7 @@ CLASSES = (
     ("The warehouse", "warehouse.project.Warehouse"),
     ("Answers", "warehouse.serving.answer.Answer"),
     ("A reader of one epoch", "warehouse.serving.reader.Reader"),
-    ("What an update tells", "warehouse.updates.update.UpdateReport"),
+    ("What an update tells", "warehouse.operations.update.UpdateReport"),
 )
 """What is documented, with its heading: the entry point, and what its methods return."""
 _BEGIN = """# Python

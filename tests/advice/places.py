@@ -6,15 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tests.serving.house import House, add_epoch, names_table, table_state
-from warehouse.updates.journal import epoch_path, write_record
-from warehouse.updates.records import Counts, StepSeconds
+from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.records import Counts, StepSeconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from warehouse.epochs.records import Epoch, Partition
     from warehouse.layout import Layout
-    from warehouse.updates.records import Epoch, Partition
 
 STEP = "tables/names: move-window"
 SLOTS = range(-6, 5)

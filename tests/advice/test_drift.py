@@ -10,17 +10,17 @@ import pytest
 
 from warehouse.advice.drift import drift_warnings, rate_period, shared_period
 from warehouse.advice.stored import stored_rows
+from warehouse.epochs.records import Partition
 from warehouse.layout import resolve
 from warehouse.layout.oracle import expected_sizes
 from warehouse.serving import Reader
-from warehouse.updates.records import Partition
 
 from .places import counted, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 DEALT = resolve(periods=6, label="WK", technique="rebuild", grid=(2, 2))
 NOW = 1_400_000_000_000_000

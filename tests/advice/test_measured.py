@@ -11,19 +11,19 @@ from warehouse.advice.advise import advise
 from warehouse.advice.measured import _probe_work, _reads_per_interval, measured, workers_of
 from warehouse.advice.past import _written, past_of, recent_epochs
 from warehouse.advice.stored import stored_rows
+from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import UsageError
 from warehouse.layout.advice import ProbeWork
 from warehouse.serving import Reader
 from warehouse.serving.read_log import Read
 from warehouse.time import HOUR, slot
-from warehouse.updates.journal import newest_epoch
 
 from .places import counted, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 
 def test_lifetimes_are_those_of_the_live_rows_weighed_by_how_long_they_show(tmp_path: Path) -> None:

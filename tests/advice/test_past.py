@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.advice.past import past_of, recent_epochs
+from warehouse.epochs.journal import epoch_path
+from warehouse.epochs.records import Partition, StepSeconds
 from warehouse.layout import resolve
 from warehouse.serving import Reader
-from warehouse.updates.journal import epoch_path
-from warehouse.updates.records import Partition, StepSeconds
 
 from .places import STEP, counted, told
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 
 @pytest.fixture

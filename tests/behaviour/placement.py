@@ -11,9 +11,9 @@ from warehouse.time import NEVER, slot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from warehouse.epochs.records import Epoch
     from warehouse.layout import Layout
     from warehouse.testing import Stored
-    from warehouse.updates.records import Epoch
 
     from .project import StoredFile
 

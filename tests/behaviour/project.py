@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from warehouse import Warehouse
+from warehouse.epochs.journal import read_epoch
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import NEVER, format_duration, format_instant
-from warehouse.updates.journal import read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.epochs.records import Counts, Epoch
+    from warehouse.operations.update import UpdateReport
     from warehouse.testing import Row, Rules
-    from warehouse.updates.records import Counts, Epoch
-    from warehouse.updates.update import UpdateReport
 
 Bag = Counter[tuple[Any, Any, int, int]]
 """Rows as (key, value, ts, exp), times in microseconds."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 ANCHOR = parse_instant("2013-01-01T00:00:00Z")
 DELTA = 10 * MINUTE

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 START = datetime(2013, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)

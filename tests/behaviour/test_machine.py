@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.layout.strategies import appended, rebuilt
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import EmptyFirstRunError
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant
-from warehouse.updates.points import Moment, Point
 
 from .placement import check_placement
 from .project import Project, live_versions, stored_files, tuples
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.layout import Layout
-    from warehouse.updates.update import UpdateReport
+    from warehouse.operations.update import UpdateReport
 
 KEYS = ("a", "b", "Ü", None)
 POINTS = [point for point in Point if point not in (Point.LOCKED, Point.VACUUMED, Point.RETIRED)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 # tick     0  2 .. 16  18  20  22  24  26  28  30
 # slot     0  1     8   9  10  11  12  13  14  15

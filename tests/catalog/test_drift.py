@@ -8,9 +8,9 @@ import pytest
 
 from warehouse.catalog.declaration import Declaration, declaration, stream_of
 from warehouse.catalog.drift import Drift, compare, effective_layout
+from warehouse.epochs import records
 from warehouse.layout import Layout, LayoutError
 from warehouse.time import DAY, HOUR
-from warehouse.updates import records
 
 from .project import loaded
 

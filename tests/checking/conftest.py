@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 
 @pytest.fixture

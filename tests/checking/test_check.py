@@ -13,16 +13,16 @@ from deltalake import DeltaTable, write_deltalake
 
 from cli.main import run
 from warehouse.checking.check import check
+from warehouse.epochs.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
+from warehouse.planning.steps import Plan
 from warehouse.storage.deltalog import commit_path
 from warehouse.storage.fingerprint import summed_name
-from warehouse.updates.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
-from warehouse.updates.steps import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 
 def faults(project: Project, *, rows: bool = True) -> set[str]:

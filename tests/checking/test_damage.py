@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 ROLES = ("rows", "view", "relation", "deferred", "rejected")
 READS: dict[str, Callable[[Warehouse, str], Any]] = {

@@ -10,13 +10,13 @@ import pytest
 from tests.publishing.reading import attached
 from warehouse.checking import database
 from warehouse.checking.check import check
+from warehouse.epochs.journal import read_epoch
 from warehouse.publishing.database import DATABASE, replace
-from warehouse.updates.journal import read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 
 def _removed(project: Project) -> None:

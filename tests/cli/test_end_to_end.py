@@ -19,7 +19,7 @@ from deltalake import DeltaTable
 from cli.main import run
 from sample_data.make_expected import EXPECTED, QUERIES
 from tests.docs.tutorial import copied
-from warehouse.updates.journal import newest_epoch
+from warehouse.epochs.journal import newest_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.updates.projects import Project, csv, row
+from tests.operations.projects import Project, csv, row
+from warehouse.epochs.lock import writer_lock
 from warehouse.errors import LockHeldError
-from warehouse.updates.lock import writer_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from cli.logs import JsonFormatter, configure
 from tests.serving.house import House, build
+from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.points import Moment, Point, nobody
+from warehouse.epochs.records import StepSeconds
+from warehouse.operations.log_records import logged
 from warehouse.time import parse_instant
-from warehouse.updates.journal import epoch_path, write_record
-from warehouse.updates.logged import logged
-from warehouse.updates.points import Moment, Point, nobody
-from warehouse.updates.records import StepSeconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

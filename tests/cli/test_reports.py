@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from cli.outcome import render_report
 from cli.reports import of_plan, of_update, of_vacuum
+from warehouse.epochs.records import Counts, Epoch, StepSeconds
 from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.operations.update import UpdateReport
+from warehouse.operations.vacuum import VacuumReport
+from warehouse.planning.explain import StepExplanation
+from warehouse.planning.inputs import LandingFacts
+from warehouse.planning.steps import Plan
 from warehouse.time import parse_instant
-from warehouse.updates.explain import StepExplanation
-from warehouse.updates.inputs import LandingFacts
-from warehouse.updates.records import Counts, Epoch, StepSeconds
-from warehouse.updates.steps import Plan
-from warehouse.updates.update import UpdateReport
-from warehouse.updates.vacuum import VacuumReport
 
 if TYPE_CHECKING:
     import pytest

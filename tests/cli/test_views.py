@@ -14,10 +14,10 @@ from cli.options import complete_views
 from cli.reports import of_update
 from tests.serving.house import VIEW_SQL, add_epoch, add_views, build
 from warehouse import Warehouse
+from warehouse.epochs.journal import newest_epoch
+from warehouse.operations.update import UpdateReport
 from warehouse.serving.explanation import JoinOrder, explained
 from warehouse.serving.measured import InputFigures, JoinFigures, ShortLived
-from warehouse.updates.journal import newest_epoch
-from warehouse.updates.update import UpdateReport
 from warehouse.views.costs.negation_cost import Placement, PlanCost
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ import pytest
 
 from benchmarks.event_log import event_log_settings, tasks
 from benchmarks.standalone import spark_home
-from tests.updates.projects import Project, at, csv, stream, text
+from tests.operations.projects import Project, at, csv, stream, text
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import NotSharedError
 from warehouse.storage.session import table_session
 from warehouse.testing import Model, Row, Rules
 from warehouse.time import HOUR, to_datetime
-from warehouse.updates.points import Moment, Point
 
 from .conftest import ON_BOTH
 

@@ -11,7 +11,7 @@ import pytest
 
 from benchmarks.event_log import event_log_settings, tasks
 from tests.objects.server import SERVER, StoreProject, made_bucket
-from tests.updates.projects import at, text, toml
+from tests.operations.projects import at, text, toml
 from warehouse.checking.check import check
 from warehouse.objects.client import client
 

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.updates.projects import Project, at, stream
+from tests.operations.projects import Project, at, stream
 from warehouse.storage.replay import replay
 
 from .values import KEY_TYPES, arrow_type, values_of

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
     from .tables import Stored
 

@@ -18,7 +18,7 @@ import pytest
 
 from cli.main import run
 from sample_data import __file__ as samples
-from tests.updates.projects import toml
+from tests.operations.projects import toml
 from warehouse.publishing.database import DATABASE
 
 from .blocks import PAGES, Block, blocks_of

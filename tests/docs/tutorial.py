@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from filelock import FileLock
 
+from warehouse.epochs.journal import newest_epoch
 from warehouse.publishing.database import replace_if_needed
-from warehouse.updates.journal import newest_epoch
 
 from .blocks import blocks_of
 from .execute import console, python

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from tests.conftest import SMALL_AND_SHORT
 from tests.frozen.story import FROZEN, FUTURE, STORED, answers, declared, land_future
 from tests.objects.server import SERVER, StoreProject, made_bucket, running_server
-from tests.updates.projects import Project, at
+from tests.operations.projects import Project, at
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.session import spark_session
 from warehouse.time import HOUR
@@ -70,7 +70,7 @@ def write(path: Path, project: Project, twin: Project) -> None:
     now = answers(project.directory)
     earlier = {}
     for number in project.numbers:
-        from warehouse.updates.journal import read_epoch  # noqa: PLC0415 - one use
+        from warehouse.epochs.journal import read_epoch  # noqa: PLC0415 - one use
 
         epoch = read_epoch(project.root, number)
         if number == max(each for each in project.numbers if read_epoch(project.root, each).window_time == epoch.window_time):

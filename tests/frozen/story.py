@@ -1,6 +1,6 @@
 """What the frozen warehouses have been through, and what is still to come: what each build that opens them does next.
 
-Times are hours since the anchor of :mod:`tests.updates.projects`; landing files have times of whole seconds, which an archive
+Times are hours since the anchor of :mod:`tests.operations.projects`; landing files have times of whole seconds, which an archive
 of files keeps.
 """
 
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.updates.projects import LATER, Project, StoppedError, at, csv, row, stop_at, stream
+from tests.operations.projects import LATER, Project, StoppedError, at, csv, row, stop_at, stream
+from warehouse.epochs.points import Point
+from warehouse.operations.migrate import MigrationRequest
 from warehouse.project import Warehouse
 from warehouse.time import HOUR
-from warehouse.updates.migrate import MigrationRequest
-from warehouse.updates.points import Point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.frozen.story import answers, land_future
-from tests.updates.projects import at
+from tests.operations.projects import at
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
+from warehouse.epochs.journal import epoch_numbers, newest_epoch
+from warehouse.epochs.known import known_files
+from warehouse.operations.migrate import MigrationRequest
+from warehouse.operations.update import UpdateOptions, Updater
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR
-from warehouse.updates.journal import epoch_numbers, newest_epoch
-from warehouse.updates.known import known_files
-from warehouse.updates.migrate import MigrationRequest
-from warehouse.updates.update import UpdateOptions, Updater
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

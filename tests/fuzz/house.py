@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.updates.projects import Project, at, stream
+from tests.operations.projects import Project, at, stream
 from warehouse.project import Warehouse
+from warehouse.steps.evaluation import INTERPRETED
 from warehouse.storage import lookup, scan
 from warehouse.storage.session import table_session
-from warehouse.updates.evaluation import INTERPRETED
 from warehouse.views.maintenance import join_inputs, kept, maintain
 from warehouse.views.plans import judged_views
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from tests.updates.projects import text
+from tests.operations.projects import text
 
 from .grammar import ARRAY, BOOLEAN, DECIMAL, DOUBLE, INT, LONG, STRING, STRUCT, TABLES
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project
+from tests.operations.projects import Project
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

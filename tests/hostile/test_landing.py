@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, csv, row
+from tests.operations.projects import Project, csv, row
 from warehouse.errors import UsageError
 from warehouse.ingest.files import LandingFile
 from warehouse.ingest.landing import csv_header, headers, list_landing, name_problem, open_regular, unchanged

@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.updates.projects import Project, at, csv, row, stream, text
+from tests.operations.projects import Project, at, csv, row, stream, text
 from warehouse.checking.check import check
-from warehouse.updates.points import Point
+from warehouse.epochs.points import Point
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.points import Moment
-    from warehouse.updates.update import UpdateReport
+    from warehouse.epochs.points import Moment
+    from warehouse.operations.update import UpdateReport
 
 MB = 1_000_000
 STRANGE_NAMES = (

@@ -11,11 +11,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.updates.projects import Project, StoppedError, stop_at
+from tests.operations.projects import Project, StoppedError, stop_at
 from warehouse.checking.check import check
-from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
-from warehouse.serving import Reader
-from warehouse.updates.journal import (
+from warehouse.epochs.journal import (
     decode_record,
     epoch_path,
     newest_epoch,
@@ -24,10 +22,12 @@ from warehouse.updates.journal import (
     record_path,
     this_build,
 )
-from warehouse.updates.known import write_ledger
-from warehouse.updates.points import Point
-from warehouse.updates.records import Epoch
-from warehouse.updates.steps import Plan
+from warehouse.epochs.known import write_ledger
+from warehouse.epochs.points import Point
+from warehouse.epochs.records import Epoch
+from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
+from warehouse.planning.steps import Plan
+from warehouse.serving import Reader
 
 from .fuzzing import fuzzed
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from warehouse.updates.journal import Kind
+    from warehouse.epochs.journal import Kind
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.updates.projects import Project, csv, row
+from tests.operations.projects import Project, csv, row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

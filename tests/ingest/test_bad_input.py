@@ -10,16 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.updates.projects import Project, StoppedError, at, csv, row, stop_at, stream, text
+from tests.operations.projects import Project, StoppedError, at, csv, row, stop_at, stream, text
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LandingError
-from warehouse.updates.points import Moment, Point
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.update import UpdateReport
+    from warehouse.operations.update import UpdateReport
 
 WIDE = {
     "k": "string",
@@ -249,7 +249,7 @@ def test_many_files_are_loaded_in_several_epochs_with_the_same_rows(
     lines = [row(f"k{number}", 0.5 + number / 10, 4) for number in range(5)]
     pictures = []
     for cap in (100, 2):
-        monkeypatch.setattr("warehouse.updates.inputs.FILES_PER_PLAN", cap)
+        monkeypatch.setattr("warehouse.planning.inputs.FILES_PER_PLAN", cap)
         project = Project(tmp_path / str(cap), spark)
         for number, line in enumerate(lines):
             project.land(f"{number}.csv", csv(line))

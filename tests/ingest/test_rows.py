@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.updates.projects import Project, at, csv, row, stream, text
+from tests.operations.projects import Project, at, csv, row, stream, text
 from warehouse.time import to_micros
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.layout.oracle import expected_sizes, uniform_weights
-from warehouse.layout.theorem import (
+from tests.layout.theorem import (
     cv_chronological,
     cv_round_robin,
     published_chronological,
@@ -16,6 +15,7 @@ from warehouse.layout.theorem import (
     variance_ratio,
     variance_round_robin,
 )
+from warehouse.layout.oracle import expected_sizes, uniform_weights
 
 from .strategies import plain
 

@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with running_server(tmp_path_factory.mktemp("server")) as environment, pytest.MonkeyPatch.context() as patch:
         for name, value in environment.items():
             patch.setenv(name, value)
-        patch.setattr("warehouse.objects.copies.cache_directory", lambda: copies)  # the jars' is everybody's
+        patch.setattr("warehouse.storage.copies.cache_directory", lambda: copies)  # the jars' is everybody's
         yield environment["AWS_ENDPOINT_URL"]
 
 

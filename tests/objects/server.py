@@ -12,7 +12,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection
 from typing import TYPE_CHECKING
 
-from tests.updates.projects import Project
+from tests.operations.projects import Project
 from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:

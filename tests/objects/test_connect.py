@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.operations.projects import csv, row
 from tests.publishing.reading import comparable
-from tests.updates.projects import csv, row
 from warehouse.errors import UsageError
 from warehouse.project import Warehouse
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from warehouse.errors import EpochVacuumedError, PlatformError
-from warehouse.objects.copies import VARIABLE, Copies, copies_of
 from warehouse.serving.bloom import first_filters
 from warehouse.serving.engine import Resources, connect
+from warehouse.storage.copies import VARIABLE, Copies, copies_of
 from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ import pytest
 
 from cli.erasure import of_receipt
 from tests.objects.server import StoreProject, made_bucket
-from tests.updates.projects import StoppedError, at, csv, row, stop_at, stream
+from tests.operations.projects import StoppedError, at, csv, row, stop_at, stream
 from warehouse.checking.check import check
-from warehouse.erasure.within import dead_since
+from warehouse.epochs.journal import plan_path, read_record
+from warehouse.epochs.points import Point
 from warehouse.errors import StoreBusyError, UsageError
-from warehouse.objects.copies import copies_of
+from warehouse.operations.erasure.overdue import dead_since
+from warehouse.planning.steps import EraseRows, Plan
 from warehouse.serving import Reader
 from warehouse.storage import bucket as buckets
+from warehouse.storage.copies import copies_of
 from warehouse.time import HOUR
-from warehouse.updates.journal import plan_path, read_record
-from warehouse.updates.points import Point
-from warehouse.updates.steps import EraseRows, Plan
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,12 +11,12 @@ from deltalake import DeltaTable
 from tests.publishing.live.test_publish import KEPT, bag, names, scanned
 from tests.serving.house import House, add_views, build, same_tables_later
 from warehouse.checking.live import live_findings
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.publishing.live.publish import Rules, free, publish, purge
 from warehouse.serving.engine import Resources
 from warehouse.storage.deltalog import commit_path
-from warehouse.updates.points import Moment, Point
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import obstore
 import pytest
 
+from warehouse.epochs import claim
+from warehouse.epochs.claim import CLAIM, store_claim
 from warehouse.errors import ForeignChangeError, LockHeldError, PlatformError, StoreBusyError
 from warehouse.objects.client import client
 from warehouse.storage.deltalog import Commit, commit_path, commits_after, void_commit
 from warehouse.storage.durable import remove_tree, write_exclusive, write_replacing
 from warehouse.storage.entries import append_entry, entry_at
-from warehouse.updates import claim
-from warehouse.updates.claim import CLAIM, store_claim
 
 if TYPE_CHECKING:
     from warehouse.objects.path import ObjectPath

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import csv, row
+from tests.operations.projects import csv, row
 from warehouse.checking.check import check
+from warehouse.epochs import claim
+from warehouse.epochs.claim import CLAIM
+from warehouse.epochs.journal import numbers, plan_path
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError, LockHeldError
 from warehouse.storage.deltalog import commit_path, commits_after
 from warehouse.storage.durable import write_exclusive
-from warehouse.updates import claim
-from warehouse.updates.claim import CLAIM
-from warehouse.updates.journal import numbers, plan_path
-from warehouse.updates.points import Moment, Point
 
 if TYPE_CHECKING:
     from pathlib import Path

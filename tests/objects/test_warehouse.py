@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.objects.server import StoreProject
-from tests.updates.projects import Project, csv, row, stream
+from tests.operations.projects import Project, csv, row, stream
 from warehouse.catalog.places import root_path
 from warehouse.catalog.report import Report
 from warehouse.checking.check import check
+from warehouse.epochs.journal import read_epoch
+from warehouse.operations.update import UpdateOptions
+from warehouse.operations.vacuum import GRACE
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
-from warehouse.updates.journal import read_epoch
-from warehouse.updates.update import UpdateOptions
-from warehouse.updates.vacuum import GRACE
 
 if TYPE_CHECKING:
     from pathlib import Path

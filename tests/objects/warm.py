@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from tests.conftest import SMALL_AND_SHORT
 from tests.objects.server import StoreProject, made_bucket, running_server
-from tests.updates.projects import Project, stream, text
+from tests.operations.projects import Project, stream, text
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
 from warehouse.storage.session import spark_session

@@ -11,6 +11,7 @@ import pytest
 
 from cli.main import run
 from tests.serving.house import House, add_views, build
+from warehouse.epochs.records import StepSeconds
 from warehouse.picturing.charts import Axis, Series, stacked
 from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
 from warehouse.picturing.graph import Node, graph
@@ -20,7 +21,6 @@ from warehouse.picturing.scales import COUNT
 from warehouse.serving import Reader
 from warehouse.serving.read_log import VARIABLE, reads_of
 from warehouse.time import HOUR, NEVER
-from warehouse.updates.records import StepSeconds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,19 +13,19 @@ import duckdb
 import pytest
 
 from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
+from warehouse.epochs.journal import record_path
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import StorageFailedError
 from warehouse.publishing import database
 from warehouse.publishing.database import DATABASE, replace_if_needed
 from warehouse.publishing.difference import difference
 from warehouse.serving import Reader
 from warehouse.storage.duckdb_sql import quoted
-from warehouse.updates.journal import record_path
-from warehouse.updates.points import Moment, Point
 
 from .reading import attached, comparable, with_duckdb_alone
 
 if TYPE_CHECKING:
-    from warehouse.updates.records import TableState
+    from warehouse.epochs.records import TableState
 
 
 def publish(house: House, number: int = -1, *, anew: bool = False) -> None:

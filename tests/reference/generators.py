@@ -5,9 +5,9 @@ from __future__ import annotations
 from random import Random
 from typing import TYPE_CHECKING
 
-from warehouse.reference.changes import Change, answer, arrivals, lifetimes, minus
-from warehouse.reference.snapshot import Expression, snapshot
-from warehouse.reference.tuples import Row, bag, time_window
+from tests.reference.engine.changes import Change, answer, arrivals, lifetimes, minus
+from tests.reference.engine.snapshot import Expression, snapshot
+from tests.reference.engine.tuples import Row, bag, time_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.reference.changes import Change, lifetimes
-from warehouse.reference.tuples import Row
+from tests.reference.engine.changes import Change, lifetimes
+from tests.reference.engine.tuples import Row
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:

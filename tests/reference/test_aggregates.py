@@ -2,8 +2,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.aggregates import (
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.aggregates import (
     appended,
     avg_of,
     count,
@@ -14,11 +14,11 @@ from warehouse.reference.aggregates import (
     prune_for_max,
     sum_of,
 )
-from warehouse.reference.changes import Change, answer, arrivals, lifetimes, timeline
-from warehouse.reference.output_windows import wstream_rows
-from warehouse.reference.periodic import evaluations
-from warehouse.reference.row_windows import row_window
-from warehouse.reference.tuples import Row, bag, live_rows
+from tests.reference.engine.changes import Change, answer, arrivals, lifetimes, timeline
+from tests.reference.engine.output_windows import wstream_rows
+from tests.reference.engine.periodic import evaluations
+from tests.reference.engine.row_windows import row_window
+from tests.reference.engine.tuples import Row, bag, live_rows
 
 from .generators import agrees, cancelling, instants, seeds, weak
 from .notation import negatives

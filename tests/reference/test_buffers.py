@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.reference.buffers import AppendList, Buffer, FifoQueue, FifoRing, HashTable
-from warehouse.reference.calendar_queue import CalendarQueue
-from warehouse.reference.changes import arrivals, timeline
-from warehouse.reference.row_windows import row_window
-from warehouse.reference.tuples import Row, live_rows
+from tests.reference.engine.buffers import AppendList, Buffer, FifoQueue, FifoRing, HashTable
+from tests.reference.engine.calendar_queue import CalendarQueue
+from tests.reference.engine.changes import arrivals, timeline
+from tests.reference.engine.row_windows import row_window
+from tests.reference.engine.tuples import Row, live_rows
 
 from .generators import cancelling, seeds, weak, weakest
 

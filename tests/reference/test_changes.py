@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.reference.changes import answer, arrivals, lifetimes, minus, plus, timeline
-from warehouse.reference.stateless import projection, selection, union
-from warehouse.reference.tuples import Row, live_rows, with_boundary
+from tests.reference.engine.changes import answer, arrivals, lifetimes, minus, plus, timeline
+from tests.reference.engine.stateless import projection, selection, union
+from tests.reference.engine.tuples import Row, live_rows, with_boundary
 from warehouse.time import NEVER
 
 from .generators import cancelling, instants, seeds, weak

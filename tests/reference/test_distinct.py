@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.changes import Change, answer, arrivals, minus, timeline
-from warehouse.reference.distinct import DeltaStar, counting_distinct, delta_star, weak_distinct
-from warehouse.reference.joins import join
-from warehouse.reference.negation import anti_join, bag_difference
-from warehouse.reference.stateless import projection
-from warehouse.reference.tuples import Row, bag, live_rows
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.changes import Change, answer, arrivals, minus, timeline
+from tests.reference.engine.distinct import DeltaStar, counting_distinct, delta_star, weak_distinct
+from tests.reference.engine.joins import join
+from tests.reference.engine.negation import anti_join, bag_difference
+from tests.reference.engine.stateless import projection
+from tests.reference.engine.tuples import Row, bag, live_rows
 
 from .generators import agrees, cancelling, seeds, weak, weakest
 from .notation import emissions, intervals, negatives, stream

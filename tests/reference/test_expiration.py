@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.reference.aggregates import count, group_by
-from warehouse.reference.changes import Change, answer, arrivals
-from warehouse.reference.distinct import counting_distinct, weak_distinct
-from warehouse.reference.expiration import announced
-from warehouse.reference.joins import join
-from warehouse.reference.negation import anti_join, bag_difference
-from warehouse.reference.stateless import projection, union
-from warehouse.reference.tuples import Row, bag
+from tests.reference.engine.aggregates import count, group_by
+from tests.reference.engine.changes import Change, answer, arrivals
+from tests.reference.engine.distinct import counting_distinct, weak_distinct
+from tests.reference.engine.expiration import announced
+from tests.reference.engine.joins import join
+from tests.reference.engine.negation import anti_join, bag_difference
+from tests.reference.engine.stateless import projection, union
+from tests.reference.engine.tuples import Row, bag
 from warehouse.time import NEVER
 
 from .generators import cancelling, instants, seeds, weak

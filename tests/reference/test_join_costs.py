@@ -7,10 +7,10 @@ from random import Random
 
 import pytest
 
-from warehouse.reference.changes import arrivals
-from warehouse.reference.joins import eager_join
-from warehouse.reference.periodic import lost
-from warehouse.reference.tuples import Row, combine
+from tests.reference.engine.changes import arrivals
+from tests.reference.engine.joins import eager_join
+from tests.reference.engine.periodic import lost
+from tests.reference.engine.tuples import Row, combine
 
 STREAMS = ((4, 25, 20), (1, 25, 12), (1, 50, 8), (2, 25, 4))  # rows per unit of time, window, distinct values
 WARM, LONG = 60, 160  # units of time

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from warehouse.reference.changes import arrivals, lifetimes
-from warehouse.reference.join_sets import Batch, Mode, batches, combinations, f1, f2, new_results, short_lived, view
-from warehouse.reference.joins import eager_join
-from warehouse.reference.lazy_joins import LazyJoin
-from warehouse.reference.strict_joins import Tombstone, as_changes, effective, negative_results
-from warehouse.reference.tuples import BEGINNING, Boundary, Row, with_boundary
+from tests.reference.engine.changes import arrivals, lifetimes
+from tests.reference.engine.join_sets import Batch, Mode, batches, combinations, f1, f2, new_results, short_lived, view
+from tests.reference.engine.joins import eager_join
+from tests.reference.engine.lazy_joins import LazyJoin
+from tests.reference.engine.strict_joins import Tombstone, as_changes, effective, negative_results
+from tests.reference.engine.tuples import BEGINNING, Boundary, Row, with_boundary
 
 from .generators import seeds, weak, weakest
 

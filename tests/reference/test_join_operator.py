@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.changes import answer, arrivals
-from warehouse.reference.joins import join
-from warehouse.reference.negation import anti_join, bag_difference
-from warehouse.reference.output_windows import wstream_range, wstream_rows
-from warehouse.reference.stateless import projection
-from warehouse.reference.tuples import bag
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.changes import answer, arrivals
+from tests.reference.engine.joins import join
+from tests.reference.engine.negation import anti_join, bag_difference
+from tests.reference.engine.output_windows import wstream_range, wstream_rows
+from tests.reference.engine.stateless import projection
+from tests.reference.engine.tuples import bag
 from warehouse.time import NEVER
 
 from .generators import agrees, cancelling, instants, seeds, weak, weakest

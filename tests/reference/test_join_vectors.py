@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.reference.changes import Change, answer, arrivals, lifetimes
-from warehouse.reference.join_sets import Mode, batches, f1, f2, new_results, short_lived, view
-from warehouse.reference.join_state import complete, probe_order
-from warehouse.reference.joins import eager_join
-from warehouse.reference.lazy_joins import LazyJoin
-from warehouse.reference.strict_joins import as_changes, count_window_tombstones, effective, negative_results
-from warehouse.reference.tuples import Boundary, Row, combine, with_boundary
+from tests.reference.engine.changes import Change, answer, arrivals, lifetimes
+from tests.reference.engine.join_sets import Mode, batches, f1, f2, new_results, short_lived, view
+from tests.reference.engine.join_state import complete, probe_order
+from tests.reference.engine.joins import eager_join
+from tests.reference.engine.lazy_joins import LazyJoin
+from tests.reference.engine.strict_joins import as_changes, count_window_tombstones, effective, negative_results
+from tests.reference.engine.tuples import Boundary, Row, combine, with_boundary
 
 from .notation import label, labels, named
 

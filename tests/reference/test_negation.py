@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.changes import answer, arrivals, lifetimes
-from warehouse.reference.negation import Policy, anti_join, bag_difference
-from warehouse.reference.periodic import evaluations
-from warehouse.reference.tuples import Row
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.changes import answer, arrivals, lifetimes
+from tests.reference.engine.negation import Policy, anti_join, bag_difference
+from tests.reference.engine.periodic import evaluations
+from tests.reference.engine.tuples import Row
 
 from .generators import agrees, cancelling, seeds, weak, weakest
 from .notation import emissions, intervals, labels, negatives, spans, stream

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from warehouse.reference.changes import arrivals
-from warehouse.reference.distinct import counting_distinct, weak_distinct
-from warehouse.reference.joins import join
-from warehouse.reference.periodic import Evaluation, evaluations, lost, restored_values, seen_at
-from warehouse.reference.tuples import BEGINNING, Row
+from tests.reference.engine.changes import arrivals
+from tests.reference.engine.distinct import counting_distinct, weak_distinct
+from tests.reference.engine.joins import join
+from tests.reference.engine.periodic import Evaluation, evaluations, lost, restored_values, seen_at
+from tests.reference.engine.tuples import BEGINNING, Row
 
 from .generators import cancelling, seeds, weak, weakest
 from .notation import labels, spans, stream

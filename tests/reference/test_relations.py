@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.changes import answer, arrivals, lifetimes, minus
-from warehouse.reference.relations import (
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.changes import answer, arrivals, lifetimes, minus
+from tests.reference.engine.relations import (
     TableUpdate,
     as_of_join,
     join_non_retroactive,
@@ -14,7 +14,7 @@ from warehouse.reference.relations import (
     split_reused,
     versions,
 )
-from warehouse.reference.tuples import Row, bag, live_rows
+from tests.reference.engine.tuples import Row, bag, live_rows
 
 from .generators import instants, seeds, weak
 from .notation import negatives, spans, stream

@@ -4,10 +4,10 @@ from collections import defaultdict
 
 import pytest
 
-from warehouse.reference.changes import answer, arrivals, lifetimes, minus, plus
-from warehouse.reference.row_windows import row_window
-from warehouse.reference.stateless import selection
-from warehouse.reference.tuples import Row, live_rows
+from tests.reference.engine.changes import answer, arrivals, lifetimes, minus, plus
+from tests.reference.engine.row_windows import row_window
+from tests.reference.engine.stateless import selection
+from tests.reference.engine.tuples import Row, live_rows
 
 from .generators import instants, seeds, weak
 from .notation import labels, stream

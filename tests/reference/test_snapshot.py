@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
-from warehouse.reference import snapshot as q
-from warehouse.reference.aggregates import count, max_of, sum_of
-from warehouse.reference.tuples import Row
+from tests.reference.engine import snapshot as q
+from tests.reference.engine.aggregates import count, max_of, sum_of
+from tests.reference.engine.tuples import Row
 
 if TYPE_CHECKING:
     from collections import Counter
 
-    from warehouse.reference.tuples import Value
+    from tests.reference.engine.tuples import Value
 
 LEFT = [Row(1, ("a", 1), 1, 11), Row(2, ("a", 1), 2, 12), Row(3, ("b", 2), 3, 13), Row(4, (None, 3), 3, 13)]
 RIGHT = [Row(5, ("a",), 4, 14), Row(6, ("c",), 5, 15), Row(7, (None,), 5, 15)]

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pytest
 
-from warehouse.reference.synopses import BasicIntervalSynopsis, IntervalSynopsis, RunningSynopsis
+from tests.reference.engine.synopses import BasicIntervalSynopsis, IntervalSynopsis, RunningSynopsis
 
 from .generators import seeds
 

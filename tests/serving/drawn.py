@@ -16,15 +16,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
+from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.records import ColumnRecord, Declaration, Epoch, TableState
 from warehouse.layout import Layout
 from warehouse.time import HOUR, NEVER, at_slot, slot
-from warehouse.updates.journal import epoch_path, write_record
-from warehouse.updates.records import ColumnRecord, Declaration, Epoch, TableState
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.updates.records import Cause
+    from warehouse.epochs.records import Cause
 
 __all__ = ["ANCHOR", "Drawn", "Row", "bag", "histories", "write"]
 

@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
+from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.records import ColumnRecord, Counts, Declaration, Epoch, Partition, SideTable, TableState, ViewRecord
 from warehouse.layout import Layout, exp_block, sub_index
 from warehouse.time import HOUR, MINUTE, NEVER, at_slot, parse_instant, slot, to_datetime
-from warehouse.updates.journal import epoch_path, write_record
-from warehouse.updates.records import ColumnRecord, Counts, Declaration, Epoch, Partition, SideTable, TableState, ViewRecord
 from warehouse.views.algebra import AsOf, Group, Named, Node, Operator, Project, Scan
 
 if TYPE_CHECKING:

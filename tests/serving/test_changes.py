@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from warehouse.epochs.journal import epoch_path
 from warehouse.errors import CursorLostError, UnknownNameError, UsageError
 from warehouse.serving import Reader
 from warehouse.serving.change_plan import Held, changes_between
 from warehouse.storage.snapshot import Bounds, DataFile
 from warehouse.time import HOUR, NEVER, at_slot, to_micros
-from warehouse.updates.journal import epoch_path
 
 from .drawn import ANCHOR, Drawn, Row, bag, histories, write
 

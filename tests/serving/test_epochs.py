@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from warehouse.epochs.journal import epoch_path
 from warehouse.errors import EpochVacuumedError, MissingPartError, NoEpochError
 from warehouse.serving import Reader
 from warehouse.time import HOUR
-from warehouse.updates.journal import epoch_path
 
 from .house import add_epoch, same_tables_later
 

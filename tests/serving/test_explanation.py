@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from warehouse.catalog.load import load_catalog
+from warehouse.epochs.records import Counts
 from warehouse.errors import UnknownNameError
 from warehouse.serving import Reader
 from warehouse.serving.explanation import explained
 from warehouse.serving.measured import ShortLived, retained
 from warehouse.time import HOUR, MINUTE, NEVER, format_instant
-from warehouse.updates.records import Counts
 from warehouse.views.costs.join_order import JoinInput, batch_cost
 from warehouse.views.costs.losses import lost_share
 from warehouse.views.costs.negation_cost import negation_placement

@@ -13,7 +13,7 @@ import pytest
 from warehouse.errors import UnknownNameError, UsageError, ViewFailedError
 from warehouse.serving import Reader, catalogue
 from warehouse.serving.history import epoch_row
-from warehouse.serving.visible import inputs_of_view, state_of, visible
+from warehouse.serving.visible_tables import inputs_of_view, state_of, visible
 from warehouse.time import DAY, MINUTE, to_datetime
 
 from .house import ANCHOR, VIEW_SQL, add_epoch, add_views

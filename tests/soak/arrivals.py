@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from tests.updates.projects import ANCHOR, Project, at, stream
+from tests.operations.projects import ANCHOR, Project, at, stream
 from warehouse.testing import Row, Rules
 from warehouse.time import HOUR, MINUTE, format_instant
 

@@ -20,9 +20,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.updates.projects import Project, at
-from warehouse.updates.journal import epoch_numbers, newest_epoch, numbers, plan_path, read_epoch
-from warehouse.updates.known import known_files
+from tests.operations.projects import Project, at
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, numbers, plan_path, read_epoch
+from warehouse.epochs.known import known_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

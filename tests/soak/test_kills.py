@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.updates.test_crash_matrix import MOMENTS, OF_VIEW
-from warehouse.updates.journal import newest_epoch
-from warehouse.updates.points import Point
+from tests.operations.test_crash_matrix import MOMENTS, OF_VIEW
+from warehouse.epochs.journal import newest_epoch
+from warehouse.epochs.points import Point
 
 from .arrivals import soaked
 from .kills import Soak, main

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from deltalake import DeltaTable
 
 from warehouse import Warehouse
+from warehouse.epochs.journal import epoch_numbers, epoch_path, newest_epoch, plan_path, read_epoch
 from warehouse.errors import Transient
 from warehouse.publishing.live.log import newest_state
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.testing import Model, bag
 from warehouse.time import NEVER, to_micros
-from warehouse.updates.journal import epoch_numbers, epoch_path, newest_epoch, plan_path, read_epoch
 
 from .arrivals import RULES, STREAMS, VIEWS, arrivals, land
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
+    from warehouse.epochs.records import Epoch
     from warehouse.testing import State, Stored
-    from warehouse.updates.records import Epoch
 
 __all__ = ["Following", "Witness", "counted", "expected"]
 

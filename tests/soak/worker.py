@@ -25,18 +25,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.conftest import SMALL_AND_SHORT
-from tests.updates.projects import at
+from tests.operations.projects import at
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.model import LayoutSpec
+from warehouse.epochs.lock import jvm_lock_path, keep_jvm_lock
+from warehouse.operations.migrate import MigrationRequest
+from warehouse.operations.update import UpdateOptions, Updater
 from warehouse.storage.session import hold_lock, release_lock, spark_session
-from warehouse.updates.lock import jvm_lock_path, keep_jvm_lock
-from warehouse.updates.migrate import MigrationRequest
-from warehouse.updates.update import UpdateOptions, Updater
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.points import Moment
+    from warehouse.epochs.points import Moment
 
 MIGRATIONS = {
     "rebuild": MigrationRequest(LayoutSpec(technique="rebuild")),

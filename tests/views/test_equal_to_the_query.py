@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
+from tests.operations.projects import Project, at, stream, text
 from tests.replayed import replayed
-from tests.updates.projects import Project, at, stream, text
 from warehouse.storage import lookup
 
 from .warehouses import Rows, asked, land, served, stored, view

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from cli.knowledge import status
-from tests.updates.projects import Project, at, csv, row, stream
+from tests.operations.projects import Project, at, csv, row, stream
 from warehouse import Warehouse
 from warehouse.errors import ConfigurationError, ViewFailedError
-from warehouse.updates.update import UpdateOptions
+from warehouse.operations.update import UpdateOptions
 
 if TYPE_CHECKING:
     from pathlib import Path

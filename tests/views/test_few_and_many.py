@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, row, stream
+from tests.operations.projects import Project, row, stream
 from warehouse.storage import lookup
 from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned

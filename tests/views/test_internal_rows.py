@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.updates.projects import Project, text
+from tests.operations.projects import Project, text
 from warehouse.errors import ConfigurationError
 
 from .catalogs import plan

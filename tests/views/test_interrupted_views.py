@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.updates.projects import Project, StoppedError, row, stop_at, stream
-from tests.updates.test_processes import started
-from warehouse.updates.journal import plan_path, read_record
-from warehouse.updates.points import Moment, Point
-from warehouse.updates.steps import CreateTable, Plan, RewriteBuckets
+from tests.operations.projects import Project, StoppedError, row, stop_at, stream
+from tests.operations.test_processes import started
+from warehouse.epochs.journal import plan_path, read_record
+from warehouse.epochs.points import Moment, Point
+from warehouse.planning.steps import CreateTable, Plan, RewriteBuckets
 
 from .warehouses import asked, land, restored, stored, view
 

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from tests.operations.projects import Project, text
 from tests.reference.notation import named
 from tests.reference.test_join_vectors import A_RESULTS, A_VIEWS, C_TABLE, RUNS, A, B
-from tests.updates.projects import Project, text
 
 from .warehouses import FOREVER, Lifetimes, land, lives, restored, shown, unbounded, view, windowed
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.reference.tuples import Row
+    from tests.reference.engine.tuples import Row
 
 C_LEFT = named("u1:k@1 u2:k@3 u3:m@6 u4:k@8 u5:k@14", 0)
 C_RIGHT = named("w1:k@2 w2:k@7 w3:k@12", 10)

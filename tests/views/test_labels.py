@@ -23,8 +23,9 @@ from warehouse.views.algebra import (
     Top,
     UnionAll,
 )
-from warehouse.views.labels import MON, STR, WK, Label, label, stream_label
+from warehouse.views.labels import MON, STR, WK, Label, label
 from warehouse.views.language.intervals import interval_of
+from warehouse.views.language.stream_labels import stream_label
 from warehouse.views.lifetimes import lifetime
 
 from .catalogs import plan, problems, stream

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.updates.projects import Project, stream, text
+from tests.operations.projects import Project, stream, text
 from warehouse import Warehouse
 from warehouse.storage import lookup
 

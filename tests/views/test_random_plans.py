@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, stream, text
+from tests.operations.projects import Project, stream, text
 from warehouse.catalog.model import View
 from warehouse.storage import lookup
 from warehouse.views.rewrite import alternatives

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, at, csv, row, stream, text
+from tests.operations.projects import Project, at, csv, row, stream, text
 from warehouse.time import HOUR, to_micros
 
 from .warehouses import land, view

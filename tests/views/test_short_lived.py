@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.updates.projects import Project, text
+from tests.operations.projects import Project, text
+from tests.reference.engine import join_sets
+from tests.reference.engine.changes import answer, arrivals, lifetimes
+from tests.reference.engine.negation import anti_join
+from tests.reference.engine.tuples import Row
 from warehouse.project import Warehouse
-from warehouse.reference import join_sets
-from warehouse.reference.changes import answer, arrivals, lifetimes
-from warehouse.reference.negation import anti_join
-from warehouse.reference.tuples import Row
 
 from .warehouses import land, ticks, view, windowed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.records import Counts
+    from warehouse.epochs.records import Counts
 
 HOURS = (0, 1, 2, 4, 5)
 PAIR = "SELECT l.id || ' ' || r.id AS id, l.k FROM a l JOIN b r ON l.k = r.k"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from tests.updates.projects import Project, stream, text
+from tests.operations.projects import Project, stream, text
 
 from .warehouses import FOREVER, Lifetimes, land, lives, restored, shown, view
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.cli.conftest import invoke  # noqa: F401 - the fixture
-from tests.updates.projects import Project, row, stream
+from tests.operations.projects import Project, row, stream
 from warehouse import Warehouse
+from warehouse.epochs.points import Moment, Point
+from warehouse.epochs.view_findings import open_findings
 from warehouse.errors import UnknownNameError, ViewFailedError
-from warehouse.updates.points import Moment, Point
-from warehouse.updates.verification import verdicts_of
-from warehouse.updates.view_findings import open_findings
+from warehouse.operations.verification import verdicts_of
 from warehouse.views.algebra import Filter, Scan
 from warehouse.views.maintenance import feeds
 from warehouse.views.verification.question import Question, Unverifiable, question_of

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.updates.projects import Project, at, row, stream
+from tests.operations.projects import Project, at, row, stream
 from warehouse.errors import UsageError
 from warehouse.project import Warehouse
 from warehouse.time import DAY

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from tests.updates.projects import Project, at, stream, text
+from tests.operations.projects import Project, at, stream, text
 from warehouse.storage import lookup, scan
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles

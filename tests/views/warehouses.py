@@ -9,14 +9,14 @@ from collections import Counter
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tests.updates.projects import ANCHOR, stream
+from tests.operations.projects import ANCHOR, stream
 from warehouse.project import Warehouse
 from warehouse.time import HOUR, NEVER, to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tests.updates.projects import Project
+    from tests.operations.projects import Project
 
 Rows = Counter[tuple[object, ...]]
 Lifetimes = list[tuple[str, float, float]]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from warehouse.advice.measured import Measured
     from warehouse.advice.past import Past
+    from warehouse.epochs.records import TableState
     from warehouse.layout import Layout
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import TableState
 
 __all__ = ["drift_warnings", "rate_period", "shared_period"]
 

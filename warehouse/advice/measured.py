@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from warehouse.advice.past import Past
+    from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout.advice import Prices
     from warehouse.serving.read_log import Read
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["MIN_PROBES", "MIN_UPDATES", "Measured", "measured", "workers_of"]
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.errors import MissingPartError, RecordDamagedError
 from warehouse.layout.advice.work import UpdateWork, task_work
 from warehouse.layout.tasks import file_rows
-from warehouse.updates.journal import epoch_numbers, read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from warehouse.updates.records import Counts, Epoch, Partition, TableState
+    from warehouse.epochs.records import Counts, Epoch, Partition, TableState
 
 __all__ = ["MOST_EPOCHS", "Past", "Update", "past_of", "recent_epochs", "target_rows_of"]
 

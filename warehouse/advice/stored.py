@@ -15,9 +15,9 @@ from warehouse.storage.duckdb_sql import literal, quoted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from warehouse.epochs.records import TableState
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import TableState
 
 __all__ = ["Stored", "stored_rows"]
 

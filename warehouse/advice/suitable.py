@@ -8,7 +8,7 @@ from warehouse.advice.what_if import MOST_PERIODS
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.updates.records import TableState
+    from warehouse.epochs.records import TableState
 
 __all__ = ["refuse_unsuitable", "unsuitable"]
 

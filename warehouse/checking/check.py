@@ -10,9 +10,9 @@ from warehouse.checking.findings import CheckReport, Finding
 from warehouse.checking.live import live_findings
 from warehouse.checking.logs import logs_findings, named_tables
 from warehouse.checking.records import read_records, records_findings
+from warehouse.epochs.journal import numbers
 from warehouse.errors import EpochVacuumedError, NoEpochError
 from warehouse.serving.engine import Resources
-from warehouse.updates.journal import numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection

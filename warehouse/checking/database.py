@@ -10,10 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 from warehouse.checking.findings import Finding, fault, note
+from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import MissingPartError
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import Difference, difference
-from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
+from warehouse.epochs.journal import numbers, record_path
 from warehouse.objects.path import parquet_source
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.tables import rows_schema
-from warehouse.updates.journal import numbers, record_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.checking.logs import NamedTable
-    from warehouse.updates.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch, TableState
 
 __all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "out_of_order", "schema_findings"]
 

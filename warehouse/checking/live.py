@@ -10,13 +10,13 @@ import time
 from typing import TYPE_CHECKING
 
 from warehouse.checking.findings import Finding, fault
+from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import MissingPartError
 from warehouse.publishing.live.difference import LiveDifference, live_difference
 from warehouse.publishing.live.log import LIVE
 from warehouse.publishing.live.publish import live_states
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin
-from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -14,6 +14,7 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 from warehouse.checking.findings import Finding, fault, note
+from warehouse.epochs.journal import record_path
 from warehouse.errors import MissingPartError, undo_foreign
 from warehouse.storage.deltalog import commit_path, commits_after
 from warehouse.storage.foreign import judged, raw_commits
@@ -29,15 +30,14 @@ from warehouse.storage.tables import (
     rows_schema,
     statistics_columns,
 )
-from warehouse.updates.journal import record_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.checking.records import Records
+    from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.storage.replay import LogState
-    from warehouse.updates.records import Epoch, SideTable, TableState
 
 __all__ = ["NamedTable", "logs_findings", "named_tables"]
 

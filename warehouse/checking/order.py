@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from warehouse.updates.records import TableState
+    from warehouse.epochs.records import TableState
 
 __all__ = ["first_group_out_of_order", "first_row_out_of_order", "order_columns"]
 

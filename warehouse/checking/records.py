@@ -12,20 +12,20 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.checking.findings import Finding, fault, note
+from warehouse.epochs.journal import numbers, read_record, record_path
+from warehouse.epochs.known import Ledger, known_files
+from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, RecordDamagedError, WarehouseError
 from warehouse.objects.path import entry_names
+from warehouse.planning.steps import Plan
 from warehouse.time import at_slot, format_instant
-from warehouse.updates.journal import numbers, read_record, record_path
-from warehouse.updates.known import Ledger, known_files
-from warehouse.updates.records import Epoch
-from warehouse.updates.steps import Plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from warehouse.updates.journal import Kind
-    from warehouse.updates.records import Counts, Loaded
+    from warehouse.epochs.journal import Kind
+    from warehouse.epochs.records import Counts, Loaded
 
 __all__ = ["Records", "read_records", "records_findings"]
 

@@ -25,10 +25,10 @@ from warehouse.checking.hashing import bucket
 from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
-from warehouse.objects.copies import Copies
 from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
+from warehouse.storage.copies import Copies
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import NEVER
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.checking.files import NamedFile
+    from warehouse.epochs.records import TableState
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import TableState
 
 __all__ = ["RowsCheck"]
 

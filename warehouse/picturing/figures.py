@@ -13,17 +13,17 @@ from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
-from warehouse.serving.visible import inputs_of_view, visible
+from warehouse.serving.visible_tables import inputs_of_view, visible
 from warehouse.storage.duckdb_sql import listed
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from warehouse.epochs.records import Epoch, TableState
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["Cell", "Edge", "EpochFigures", "Figures", "Lifetimes", "StepFigures", "TableFigures", "figures_of"]
 

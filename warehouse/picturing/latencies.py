@@ -15,9 +15,9 @@ from warehouse.storage.duckdb_sql import quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.epochs.records import TableState
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import TableState
 
 __all__ = ["Latencies", "logged_probes", "probed"]
 

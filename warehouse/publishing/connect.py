@@ -19,7 +19,7 @@ from warehouse.storage.duckdb_sql import literal, quoted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch, TableState
 
 __all__ = ["TOOLS", "Tool", "snippet", "tool_of", "written_snippet"]
 

@@ -20,15 +20,15 @@ from warehouse.serving.guard import SYSTEM_SCHEMA
 from warehouse.serving.history import EpochRow, FileRow, Instant
 from warehouse.serving.sandbox import RecordTable, create_table
 from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
-from warehouse.serving.visible import visible
+from warehouse.serving.visible_tables import visible
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from warehouse.epochs.records import TableState
     from warehouse.serving.pin import Pin
-    from warehouse.updates.records import TableState
 
 __all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill", "window_filter"]
 

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.epochs.journal import epoch_numbers, read_epoch
+from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import StorageFailedError
 from warehouse.objects.path import ObjectPath
 from warehouse.publishing.contents import contents_of, fill
@@ -27,15 +29,13 @@ from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.durable import sync_directory, sync_file
-from warehouse.updates.journal import epoch_numbers, read_epoch
-from warehouse.updates.points import Moment, Observer, Point, nobody
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from warehouse.epochs.records import Epoch
     from warehouse.publishing.contents import Contents
-    from warehouse.updates.records import Epoch
 
 __all__ = ["DATABASE", "attach", "make", "replace", "replace_if_needed"]
 

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Literal
 
 import duckdb
 
+from warehouse.epochs.journal import epoch_numbers
 from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE, attach, make
 from warehouse.serving.engine import Resources, connect
-from warehouse.updates.journal import epoch_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["Difference", "difference"]
 

@@ -17,16 +17,16 @@ from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
 from warehouse.serving.statement import Statement, instant
-from warehouse.serving.visible import inputs_of_view, state_of, visible
+from warehouse.serving.visible_tables import inputs_of_view, state_of, visible
 from warehouse.storage.duckdb_sql import literal
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
+    from warehouse.epochs.records import Epoch, FormerLayout, Partition, TableState
     from warehouse.serving.answer import Answer
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import Epoch, FormerLayout, Partition, TableState
 
 __all__ = [
     "ColumnDescription",

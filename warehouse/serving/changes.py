@@ -10,20 +10,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.errors import CursorLostError, UsageError
 from warehouse.serving.change_plan import Held, changes_between
 from warehouse.serving.change_query import CHANGE_COLUMNS, LIFE_COLUMNS, change_query
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.statement import Statement
-from warehouse.updates.journal import epoch_numbers, read_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import duckdb
 
+    from warehouse.epochs.records import Epoch, TableState
     from warehouse.serving.request import Request
-    from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["ChangeRead", "changes_of", "newest_asked"]
 

@@ -14,9 +14,9 @@ from warehouse.serving.engine import read_error
 from warehouse.serving.pruning import Keys, Selection, prune
 
 if TYPE_CHECKING:
+    from warehouse.epochs.records import TableState
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import TableState
 
 __all__ = ["Choice", "Chooser"]
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import Epoch
     from warehouse.views.algebra import Operator
     from warehouse.views.describe import Description
     from warehouse.views.plans import ViewPlan

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
-from warehouse.serving.visible import visible
-from warehouse.updates.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.serving.visible_tables import visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["EpochRow", "FileRow", "Instant", "epoch_row", "history"]
 
@@ -24,7 +24,7 @@ Instant = NewType("Instant", int)
 class EpochRow:
     """One epoch: when it is of, when it was committed, what its update did, how long it took.
 
-    Fields are as in :class:`warehouse.updates.records.Counts`, summed over streams and relations; ``results`` were
+    Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were
     inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is
     the verb that made it.
     """

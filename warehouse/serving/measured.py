@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.serving.engine import read_error
 from warehouse.serving.statement import select
 from warehouse.storage.duckdb_sql import quoted
-from warehouse.updates.journal import epoch_numbers, read_epoch
 from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, scanned
 from warehouse.views.costs.chosen_order import equality_classes
 from warehouse.views.costs.join_order import JoinInput, all_costs, batch_cost, best_order
@@ -25,8 +25,8 @@ from warehouse.views.language.dialect import column_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from warehouse.epochs.records import Epoch
     from warehouse.serving.reader import Reader
-    from warehouse.updates.records import Epoch
     from warehouse.views.algebra import Join, Operator
 
 __all__ = ["InputFigures", "JoinFigures", "ShortLived", "join_figures", "measured_input", "retained", "short_lived"]

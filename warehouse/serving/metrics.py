@@ -12,15 +12,15 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
 from warehouse.serving.catalogue import status
 from warehouse.serving.staleness import stale_tables
-from warehouse.serving.visible import counts_of
+from warehouse.serving.visible_tables import counts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from warehouse.epochs.records import Counts, Epoch
+    from warehouse.planning.inputs import LandingFacts
     from warehouse.serving.catalogue import TableStatus
     from warehouse.serving.reader import Reader
-    from warehouse.updates.inputs import LandingFacts
-    from warehouse.updates.records import Counts, Epoch
 
 __all__ = ["prometheus_text"]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError, WarehouseError
-from warehouse.objects.copies import Copies, copies_of
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
@@ -18,7 +17,8 @@ from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.spelling import nearest
 from warehouse.serving.statement import Source
-from warehouse.serving.visible import is_user_column, visible
+from warehouse.serving.visible_tables import is_user_column, visible
+from warehouse.storage.copies import Copies, copies_of
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import Snapshot, read_snapshot
 from warehouse.time import grid_slot, slot
@@ -26,11 +26,11 @@ from warehouse.time import grid_slot, slot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.serving.engine import Resources
     from warehouse.serving.guard import Query
     from warehouse.serving.hot import HotTables
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import Epoch, SideTable, TableState
 
 __all__ = ["Pin", "require"]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 
+from warehouse.epochs.journal import epoch_at
 from warehouse.errors import EpochVacuumedError, UnknownNameError, UsageError, WarehouseError
 from warehouse.objects.path import path_of
 from warehouse.serving.answer import Answer, Explain, Plan
@@ -27,16 +28,15 @@ from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
-from warehouse.serving.visible import visible
+from warehouse.serving.visible_tables import visible
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
-from warehouse.updates.journal import epoch_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch, TableState
 
 __all__ = ["Reader"]
 

@@ -9,7 +9,7 @@ from warehouse.time import SECOND, format_duration, format_instant
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["stale_tables", "why_stale"]
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from warehouse.objects.copies import Copies
 from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.storage.copies import Copies
 from warehouse.storage.duckdb_sql import in_memory, listed, quoted
 from warehouse.storage.snapshot import read_snapshot
 

@@ -1,7 +1,7 @@
 """Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
 
 A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``): one file, or several with disjoint key ranges
-when it is large (:mod:`warehouse.storage.placing`). The Parquet options of the key columns are settings
+when it is large (:mod:`warehouse.storage.distribution`). The Parquet options of the key columns are settings
 of the table's own session (small row groups, a Bloom filter and no dictionary for key columns).
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
-from warehouse.storage.placing import place
+from warehouse.storage.distribution import place
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:

@@ -9,11 +9,9 @@ Source: update-patterns sheet, sections 2, 3 and 4.1, with the corrections A5 to
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
-from warehouse.catalog.model import label_of
 from warehouse.views.algebra import (
     AntiJoin,
     AsOf,
@@ -33,19 +31,15 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
-from warehouse.views.language.intervals import interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from warehouse.catalog.model import Stream
     from warehouse.views.algebra import Operator
 
-__all__ = ["MON", "STR", "WK", "Kind", "Label", "label", "stream_label"]
+__all__ = ["MON", "STR", "WK", "Kind", "Label", "label"]
 
 Kind = Literal["MON", "WKS", "WK", "STR"]
-
-_CONSTANT = re.compile(r"ts\s*\+\s*(interval\b.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -63,16 +57,6 @@ class Label:
 
 
 MON, WK, STR = Label("MON"), Label("WK"), Label("STR")
-
-
-def stream_label(stream: Stream) -> Label:
-    """Return a stream's label as a leaf; a constant that is no day-time interval makes it WK, which is always safe."""
-    kind = label_of(stream.expires)
-    if kind != "WKS":
-        return Label(kind)
-    match = _CONSTANT.fullmatch((stream.expires or "").strip())
-    constant = interval_of(match[1]) if match else None
-    return WK if constant is None else Label("WKS", constant)
 
 
 def label(operator: Operator, tables: Mapping[str, Label], *, output: bool = False) -> Label:

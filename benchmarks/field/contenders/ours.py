@@ -11,8 +11,8 @@ from benchmarks.data import COLUMNS as TYPES
 from benchmarks.field.contender import Contender
 from benchmarks.field.job import ANCHOR
 from warehouse import Warehouse
+from warehouse.epochs.journal import newest_epoch
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.updates.journal import newest_epoch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from warehouse.updates.records import Counts, Epoch, TableState
+    from warehouse.epochs.records import Counts, Epoch, TableState
 
 __all__ = ["DExp", "DIns", "Hot", "NoRebuild", "Ours", "RExp", "RIns", "Rebuild", "Unclustered", "layout_lines"]
 

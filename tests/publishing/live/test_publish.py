@@ -20,6 +20,7 @@ from deltalake.exceptions import DeltaError
 
 from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
 from warehouse.checking.live import live_findings
+from warehouse.epochs.points import Moment, Point
 from warehouse.errors import StorageFailedError
 from warehouse.project import Warehouse
 from warehouse.publishing.database import replace_if_needed
@@ -29,13 +30,12 @@ from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
 from warehouse.storage.deltalog import commit_path
 from warehouse.time import DAY
-from warehouse.updates.points import Moment, Point
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 KEPT = 7 * DAY
 
@@ -471,7 +471,7 @@ def test_added_columns_come_with_their_epoch(house: House) -> None:
 
     import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
-    from warehouse.updates.records import ColumnRecord  # noqa: PLC0415 - same
+    from warehouse.epochs.records import ColumnRecord  # noqa: PLC0415 - same
 
     move(house)
     last = house.epochs[-1]

@@ -11,15 +11,15 @@ from warehouse.errors import WarehouseError
 from warehouse.objects.path import ObjectPath, entry_names
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.serving.statement import select
-from warehouse.serving.visible import is_user_column
+from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.epochs.records import TableState
     from warehouse.publishing.live.log import LiveState
     from warehouse.serving.pin import Pin
-    from warehouse.updates.records import TableState
 
 __all__ = ["LiveDifference", "has_files", "live_difference"]
 

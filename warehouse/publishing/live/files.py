@@ -32,7 +32,7 @@ from warehouse.objects.path import ObjectPath, path_of
 from warehouse.publishing.live.log import Written
 from warehouse.publishing.live.move import Held, Stored
 from warehouse.serving.statement import instant
-from warehouse.serving.visible import is_user_column
+from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.storage.durable import sync_file
 from warehouse.storage.footers import file_statistics
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 
     import duckdb
 
+    from warehouse.epochs.records import TableState
     from warehouse.publishing.live.move import Cut
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
-    from warehouse.updates.records import TableState
 
 __all__ = ["cut_pieces", "share", "stored_of"]
 

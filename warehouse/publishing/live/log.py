@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from warehouse.updates.records import Epoch
+    from warehouse.epochs.records import Epoch
 
 __all__ = ["LIVE", "TAG", "LiveState", "Written", "commit_version", "commits", "live_place", "newest_state", "tag_of"]
 

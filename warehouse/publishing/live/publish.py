@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 import pyarrow as pa
 
+from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import LockHeldError, StorageFailedError, WarehouseError
 from warehouse.objects.path import ObjectPath, entry_names
 from warehouse.publishing.live.difference import has_files
@@ -25,19 +26,18 @@ from warehouse.publishing.live.log import LIVE, commit_version, newest_state
 from warehouse.publishing.live.move import planned_move
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin
-from warehouse.serving.visible import is_user_column, visible
+from warehouse.serving.visible_tables import is_user_column, visible
 from warehouse.storage.durable import make_directory, remove_tree, sync_directory
 from warehouse.storage.logcut import cut_log, sum_up, trim_log
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.storage.tables import key_types, live_schema, statistics_columns
-from warehouse.updates.points import Moment, Observer, Point, nobody
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
+    from warehouse.epochs.records import Epoch, TableState
     from warehouse.publishing.live.log import LiveState, Written
-    from warehouse.updates.records import Epoch, TableState
 
 __all__ = ["Rules", "Space", "free", "live_files", "live_states", "publish", "purge"]
 

@@ -10,9 +10,10 @@ from sqlglot import exp
 from warehouse.catalog.functions import WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import nearest
 from warehouse.catalog.types import Array, Struct, canonical, parse_type
-from warehouse.views.labels import STR, stream_label
+from warehouse.views.labels import STR
 from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import text
+from warehouse.views.language.stream_labels import stream_label
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,0 +1,130 @@
+"""Updates as processes: meeting each other, interrupted. They are killed in :mod:`tests.soak.test_kills`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.epochs.points import Point
+from warehouse.errors import LockHeldError
+
+from .projects import Project, at, csv, row
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parent.parent.parent
+SCRIPT = """
+import sys
+from pathlib import Path
+from tests.operations.projects import LATER, at
+from warehouse.catalog.load import load_catalog
+from warehouse.storage.session import spark_session
+from warehouse.epochs.points import Point
+from warehouse.operations.update import Updater, UpdateOptions
+
+directory, hours, point, step = sys.argv[1], float(sys.argv[2]), Point(sys.argv[3]), int(sys.argv[4])
+
+def observe(moment):
+    if moment.point == point and moment.step == step:
+        print("held", flush=True)
+        sys.stdin.readline()
+
+catalog = load_catalog(Path(directory))
+Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LATER, observe).update(UpdateOptions(at=at(hours)))
+print("done", flush=True)
+"""
+
+
+def started(project: Project, hours: float, point: Point, step: int) -> subprocess.Popen[str]:
+    """Start an update in a process of its own; at a point it prints "held" and waits for a line."""
+    return subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step)],
+        cwd=ROOT,
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.fixture
+def holder(project: Project) -> Iterator[subprocess.Popen[str]]:
+    """Another process in the middle of an update, holding the lock until it reads a line."""
+    project.land("1.csv", csv(row("a", 0.5, 4)))
+    process = started(project, 1, Point.PLAN_WRITTEN, -1)
+    assert process.stdout is not None
+    assert process.stdout.readline().strip() == "held"
+    yield process
+    process.kill()
+    process.wait(timeout=60)
+
+
+def test_a_second_update_is_told_who_holds_the_lock(project: Project, holder: subprocess.Popen[str]) -> None:
+    """It fails at once, worth retrying, naming process, host and since when; nothing is changed."""
+    with pytest.raises(LockHeldError, match=f"process {holder.pid} on .* since 20"):
+        project.update(1)
+    assert LockHeldError.exit_code == 3
+    output, errors = holder.communicate("go\n", timeout=300)
+    assert "done" in output, errors
+    assert project.keys() == "a"
+    assert project.update(1).epochs == ()
+
+
+def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[str]) -> None:
+    """The lock dies with its process, and the plan it left is finished."""
+    holder.kill()
+    holder.wait(timeout=60)
+    report = project.update(1)
+    assert [len(report.finished), len(report.epochs)] == [1, 0]
+    assert project.keys() == "a"
+
+
+def _interrupted(project: Project) -> tuple[int, str]:
+    """Return the exit code and standard error of an update that gets Ctrl-C once its plan is written."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
+        cwd=ROOT,
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    plan = project.root / "epochs" / f"{0:020d}.plan.json"
+    while process.poll() is None and not plan.exists():
+        time.sleep(0.02)  # polling a file of another process; nothing depends on how long
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    return process.returncode, errors
+
+
+def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(tmp_path: Path, spark: SparkSession) -> None:
+    """The command line exits 130 with a line that says so, and no traceback.
+
+    Python drops an interrupt that comes inside a weak reference's callback ("Exception ignored"); then the update just ends,
+    and another one is interrupted.
+    """
+    for attempt in range(3):
+        project = Project(tmp_path / f"project{attempt}", spark, clock=at(2))
+        project.land("1.csv", csv(row("a", 0.5, 4)))
+        code, errors = _interrupted(project)
+        if code or "Exception ignored" not in errors:
+            break
+    plan = project.root / "epochs" / f"{0:020d}.plan.json"
+    assert code == 130, errors
+    assert "Traceback" not in errors
+    assert "completes what was begun" in errors
+    project.update(1)
+    assert project.keys() == "a"
+    assert json.loads(plan.read_text())["format"] == 1

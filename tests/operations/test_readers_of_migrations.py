@@ -1,0 +1,103 @@
+"""Readers beside migrations: each answer is that of some epoch, whole, whichever layouts its rows lie in."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.soak.arrivals import soaked
+from tests.soak.reads import digest
+from tests.soak.witness import Following, Witness, counted, expected
+from warehouse import Warehouse
+from warehouse.catalog.model import LayoutSpec
+from warehouse.checking.check import check
+from warehouse.epochs.points import Moment, Point
+from warehouse.operations.migrate import MigrationRequest
+
+from .projects import at
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from warehouse.epochs.points import Observer
+
+ROOT = Path(__file__).parent.parent.parent
+MIGRATIONS = (
+    MigrationRequest(LayoutSpec(technique="rebuild")),
+    MigrationRequest(LayoutSpec(technique="norebuild"), side_by_side=True, move_below=0.3),
+    MigrationRequest(LayoutSpec(grid=(3, 3)), side_by_side=True),
+    MigrationRequest(LayoutSpec(technique="rebuild", insertion="permuted", seed=5)),
+)
+HELD = 3
+"""Reads of each kind at each moment."""
+FREE = 900
+
+
+def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, spark: SparkSession) -> None:
+    """At every moment by readers that follow, that stay and that have just come, and freely meanwhile; a view is on top."""
+    witness = Witness(soaked(tmp_path / "project", spark))
+    for _ in range(3):
+        _move(witness)
+    seen = tmp_path / "seen.txt"
+    process = _reading(witness.project.directory, seen)
+    follower, stayed = Following(witness.project), Following(witness.project)
+    states, counts = witness.model.states, Counter[str]()
+    written = [len(states) - 1]
+
+    def read(moment: Moment) -> None:
+        recorded = moment.point == Point.DATABASE_READY and moment.epoch > written[0]  # an epoch that nothing was read for
+        if moment.point == Point.EPOCH_WRITTEN or recorded:
+            witness.check()
+            written[0] = moment.epoch
+        for _ in range(HELD):
+            number, rows = follower.read()
+            assert (number, rows) == (written[0], expected(states[number].live)), moment
+            number, rows = stayed.read(refresh=False)
+            assert rows == expected(states[number].live), moment
+            with Warehouse.open(witness.project.directory) as warehouse:
+                answer = warehouse.probe("rows", ["k3"], columns=["k", "v", "_ts", "_exp"])
+                found = counted(answer.all())
+            assert answer.epoch == written[0]
+            assert found == expected(each for each in states[answer.epoch].live if each.row.key == "k3"), moment
+            counts["held"] += 3
+
+    for request in MIGRATIONS:
+        witness.project.updater(read).migrate("rows", request)
+        witness.check()
+        written[0] = witness.project.epoch.number  # side by side an epoch is written without steps
+        for _ in range(2):
+            _move(witness, read)
+            assert check(witness.project.root).findings == ()
+    witness.project.updater().vacuum()
+    _move(witness)
+    while process.poll() is None:
+        _move(witness)
+    assert process.returncode == 0, seen.read_text().splitlines()[-1:]
+    last = -1
+    for line in seen.read_text().splitlines():
+        kind, epoch, rows = line.split()
+        assert (rows, int(epoch) >= last) == (digest(kind, states[int(epoch)].live), True), line
+        last = int(epoch)
+        counts["free"] += 1
+    assert counts["free"] >= FREE
+    assert last >= 4, "epochs went by while it read"
+    assert counts["held"] > 200, counts
+    follower.close()
+    stayed.close()
+
+
+def _reading(directory: Path, output: Path) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "tests.soak.reads", str(directory), "--reads", str(FREE), "--until", "4"]
+    with output.open("wb") as file:
+        return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, stdout=file)
+
+
+def _move(witness: Witness, observer: Observer | None = None) -> None:
+    slot = witness.land()
+    witness.project.clock = at(slot)
+    witness.project.update(slot, **({} if observer is None else {"observer": observer}))
+    witness.check()

@@ -1,0 +1,234 @@
+"""The durable records under ``root/epochs``: write-ahead plans and epochs, each written once and never changed.
+
+A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; the checksum is the SHA-256 of the body's
+bytes. It is written under a temporary name, made durable, linked into place (which fails if the name exists), and the
+directory is made durable: a reader sees the whole record or none.
+
+``format`` goes up when a build that does not know what is new would go wrong by leaving it out; such a build then refuses
+the record and says which build wrote it. What may be left out, such as a new field with a default, needs no new format.
+Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files.
+
+``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
+so that no reader pins it), ``ledger`` the landing files known up to an epoch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+import msgspec
+
+from warehouse.epochs.records import Epoch
+from warehouse.errors import (
+    LockHeldError,
+    MissingPartError,
+    NewerFormatError,
+    NoEpochError,
+    RecordDamagedError,
+    TornRecordError,
+)
+from warehouse.objects.path import entry_names
+from warehouse.storage.durable import write_exclusive
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = [
+    "FORMAT",
+    "Kind",
+    "encode_record",
+    "epoch_at",
+    "epoch_numbers",
+    "epoch_path",
+    "newest_epoch",
+    "numbers",
+    "plan_path",
+    "read_epoch",
+    "read_record",
+    "record_path",
+    "this_build",
+    "write_record",
+]
+
+FORMAT = 2
+"""What this build writes, and the newest that it reads."""
+_DIGITS = 20
+_Body = TypeVar("_Body")
+Kind = Literal["plan", "epoch", "past", "ledger"]
+
+
+class _Head(msgspec.Struct):
+    """What every build can read of every record, whatever becomes of the rest."""
+
+    format: int
+    written_by: str = ""
+
+
+class _Envelope(msgspec.Struct):
+    format: int
+    checksum: str
+    body: msgspec.Raw
+    written_by: str = ""
+
+
+def record_path(root: Path, number: int, kind: Kind) -> Path:
+    """Return where a record of that kind and epoch number is."""
+    return root / "epochs" / f"{number:0{_DIGITS}d}.{kind}.json"
+
+
+def numbers(root: Path, kind: Kind) -> list[int]:
+    """Return the epoch numbers for which a record of that kind exists, ascending."""
+    return sorted(_numbers(root, f".{kind}.json"))
+
+
+def epoch_path(root: Path, number: int) -> Path:
+    """Return where epoch ``number`` is recorded."""
+    return record_path(root, number, "epoch")
+
+
+def plan_path(root: Path, number: int) -> Path:
+    """Return where the plan of epoch ``number`` is recorded."""
+    return record_path(root, number, "plan")
+
+
+def epoch_numbers(root: Path) -> list[int]:
+    """Return the numbers of the epochs that can be read, ascending."""
+    return numbers(root, "epoch")
+
+
+def _numbers(root: Path, ending: str) -> Iterator[int]:
+    for name in entry_names(root / "epochs"):
+        stem = name.removesuffix(ending)
+        if name.endswith(ending) and len(stem) == _DIGITS and stem.isdigit():
+            yield int(stem)
+
+
+def read_record(path: Path, kind: type[_Body]) -> _Body:
+    """Return the body of a record.
+
+    Raises
+    ------
+    RecordDamagedError
+        When it is cut short or fails its checksum.
+    NewerFormatError
+        When a newer build wrote it, in a format that this one does not know.
+
+    """
+    return decode_record(path.read_bytes(), kind, str(path))
+
+
+def _refuse_newer(text: bytes, path: str) -> None:
+    """Raise when what this build cannot read as a record says that it is one of a newer build."""
+    with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        head = msgspec.json.decode(text, type=_Head)
+        if head.format > FORMAT:
+            raise NewerFormatError(path, head.format, head.written_by, FORMAT, this_build())
+
+
+def decode_record(text: bytes, kind: type[_Body], path: str) -> _Body:
+    """Return the body of a record's bytes; ``path`` names it in errors."""
+    remedy = "`stream-wh check` tells whether `check --repair` can mend it; else restore it from a copy of the warehouse"
+    try:
+        envelope = msgspec.json.decode(text, type=_Envelope)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        _refuse_newer(text, path)
+        raise TornRecordError(path, f"is not a whole record ({error})", remedy) from error
+    if hashlib.sha256(bytes(envelope.body)).hexdigest() != envelope.checksum:
+        raise TornRecordError(path, "fails its checksum", remedy)
+    if envelope.format < 1:
+        raise TornRecordError(path, f"has format {envelope.format}, which there never was", remedy)
+    if envelope.format > FORMAT:
+        raise NewerFormatError(path, envelope.format, envelope.written_by, FORMAT, this_build())
+    try:
+        return msgspec.json.decode(envelope.body, type=kind)
+    except msgspec.DecodeError as error:
+        raise RecordDamagedError(path, f"does not decode ({error})", remedy) from error
+
+
+@cache
+def this_build() -> str:
+    """Return the name and version of this build, as records say who wrote them."""
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - readers do not write records
+
+    try:
+        return f"stream-wh {version('stream-wh')}"
+    except PackageNotFoundError:  # run from a directory of files that was never installed
+        return "stream-wh"
+
+
+def encode_record(body: object) -> bytes:
+    """Return the bytes of a record."""
+    text = msgspec.json.encode(body)
+    return msgspec.json.encode(
+        _Envelope(FORMAT, hashlib.sha256(text).hexdigest(), msgspec.Raw(text), this_build()),
+    )
+
+
+def write_record(path: Path, body: object) -> None:
+    """Write a record durably and exclusively.
+
+    Raises
+    ------
+    LockHeldError
+        When a record of that name exists: another process that the lock did not keep out wrote it.
+
+    """
+    try:
+        write_exclusive(path, encode_record(body))
+    except FileExistsError:
+        raise LockHeldError(f"another process, which wrote {path} first") from None
+
+
+def read_epoch(root: Path, number: int) -> Epoch:
+    """Return one epoch."""
+    try:
+        return read_record(epoch_path(root, number), Epoch)
+    except FileNotFoundError:
+        raise MissingPartError(f"epoch {number} is not recorded under {root}; see `history` for those that are") from None
+
+
+def newest_epoch(root: Path) -> Epoch | None:
+    """Return the newest epoch, or none when nothing was committed.
+
+    A newest record that is not whole counts as not written, as long as there is an epoch before it: the next update
+    writes it anew (:mod:`warehouse.operations.mend`).
+    """
+    return next(_whole_epochs(root), None)
+
+
+def _whole_epochs(root: Path) -> Iterator[Epoch]:
+    """Yield the epochs, newest first."""
+    numbers = epoch_numbers(root)
+    for number in reversed(numbers):
+        try:
+            yield read_epoch(root, number)
+        except TornRecordError:
+            if number != numbers[-1] or len(numbers) == 1:
+                raise
+
+
+def epoch_at(root: Path, as_of: int | None) -> Epoch:
+    """Return the newest epoch whose window time is at or before ``as_of`` (microseconds; none: the newest).
+
+    Raises
+    ------
+    NoEpochError
+        When nothing was committed, or nothing that is still readable at that time.
+
+    """
+    numbers = epoch_numbers(root)
+    if not numbers:
+        raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+    for epoch in _whole_epochs(root):
+        if as_of is None or epoch.window_time <= as_of:
+            return epoch
+    first = read_epoch(root, numbers[0])
+    raise NoEpochError(
+        f"no readable epoch at or before {format_instant(as_of or 0)}: "
+        f"the oldest one kept is of {format_instant(first.window_time)} (`retain` decides how long they stay)",
+    )

@@ -1,0 +1,218 @@
+"""What earlier epochs know of the landing directories.
+
+Every epoch records what it loaded; a ledger ``<m>.ledger.json`` sums up the epochs up to ``m``, so that old records can
+go and need not be read. Known now = the newest ledger, then the epochs above it, in order.
+
+A ledger names shards of the loaded files (:mod:`warehouse.ingest.known`), each a file ``ledger/<name>`` that is never changed:
+the next ledger names the same ones for all that did not change. An update writes one once ``_EPOCHS`` epochs are above the
+newest. The ledgers that stay are the newest ones and the newest that is not above the oldest readable epoch, from which what
+was known at any readable epoch is told.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import Kind, encode_record, numbers, read_record, record_path
+from warehouse.epochs.records import Loaded  # noqa: TC001 - as above
+from warehouse.errors import MissingPartError, TornRecordError
+from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records are decoded by their types
+from warehouse.ingest.known import LoadedFiles, Shard, sharded, unpacked
+from warehouse.ingest.landing import Known
+from warehouse.objects.path import entry_names
+from warehouse.storage.durable import sync_directory, write_exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["KnownStream", "Ledger", "keep_ledger", "known_files", "ledger_shards", "prune_ledgers", "write_ledger"]
+
+_NOTHING = Known({}, {})
+_EPOCHS = 32
+"""Epochs above the newest ledger after which an update writes another."""
+_FILES = 20_000
+"""Landing files that the epochs above it may tell of before that."""
+_NEWEST = 2
+"""Ledgers that stay for whoever is just reading them."""
+DIRECTORY = "ledger"
+
+
+@dataclass(frozen=True)
+class KnownStream:
+    """What is known of one stream's landing directory: shards of the loaded files, left-out ones, those to load again."""
+
+    stream: str
+    shards: tuple[Shard, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
+    reload: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The sum of all epochs up to ``epoch``. Ledgers of format 1 have all ``files`` in them, later ones ``streams``."""
+
+    epoch: int
+    files: tuple[Loaded, ...] = ()
+    streams: tuple[KnownStream, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Told:
+    """The part of an epoch's record that tells of landing files; the rest is not decoded."""
+
+    number: int
+    files: tuple[Loaded, ...] = ()
+
+
+def known_files(root: Path, newest: Epoch | None) -> Mapping[str, Known]:
+    """Return what is known of each stream's landing files at an epoch.
+
+    Raises
+    ------
+    MissingPartError
+        When a record between the ledger and the epoch is gone.
+
+    """
+    return {} if newest is None else _Sum(root, newest.number).known()
+
+
+class _Sum:
+    """A ledger and the epochs above it, up to one."""
+
+    def __init__(self, root: Path, upto: int) -> None:
+        self.base = newest_ledger(root, upto)
+        self.epochs = upto - self.base.epoch
+        self._root = root
+        self._shards: dict[str, KnownStream] = {each.stream: each for each in self.base.streams}
+        self._changes: dict[str, dict[str, LandingFile | None]] = {}
+        self._left_out = {name: {each.file.path: each for each in known.left_out} for name, known in self._shards.items()}
+        self._reload = {name: set(known.reload) for name, known in self._shards.items()}
+        self._add(self.base.files)
+        for told in _epochs(root, self.base.epoch + 1, upto):
+            self._add(told.files)
+
+    @property
+    def files(self) -> int:
+        """How many files the epochs above the ledger tell of."""
+        return sum(map(len, self._changes.values()))
+
+    def _add(self, entries: Iterable[Loaded]) -> None:
+        for record in entries:
+            files = self._changes.setdefault(record.stream, {})
+            failed = self._left_out.setdefault(record.stream, {})
+            again = self._reload.setdefault(record.stream, set())
+            for path in record.gone:
+                files[path] = None
+                failed.pop(path, None)
+                again.discard(path)
+            for file in record.loaded:
+                files[file.path] = file
+                failed.pop(file.path, None)
+                again.discard(file.path)
+            for entry in record.left_out:
+                failed[entry.file.path] = entry
+                again.discard(entry.file.path)
+            again.update(record.reload)
+
+    def known(self) -> dict[str, Known]:
+        """Return it by stream."""
+        return {
+            name: Known(self.loaded(name), self._left_out.get(name, {}), frozenset(self._reload.get(name, ())))
+            for name in {**self._shards, **self._changes}
+        }
+
+    def loaded(self, stream: str) -> LoadedFiles:
+        """Return the loaded files of a stream."""
+        shards = self._shards[stream].shards if stream in self._shards else ()
+        return LoadedFiles(shards, partial(_read_shard, self._root), self._changes.get(stream, {}))
+
+
+def newest_ledger(root: Path, upto: int) -> Ledger:
+    """Return the newest ledger at or before an epoch; one of nothing when there is none."""
+    found = [number for number in numbers(root, "ledger") if number <= upto]
+    return read_record(record_path(root, max(found), "ledger"), Ledger) if found else Ledger(-1)
+
+
+def _epochs(root: Path, first: int, last: int) -> Iterator[_Told]:
+    past = set(numbers(root, "past")) if last >= first else set()
+    for number in range(first, last + 1):
+        kind: Kind = "past" if number in past else "epoch"
+        try:
+            yield read_record(record_path(root, number, kind), _Told)
+        except FileNotFoundError:
+            raise MissingPartError(
+                f"the record of epoch {number} is missing, so what was loaded is not known; restore {root / 'epochs'}",
+            ) from None
+
+
+def _shard_path(root: Path, name: str) -> Path:
+    return root / DIRECTORY / name
+
+
+def _read_shard(root: Path, shard: Shard) -> tuple[LandingFile, ...]:
+    path = _shard_path(root, shard.name)
+    try:
+        files = unpacked(shard, path.read_bytes())
+    except FileNotFoundError:
+        raise MissingPartError(f"{path} is missing, so what was loaded is not known; restore it from a backup") from None
+    if files is None:
+        raise TornRecordError(str(path), "its bytes are not those that were written", "restore it from a backup")
+    return files
+
+
+def write_ledger(root: Path, newest: Epoch) -> None:
+    """Write the ledger of an epoch, unless it is there; ``newest`` is the last one that it sums up."""
+    path = record_path(root, newest.number, "ledger")
+    if path.exists():
+        return
+    streams, total = [], _Sum(root, newest.number)
+    for name, known in total.known().items():
+        shards, written = sharded(total.loaded(name))
+        for shard, content in written.items():
+            if not _shard_path(root, shard).exists():
+                write_exclusive(_shard_path(root, shard), content)
+        left_out = tuple(known.left_out.values())
+        streams.append(KnownStream(name, shards, left_out, tuple(sorted(known.reload))))
+    write_exclusive(path, encode_record(Ledger(newest.number, streams=tuple(streams))))
+
+
+def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
+    """Write a ledger at the newest epoch when many epochs or files are above the last one; ``oldest`` is the oldest readable one.
+
+    The caller holds the writer lock.
+    """
+    total = _Sum(root, newest.number)
+    if total.epochs >= _EPOCHS or total.files >= _FILES:
+        write_ledger(root, newest)
+        prune_ledgers(root, oldest)
+
+
+def prune_ledgers(root: Path, oldest: int) -> None:
+    """Remove ledgers, and shards that none names, which no readable epoch needs; the caller holds the writer lock."""
+    found = numbers(root, "ledger")
+    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # none: epochs tell, from the first on
+    for number in found:
+        if number not in kept:
+            record_path(root, number, "ledger").unlink()
+    named = {shard for number in kept for shard in ledger_shards(root, number)}
+    gone = [name for name in entry_names(root / DIRECTORY) if name not in named and not name.startswith(".")]
+    for name in gone:
+        _shard_path(root, name).unlink()
+    if gone:
+        sync_directory(root / DIRECTORY)
+
+
+def ledger_shards(root: Path, number: int) -> Iterator[str]:
+    """Yield the names of a ledger's shards."""
+    ledger = read_record(record_path(root, number, "ledger"), Ledger)
+    return (shard.name for known in ledger.streams for shard in known.shards)
+
+
+def known_of(known: Mapping[str, Known], stream: str) -> Known:
+    """Return what is known of one stream; nothing when it is new."""
+    return known.get(stream, _NOTHING)

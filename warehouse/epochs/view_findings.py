@@ -1,0 +1,93 @@
+"""Views that were found to differ from their queries: recorded beside the epochs until each is mended.
+
+``findings/VIEW.json`` exists from when a verification found a difference until the view is built anew and found equal, or a later
+verification finds it equal. No row of the view is in it: what is erased from the tables must not stay here.
+``findings/.verified.json`` says when all views were verified last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import encode_record, read_record
+from warehouse.errors import RecordDamagedError
+from warehouse.objects.path import entry_names
+from warehouse.storage.durable import write_replacing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["ViewFinding", "forget_finding", "last_verified", "note_verified", "open_findings", "record_finding"]
+
+_ENDING = ".json"
+_VERIFIED = ".verified.json"
+
+
+@dataclass(frozen=True)
+class ViewFinding:
+    """A view that differed from its query at an epoch; ``found_at`` is the clock's microseconds."""
+
+    view: str
+    epoch: int
+    found_at: int
+    summary: str
+
+    @property
+    def told(self) -> str:
+        """What a person reads, with the command that mends it."""
+        return (
+            f'view "{self.view}" differed from its query at epoch {self.epoch}: {self.summary}; '
+            f"`stream-wh rebuild {self.view}` builds it anew and compares it"
+        )
+
+
+@dataclass(frozen=True)
+class _Verified:
+    at: int
+
+
+def record_finding(root: Path, finding: ViewFinding) -> None:
+    """Record a finding durably, in place of an older one of the same view."""
+    (root / "findings").mkdir(parents=True, exist_ok=True)
+    write_replacing(root / "findings" / f"{finding.view}{_ENDING}", encode_record(finding))
+
+
+def forget_finding(root: Path, view: str) -> None:
+    """Forget what was found of a view: it is its query now."""
+    (root / "findings" / f"{view}{_ENDING}").unlink(missing_ok=True)
+
+
+def open_findings(root: Path, epoch: Epoch | None) -> tuple[ViewFinding, ...]:
+    """Return the findings of the views of an epoch, by name. A damaged record counts as a finding."""
+    if epoch is None or not (root / "findings").is_dir():
+        return ()
+    views = {state.name for state in epoch.tables if state.kind == "view"}
+    found = []
+    for name in sorted(entry_names(root / "findings")):
+        view = name.removesuffix(_ENDING)
+        if name.startswith(".") or not name.endswith(_ENDING) or view not in views:
+            continue
+        try:
+            found.append(read_record(root / "findings" / name, ViewFinding))
+        except FileNotFoundError:
+            continue  # mended just now
+        except RecordDamagedError:
+            found.append(ViewFinding(view, epoch.number, 0, "what was found cannot be read any more"))
+    return tuple(found)
+
+
+def note_verified(root: Path, at: int) -> None:
+    """Note that all views were verified at that instant in microseconds."""
+    (root / "findings").mkdir(parents=True, exist_ok=True)
+    write_replacing(root / "findings" / _VERIFIED, encode_record(_Verified(at)))
+
+
+def last_verified(root: Path) -> int | None:
+    """Return when that was; none: never, or nobody knows any more."""
+    try:
+        return read_record(root / "findings" / _VERIFIED, _Verified).at
+    except (FileNotFoundError, RecordDamagedError):
+        return None

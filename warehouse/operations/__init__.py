@@ -1,0 +1,1 @@
+"""The verbs that change a warehouse: each plans, executes and reports."""

@@ -1,0 +1,89 @@
+"""What becomes of landing files once they are loaded: they stay, are put aside, or are deleted.
+
+A file goes only when every readable epoch has its rows: the epoch that loaded it is the oldest readable one, or older. So a
+return to any epoch that can still be read finds the files that came after it. It is known as loaded until an update has
+seen that it is gone, and it is moved or deleted by one system call: whenever a crash comes, it is in one place or the
+other, and is never loaded twice. A restatement puts it back (:mod:`.put_back`).
+"""
+
+from __future__ import annotations
+
+import filecmp
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.epochs.known import known_files, known_of
+from warehouse.ingest.files import numbered
+from warehouse.storage.beneath import facts_beneath, move_beneath, remove_beneath
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["put_away"]
+
+_CLOCK_SECONDS = 2.0
+"""To which other file systems may cut a modification time."""
+
+
+def put_away(catalog: Catalog, *, dry_run: bool = False) -> int:
+    """Move or delete the loaded landing files of which no readable epoch may have need, and return how many.
+
+    The caller holds the writer lock and has finished any open plan.
+    """
+    wanted = [source for source in catalog.sources if source.after_load != "keep"]
+    if not wanted:
+        return 0
+    count = 0
+    for stream, files in _loaded_for_good(catalog, wanted):
+        for file in files:
+            if _is_as_loaded(stream, file):
+                count += 1
+                if not dry_run:
+                    _put_away(stream, file.path)
+    return count
+
+
+def _loaded_for_good(catalog: Catalog, streams: list[Stream]) -> Iterator[tuple[Stream, list[LandingFile]]]:
+    root = catalog.root
+    newest, readable = newest_epoch(root), epoch_numbers(root)
+    known = known_files(root, newest)
+    later: dict[str, set[str]] = {}
+    for number in readable[1:]:
+        for entry in read_epoch(root, number).files:
+            later.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
+    for stream in streams:
+        own = known_of(known, stream.name)
+        kept = later.get(stream.name, set()) | own.reload
+        yield stream, [file for path, file in own.loaded.items() if path not in kept]
+
+
+def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:
+    """Whether the file is there, no link, and the one that was loaded: another one waits for `reload`."""
+    facts = facts_beneath(stream.landing, file.path)
+    return facts is not None and (facts.st_size, facts.st_mtime_ns) == (file.size, file.mtime_ns)
+
+
+def _put_away(stream: Stream, relative: str) -> None:
+    if stream.move_to is None:
+        remove_beneath(stream.landing, relative)
+        return
+    target = stream.move_to / _free_name(stream.move_to, relative, stream.landing / relative)
+    move_beneath(stream.landing, relative, target.parent, target.name)
+
+
+def _free_name(into: Path, relative: str, source: Path) -> str:
+    """The name, or with a number when another file has it: ``a.csv.gz``, ``a~1.csv.gz``."""
+    number = 0
+    while (into / (target := numbered(relative, number))).exists() and not _is_copy(source, into / target):
+        number += 1
+    return target
+
+
+def _is_copy(source: Path, target: Path) -> bool:
+    """Whether a file is what a move that was stopped has left: of the same time too, which a file that came twice has not."""
+    apart = abs(source.stat().st_mtime - target.stat().st_mtime)
+    return apart <= _CLOCK_SECONDS and filecmp.cmp(source, target, shallow=False)

@@ -1,0 +1,337 @@
+"""Backups: the newest epoch with all that an update needs to go on from it, copied beside running updates.
+
+A backup is ``root/`` as it was when only that epoch was readable, ``warehouse.toml``, and ``backup.json``, written last, with the
+size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never
+changed, only deleted, so a file that was linked or copied is whole; when one is gone, or the epoch is not readable any more at
+the end (an erasure or `retain` took it away), the backup starts over with the newest epoch.
+
+Invariant: a directory with a ``backup.json`` is a whole backup; one without is what a stopped backup left, which
+``backup.begun`` marks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_epoch, read_record, record_path
+from warehouse.epochs.known import DIRECTORY, ledger_shards
+from warehouse.epochs.lock import writer_lock
+from warehouse.errors import BackupError, EpochVacuumedError, MissingPartError, NoEpochError, StoreBusyError
+from warehouse.objects.path import ObjectPath
+from warehouse.publishing.database import replace_if_needed
+from warehouse.storage.deltalog import stored_files
+from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["Backup", "BackupFile", "back_up", "read_backup", "restore_backup", "verify"]
+
+_CHUNK = 1 << 20
+_ATTEMPTS = 10
+_RECORD, _BEGUN = "backup.json", "backup.begun"
+_PARQUET = b"PAR1"
+
+
+@dataclass(frozen=True)
+class BackupFile:
+    """A file of a backup: its path in the backup, size in bytes, SHA-256 of its content."""
+
+    path: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds; instants are microseconds. ``linked`` files share their bytes with the warehouse."""
+
+    epoch: int
+    window_time: int
+    made_at: int
+    files: tuple[BackupFile, ...]
+    linked: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """The size of all files."""
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A file to take along: where it is, where it goes below the backup; ``fixed`` ones are never changed, so may be linked."""
+
+    path: Path
+    into: str
+    fixed: bool = True
+
+
+def back_up(
+    root: Path,
+    configuration: Path,
+    target: Path,
+    *,
+    now: int,
+    copy: bool = False,
+    after: Callable[[str], None] = lambda _: None,
+) -> Backup:
+    """Copy the newest epoch of a root to an empty directory.
+
+    Parameters
+    ----------
+    root, configuration
+        The warehouse's directory and its ``warehouse.toml``.
+    target
+        A directory that is not there, is empty, or holds what a stopped backup left.
+    now
+        The clock, in microseconds.
+    copy
+        Whether to copy every file, instead of linking data files where the file system can.
+    after
+        Called with the path of each file that was taken.
+
+    Raises
+    ------
+    BackupError
+        When the root is in an object store, or the directory is not empty.
+    StoreBusyError
+        When epochs went faster than they could be copied.
+
+    """
+    if isinstance(root, ObjectPath):
+        raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
+    target = target.absolute()
+    if target.is_relative_to(root.resolve()):
+        raise BackupError(f"{target} is inside the warehouse; name a directory elsewhere, best on another disk")
+    _begin(target)
+    missing, newest = "", newest_epoch(root)
+    for _ in range(_ATTEMPTS):
+        newest = newest_epoch(root)
+        if newest is None:
+            raise NoEpochError(f"nothing has been loaded under {root} yet; there is nothing to back up")
+        _clear(target)
+        try:
+            files, linked = _take(root, configuration, newest, target, copy=copy, after=after)
+        except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
+            missing = str(getattr(error, "filename", None) or error)
+            continue
+        if newest.number not in numbers(root, "epoch"):  # erased or retired meanwhile: what it held may have had to go
+            continue
+        backup = Backup(newest.number, newest.window_time, now, files, linked)
+        write_exclusive(target / _RECORD, encode_record(backup))
+        (target / _BEGUN).unlink()
+        sync_directory(target)
+        return backup
+    if missing and newest is not None and newest.number in numbers(root, "epoch"):
+        raise BackupError(f"{missing} is missing; `stream-wh check` tells what to do")
+    raise StoreBusyError("epochs were retired faster than they could be copied; raise `retain`, or back up between updates")
+
+
+def _begin(target: Path) -> None:
+    if (target / _RECORD).exists():
+        raise BackupError(f"{target} holds a backup already; name another directory")
+    if target.exists() and any(target.iterdir()) and not (target / _BEGUN).exists():
+        raise BackupError(f"{target} is not empty; name another directory")
+    target.mkdir(parents=True, exist_ok=True)
+    (target / _BEGUN).touch()
+
+
+def _clear(target: Path) -> None:
+    for path in target.iterdir():
+        if path.name == _BEGUN:
+            continue
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def _take(
+    root: Path, configuration: Path, epoch: Epoch, target: Path, *, copy: bool, after: Callable[[str], None]
+) -> tuple[tuple[BackupFile, ...], int]:
+    taken, linked = [], 0
+    directories: set[Path] = set()
+    wanted = {source.into: source for source in _sources(root, epoch)}
+    wanted["warehouse.toml"] = _Source(configuration, "warehouse.toml", fixed=False)
+    for source in wanted.values():
+        place = target / source.into
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shared = source.fixed and not copy and _linked(source.path, place)
+        linked += shared
+        if not shared:
+            shutil.copy2(source.path, place)
+        digest = _digest(place)
+        if place.name.endswith(".parquet"):
+            _require_footer(place, source.path)
+        sync_file(place)
+        directories.update((place.parent, *place.parent.relative_to(target).parents))
+        taken.append(BackupFile(source.into, place.stat().st_size, digest))
+        after(source.into)
+    for directory in {target / each for each in directories}:
+        sync_directory(directory)
+    return tuple(taken), linked
+
+
+def _linked(source: Path, place: Path) -> bool:
+    try:
+        os.link(source, place)
+    except FileNotFoundError:
+        raise
+    except OSError:  # another file system, or one without links
+        return False
+    return True
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _require_footer(path: Path, source: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        stream.seek(max(0, size - len(_PARQUET)))
+        if size < 2 * len(_PARQUET) or stream.read() != _PARQUET:
+            raise BackupError(f"{source} is damaged: it has no Parquet footer; `stream-wh check` tells what to do")
+
+
+def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
+    yield from _record_sources(root, epoch)
+    for state in epoch.tables:
+        yield _Source(root / state.schema_file, f"root/{state.schema_file}")
+        for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
+            if version >= 0:
+                yield from _table_sources(root, path, version)
+    for receipt in sorted((root / "erasures").glob("*.json")):
+        yield _Source(receipt, f"root/erasures/{receipt.name}", fixed=False)
+
+
+def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
+    """The epoch, its plan (which an erasure that is not carried out needs), and what tells of landing files before it."""
+    ledgers = [number for number in numbers(root, "ledger") if number <= epoch.number]
+    base = max(ledgers, default=-1)
+    for kind in ("epoch", "plan"):
+        path = record_path(root, epoch.number, "epoch" if kind == "epoch" else "plan")
+        if kind == "epoch" or path.exists():
+            yield _Source(path, f"root/epochs/{path.name}")
+    if ledgers:
+        path = record_path(root, base, "ledger")
+        yield _Source(path, f"root/epochs/{path.name}")
+        for name in ledger_shards(root, base):
+            yield _Source(root / DIRECTORY / name, f"root/{DIRECTORY}/{name}")
+    for number in range(base + 1, epoch.number):
+        past = record_path(root, number, "past")
+        path = past if past.exists() else record_path(root, number, "epoch")
+        yield _Source(path, f"root/epochs/{past.name}")  # nobody reads it: its files are not here
+
+
+def _table_sources(root: Path, table: str, version: int) -> Iterator[_Source]:
+    """The data files of a table at a version, and of its log the newest checkpoint at or before it and what follows."""
+    log = root / table / "_delta_log"
+    names = sorted(entry.name for entry in log.iterdir())
+    numbered = [(int(name[:20]), name) for name in names if name[:20].isdigit()]
+    begin = max((each for each, name in numbered if ".checkpoint." in name and each <= version), default=0)
+    for each, name in numbered:
+        if begin <= each <= version and (".checkpoint." not in name or each == begin):
+            yield _Source(log / name, f"root/{table}/_delta_log/{name}")
+    for file in stored_files(root / table, version):
+        name = unquote(file.path)
+        yield _Source(root / table / name, f"root/{table}/{name}")
+
+
+def read_backup(directory: Path) -> Backup:
+    """Return what a backup holds.
+
+    Raises
+    ------
+    BackupError
+        When there is none, or it was stopped before it was whole.
+
+    """
+    try:
+        return read_record(directory / _RECORD, Backup)
+    except FileNotFoundError:
+        if (directory / _BEGUN).exists():
+            why = "holds a backup that was stopped before it was whole; run `stream-wh backup` again"
+        else:
+            why = "holds no backup"
+        raise BackupError(f"{directory} {why}") from None
+
+
+def verify(directory: Path) -> Backup:
+    """Read every file of a backup and compare it with its size and sum.
+
+    Raises
+    ------
+    BackupError
+        When a file is missing or damaged; all of them are counted, the first is named.
+
+    """
+    backup = read_backup(directory)
+    wrong = [
+        file.path
+        for file in backup.files
+        if not (path := directory / file.path).is_file() or path.stat().st_size != file.size or _digest(path) != file.sha256
+    ]
+    if wrong:
+        raise BackupError(f"{directory}: {len(wrong)} file(s) are missing or damaged, first {wrong[0]}; take another backup")
+    return backup
+
+
+def restore_backup(directory: Path, root: Path, *, now: int, replace: bool = False) -> Backup:
+    """Copy a backup to a root, after all of it was verified; the root appears whole or not at all.
+
+    Parameters
+    ----------
+    directory
+        The backup.
+    root
+        Where the warehouse is to be.
+    now
+        The clock, in microseconds.
+    replace
+        Whether a root that is there gives way: it is renamed, nothing of it is deleted.
+
+    Raises
+    ------
+    BackupError
+        When the backup is not whole, or a root is there and was not to be replaced.
+
+    """
+    if isinstance(root, ObjectPath):
+        raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
+    backup = verify(directory)
+    there = root.exists() and any(root.iterdir())
+    if there and not replace:
+        raise BackupError(f"{root} is not empty; restore into another project, or give --replace to set it aside")
+    made = root.with_name(f".{root.name}.restoring")
+    shutil.rmtree(made, ignore_errors=True)
+    for file in backup.files:
+        inside = Path(file.path)
+        if inside.parts[0] == "root":
+            place = made.joinpath(*inside.parts[1:])
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(directory / file.path, place)
+            sync_file(place)
+    for path in (made, *(each for each in made.rglob("*") if each.is_dir())):
+        sync_directory(path)
+    if there:
+        with writer_lock(root, now):  # no update is at work in it
+            root.rename(root.with_name(f"{root.name}.before-{now}"))
+            made.rename(root)
+    else:
+        if root.exists():
+            root.rmdir()
+        made.rename(root)
+    sync_directory(root.parent)
+    replace_if_needed(root, read_epoch(root, backup.epoch))
+    return backup

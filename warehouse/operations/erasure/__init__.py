@@ -1,0 +1,1 @@
+"""Rows removed physically: the verb, its proof and its receipt."""

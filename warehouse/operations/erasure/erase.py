@@ -1,0 +1,284 @@
+"""Erasing rows physically, now: look, plan, execute as any update does, then remove what older epochs held, prove, tell.
+
+The write-ahead plan holds the keys. It is removed last, after the receipt is written: as long as the newest epoch was made by
+an erasure and its plan is there, something is left to do, and whoever has the writer lock next does it. So a kill anywhere
+loses nothing of the request, and nothing else may happen to the warehouse before it is carried out.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import stream_of
+from warehouse.epochs.journal import epoch_numbers, plan_path, read_record
+from warehouse.epochs.points import Moment, Observer, Point
+from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
+from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
+from warehouse.operations.erasure.landing import files_with_keys
+from warehouse.operations.erasure.plan import Sought, erasure_plan, nodes_to_build
+from warehouse.operations.erasure.proof import Proof, Trace, prove
+from warehouse.operations.erasure.receipt import Receipt, TableReceipt, write_receipt
+from warehouse.operations.erasure.scope import archives_of, tables_above
+from warehouse.operations.erasure.store import clear_store
+from warehouse.operations.vacuum import forget_past, named_files, retire, sweep
+from warehouse.planning.plan import history_of
+from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
+from warehouse.publishing.live.publish import live_files, purge
+from warehouse.publishing.live.rules import live_rules
+from warehouse.steps.erased_keys import erased_keys, key_columns, keys_of_erasure
+from warehouse.storage.durable import sync_directory
+from warehouse.storage.logcut import cut_log
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.steps.erased_keys import ErasedKeys
+
+__all__ = ["Outlook", "complete", "is_open", "landing_files", "outlook"]
+
+_END_OF_TIME = 1 << 62
+"""An instant at which every superseded epoch is out of `retain` and every file old, whatever the clock has done."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What an erasure would do: its plan, what holds the keys now, and the landing files that do.
+
+    There is ``nothing`` to do when no file under the root shows a key, in whatever epoch, or no row has expired.
+    """
+
+    plan: Plan
+    before: Proof
+    landing: tuple[Path, ...]
+    nothing: bool
+
+    @property
+    def rows(self) -> int:
+        """Rows found in the newest epoch."""
+        return sum(step.rows for step in self.plan.steps if isinstance(step, EraseRows) and step.role != "restored")
+
+
+def outlook(
+    catalog: Catalog,
+    nodes: Sequence[NodeInput],
+    last: Epoch,
+    table: str | None,
+    keys: Sequence[object] | None,
+    *,
+    now: int,
+    everywhere: bool = False,
+) -> Outlook:
+    """Return what erasing keys of a table, or without keys its expired rows, would do; nothing is written.
+
+    Parameters
+    ----------
+    catalog
+        The declarations in force.
+    nodes
+        The nodes of the declared views.
+    last
+        The newest epoch.
+    table
+        Its name; none: every table (of expired rows).
+    keys
+        Keys as values, tuples of values, or prefixes of these; none: expired rows.
+    now
+        The clock's instant in microseconds.
+    everywhere
+        Whether to read every file under the root, although rows were found in the newest epoch already.
+
+    Raises
+    ------
+    UnknownNameError, UsageError
+        When there is no such table, a key is not of its type, or a view above cannot be built anew.
+
+    """
+    if keys is None:
+        return _of_expired(catalog, last, table, now)
+    state = last.table(table or "")
+    names = [each.name for each in last.tables if each.kind != "state"]
+    if state is None:
+        raise UnknownNameError("table", table or "", names)
+    if state.view is not None:
+        raise UsageError(
+            f'"{state.name}" is a view\'s table: its rows come back whenever it is built; erase the rows it is made from, '
+            f"in {', '.join(_sources(last, state)) or 'the tables it reads'}"
+        )
+    if state.archive_of is not None and last.table(state.archive_of) is not None:
+        raise UsageError(
+            f'"{state.name}" is the archive of "{state.archive_of}"; erase the rows of "{state.archive_of}": they leave both'
+        )
+    columns = key_columns(state.declaration.columns, state.declaration.search_key)
+    erased = erased_keys(columns, keys)
+    if not erased.keys:
+        raise UsageError("no key was given; name at least one, or --expired")
+    above = tables_above(last, state.name)
+    types = {column.name.lower(): column for column in state.declaration.columns}
+    erasure = Erasure(
+        table=state.name,
+        key=tuple(types[name.lower()] for name in state.declaration.search_key),
+        keys=erased.texts(),
+        views=tuple(dict.fromkeys(each.owner for each in above)),
+        asked_at=now,
+        salt=secrets.token_hex(16),
+    )
+    dead_by = last.window_time if state.kind == "stream" else None
+    archives = archives_of(last, state.name)
+    sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
+    sought += [Sought(archive, tuple(rows_of_keys(catalog.root, archive, erased)), None) for archive in archives]
+    built = nodes_to_build(nodes, above)
+    plan = erasure_plan(last, erasure, sought, above, built, clock=now, target_file_size=catalog.target_file_size)
+    some = any(found.rows for each in sought for found in each.found)
+    own = frozenset((state.name, *(archive.name for archive in archives)))
+    before = Proof() if some and not everywhere else prove(catalog.root, own, erased, _named(catalog.root, last))
+    return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
+
+
+def _sources(epoch: Epoch, view: TableState) -> list[str]:
+    return [state.name for state in epoch.tables if state.view is None and view in tables_above(epoch, state.name)]
+
+
+def _of_expired(catalog: Catalog, last: Epoch, table: str | None, now: int) -> Outlook:
+    states = [state for state in last.tables if table in (None, state.owner)]
+    if not states:
+        raise UnknownNameError("table", table or "", [each.name for each in last.tables if each.kind != "state"])
+    sought = []
+    for state in states:
+        dead_by = _dead_by(catalog, last, state)
+        found = () if dead_by is None else (dead_rows(catalog.root, state, dead_by, last.slot),)
+        sought.append(Sought(state, found, dead_by))
+    erasure = Erasure(table=table, key=(), keys=(), views=(), asked_at=now, salt="")
+    plan = erasure_plan(last, erasure, sought, (), (), clock=now, target_file_size=catalog.target_file_size)
+    rows = any(found.rows for each in sought for found in each.found)
+    return Outlook(plan, Proof(), (), nothing=not rows and len(epoch_numbers(catalog.root)) == 1)
+
+
+def _dead_by(catalog: Catalog, last: Epoch, state: TableState) -> int | None:
+    """Until when rows must have ended to be of no use: a relation's versions may still be looked up for a while."""
+    if state.kind != "relation":
+        return last.window_time
+    history = history_of(catalog)
+    return None if history is None else last.window_time - history
+
+
+def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tuple[Path, ...]:
+    """Return the files of a table's landing directories that hold one of the keys, declared or as recorded."""
+    if state.archive_of is not None:
+        return ()
+    stream = catalog.source(state.name) or stream_of(state.declaration, state.name, catalog.root)
+    directories = (stream.landing, *([stream.move_to] if stream.move_to else []))
+    return tuple(files_with_keys(stream, directories, keys))
+
+
+def _named(root: Path, last: Epoch) -> dict[str, set[str]]:
+    return named_files(root, [last]) | live_files(root)
+
+
+# --- afterwards ---
+
+
+def is_open(root: Path, newest: Epoch | None) -> bool:
+    """Whether an erasure has made the newest epoch and is not carried out to its end."""
+    return newest is not None and newest.erased is not None and plan_path(root, newest.number).exists()
+
+
+def complete(
+    catalog: Catalog, newest: Epoch, *, now: int, observer: Observer, spark: Callable[[], SparkSession]
+) -> Receipt:
+    """Carry out what is left of an erasure once its epoch is written, and return the receipt.
+
+    The caller holds the writer lock. Older epochs are retired, whatever ``retain`` says; everything that the newest does not
+    name is deleted; logs are cut; every file is read again. ``spark`` gives the session by which a store is asked.
+    """
+    root = catalog.root
+    plan, erasure = _open(plan_path(root, newest.number))
+    retired = retire(root, retain=0, now=_END_OF_TIME).epochs
+    sweep(root, now=_END_OF_TIME, grace=0)
+    purge(root, newest, live_rules(catalog))
+    forget_past(root)
+    observer(Moment(Point.SWEPT, newest.number))
+    tables = tuple(_tables(root, plan, newest))
+    observer(Moment(Point.LOGS_CUT, newest.number))
+    keys = keys_of_erasure(erasure)
+    proof = _proof(catalog, plan, newest, keys)
+    state = newest.table(erasure.table or "")
+    landing = landing_files(catalog, state, keys) if keys is not None and state is not None else ()
+    observer(Moment(Point.PROVED, newest.number))
+    store = clear_store(root, spark)
+    receipt = Receipt(
+        format=1,
+        kind="keys" if keys is not None else "expired",
+        table=erasure.table,
+        keys=tuple(keys.hashes(erasure.table or "", erasure.salt)) if keys is not None else (),
+        salt=erasure.salt,
+        asked_at=format_instant(erasure.asked_at),
+        completed_at=format_instant(now),
+        epoch=newest.number,
+        window_time=format_instant(newest.window_time),
+        rows=sum(entry.rows for entry in newest.erased.rows) if newest.erased else 0,
+        tables=tables,
+        views_built_anew=erasure.views,
+        epochs_retired=retired,
+        proof=proof,
+        landing=tuple(str(path) for path in landing),
+        store=store,
+    )
+    write_receipt(root, receipt)
+    observer(Moment(Point.RECEIPT_WRITTEN, newest.number))
+    plan_path(root, newest.number).unlink()
+    sync_directory(root / "epochs")
+    return receipt
+
+
+def _open(path: Path) -> tuple[Plan, Erasure]:
+    remedy = "what older epochs held is not removed yet: remove this file and run the same erasure again"
+    try:
+        plan = read_record(path, Plan)
+    except RecordDamagedError as error:
+        raise RecordDamagedError(str(path), error.reason, remedy) from error
+    if plan.erasure is None:
+        raise RecordDamagedError(str(path), "is not the plan of the erasure that made its epoch", remedy)
+    return plan, plan.erasure
+
+
+def _tables(root: Path, plan: Plan, newest: Epoch) -> Iterator[TableReceipt]:
+    """Cut the logs and tell of each table."""
+    versions = {state.path: state.version for state in newest.tables}
+    versions |= {side.path: side.version for state in newest.tables for side in state.sides}
+    removed = {entry.table: entry.files for entry in newest.removed}
+    rows = {entry.path: entry.rows for entry in newest.erased.rows} if newest.erased else {}
+    for step in plan.steps:
+        if isinstance(step, CutLog) and step.path in versions:
+            gone = cut_log(root / step.path, versions[step.path])
+            yield TableReceipt(
+                step.path, rows.get(step.path, 0), removed.get(step.path, ()), len(gone), versions[step.path]
+            )
+
+
+def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None) -> Proof:
+    root = catalog.root
+    if keys is not None and plan.erasure is not None:
+        named = _named(root, newest)
+        table = plan.erasure.table or ""
+        own = frozenset((table, *(archive.name for archive in archives_of(newest, table))))
+        return prove(root, own, keys, named, passed_over=plan_path(root, newest.number))
+    left = Proof()
+    for step in plan.steps:
+        state = newest.table(step.stream)
+        dead_by = _dead_by(catalog, newest, state) if state is not None else None
+        if isinstance(step, CutLog) and state is not None and step.path == state.path and dead_by is not None:
+            found = dead_rows(root, state, dead_by, newest.slot)
+            left += Proof(sum(part.files for part in state.partitions), sum(part.bytes for part in state.partitions))
+            if found.rows:
+                left += Proof(traces=(Trace(state.path, f"{found.rows} expired rows"),))
+    unnamed = sweep(root, now=_END_OF_TIME, grace=0, dry_run=True).files
+    return left + Proof(traces=(Trace("", f"{unnamed} files that no epoch names"),)) if unnamed else left

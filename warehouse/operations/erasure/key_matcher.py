@@ -1,0 +1,44 @@
+"""Whether a text shows a key: texts of invalid rows, messages, malformed records of landing files."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.steps.erased_keys import ErasedKeys, Key
+
+__all__ = ["shows"]
+
+_WORD = re.compile("[0-9A-Za-z]+")
+
+
+def shows(keys: ErasedKeys) -> Callable[[str], bool]:
+    """Return a test of texts: whether one of the keys stands in it, all parts of it, each alone.
+
+    Rather too much than too little: ``7`` stands in ``1.7`` too. Keys that are single words are looked up among the words
+    of a text, so that many cost no more than few; all others are searched for.
+
+    >>> from warehouse.serving.keys import KeyColumn
+    >>> from warehouse.steps.erased_keys import ErasedKeys
+    >>> test = shows(ErasedKeys((KeyColumn("k", "VARCHAR"),), (("N1",), ("a b",))))
+    >>> test("x,N1,3"), test('{"k": "N1"}'), test("N12,x"), test("a b")
+    (True, True, False, True)
+    """
+    words = {key[0] for key in keys.keys if _is_word(key)}
+    others = replace(keys, keys=tuple(key for key in keys.keys if not _is_word(key)))
+    compiled = [[re.compile(pattern) for pattern in patterns] for patterns in others.patterns()]
+
+    def test(text: str) -> bool:
+        if words and not words.isdisjoint(_WORD.findall(text)):
+            return True
+        return any(all(each.search(text) for each in patterns) for patterns in compiled)
+
+    return test
+
+
+def _is_word(key: Key) -> bool:
+    return len(key) == 1 and isinstance(key[0], str) and bool(_WORD.fullmatch(key[0]))

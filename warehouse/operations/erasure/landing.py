@@ -1,0 +1,190 @@
+"""Landing files that still hold a key: what is erased would come back from them, or simply lie there.
+
+Files are read as text, a record at a time, without Spark: the value of the search key in a record that has the header's shape,
+anything that shows the key in one that has not. Files that an update has loaded, that wait, that could not be read, that were
+put aside after they were loaded: all count.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import zlib
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+import duckdb
+
+from warehouse.errors import UsageError
+from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.files import unnumbered
+from warehouse.ingest.landing import csv_header, list_landing, matches
+from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
+from warehouse.operations.erasure.key_matcher import shows
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.keys import keys_of, parse_key
+from warehouse.storage.duckdb_sql import literal, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+    from warehouse.steps.erased_keys import ErasedKeys
+
+__all__ = ["files_with_keys"]
+
+_FIELD_LIMIT = 1 << 30
+
+
+def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedKeys) -> Iterator[Path]:
+    """Yield the files of a stream's directories that hold one of the keys.
+
+    A file that cannot be read, or that is beyond the stream's bounds, is taken to.
+
+    Parameters
+    ----------
+    stream
+        The declaration: format, options, pattern of names.
+    directories
+        The landing directory, and where loaded files were moved; those that are not there hold nothing.
+    keys
+        The keys.
+
+    """
+    csv.field_size_limit(_FIELD_LIMIT)
+    for directory in directories:
+        if not directory.is_dir():
+            continue
+        for file in list_landing(directory, "*"):
+            if not (matches(file.path, stream.files) or matches(unnumbered(file.path), stream.files)):
+                continue
+            path = directory / file.path
+            try:
+                if file.size and (_is_beyond(replace(stream, landing=directory), file) or _holds(stream, path, keys)):
+                    yield path
+            except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
+                yield path
+
+
+def _is_beyond(stream: Stream, file: LandingFile) -> bool:
+    """Whether a file breaks a bound of its stream, so that no update reads it, and nothing here may."""
+    if stream.format != "parquet":
+        return bool(beyond_bounds(stream, [file]))
+    path = stream.landing / file.path
+    return beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion) is not None
+
+
+def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:
+    if stream.format == "parquet":
+        return _parquet_holds(path, keys)
+    test = shows(keys)
+    records = _csv_records(stream, path) if stream.format == "csv" else _json_records(path)
+    for values, text in records:
+        if values is None or (key := _key(values, keys, stream.timezone)) is None:
+            if test(text):
+                return True
+        elif any(key[: len(erased)] == erased for erased in keys.keys):
+            return True
+    return False
+
+
+def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str) -> tuple[Any, ...] | None:
+    """The search key of a record; none when a part of it is not of its column's type, as far as this reader can tell."""
+    parts = []
+    for column in keys.columns:
+        given = values.get(column.name.lower())
+        text = given if isinstance(given, str) else json.dumps(given)
+        if column.type.startswith("TIMESTAMP"):
+            text = _with_offset(text, timezone)
+        try:
+            parts.append(None if given is None else parse_key(text, column.type))
+        except UsageError:
+            return None
+    return keys_of([tuple(parts)], keys.columns).keys[0]
+
+
+def _with_offset(text: str, timezone: str) -> str:
+    """An instant without an offset is one of the stream's time zone."""
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return text
+    return text if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(timezone)).isoformat()
+
+
+def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | None] | None, str]]:
+    options = {name.lower(): value for name, value in stream.options}
+    header = [name.lower() for name in csv_header(path, dict(stream.options))]
+    delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
+    quote = options.get("quote", '"') or None
+    null = options.get("nullvalue", "")
+    with _opened(path, options.get("encoding", options.get("charset", "utf-8-sig"))) as lines:
+        began = False
+        for line in lines:
+            text = line.rstrip("\r\n")
+            if not began and text.strip() and not (options.get("comment") and text.startswith(options["comment"])):
+                began = True  # the header
+                continue
+            fields = _fields(text, delimiter, quote, options.get("escape"))
+            if fields is None or len(fields) != len(header):
+                yield None, text
+            else:
+                given = (None if field == null else field for field in fields)
+                yield dict(zip(header, given, strict=True)), text
+
+
+def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
+    """The fields of a line; none when this reader cannot tell them."""
+    if len(delimiter) != 1 or escape not in (None, '"', "\\"):
+        return None
+    try:
+        return next(
+            csv.reader(
+                [line],
+                delimiter=delimiter,
+                quotechar=quote,
+                quoting=csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE,
+                escapechar="\\" if escape == "\\" else None,
+                strict=True,
+            ),
+            [],
+        )
+    except csv.Error:
+        return None
+
+
+def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
+    with _opened(path, "utf-8-sig") as lines:
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                record = None
+            yield ({str(name).lower(): value for name, value in record.items()} if isinstance(record, dict) else None), line
+
+
+def _opened(path: Path, encoding: str) -> Any:  # noqa: ANN401 - a text stream of either opener
+    opener: Callable[..., Any] = gzip.open if path.name.endswith(".gz") else open
+    return opener(path, "rt", encoding=encoding, errors="replace", newline="\n")
+
+
+def _parquet_holds(path: Path, keys: ErasedKeys) -> bool:
+    connection = connect(Resources())
+    try:
+        described = connection.execute(f"DESCRIBE FROM read_parquet({literal(str(path))})").fetchall()
+        if {column.name.lower() for column in keys.columns} - {str(row[0]).lower() for row in described}:
+            return False
+        cast = ", ".join(f"TRY_CAST({quoted(column.name)} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns)
+        condition = keys.condition
+        found = connection.execute(
+            f"SELECT 1 FROM (SELECT {cast} FROM read_parquet({literal(str(path))})) WHERE {condition.sql} LIMIT 1",
+            list(condition.parameters),
+        ).fetchone()
+    finally:
+        connection.close()
+    return found is not None

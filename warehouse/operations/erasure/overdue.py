@@ -1,0 +1,91 @@
+"""``erase_within`` held against what is on disk: the oldest dead row of each table, and whether it is overdue.
+
+A row is on disk as long as a readable epoch names a file with it. Its end is known to the slot: ``dead_since`` is where its
+slot begins, so that a row is rather found overdue than not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.snapshot import read_snapshot
+from warehouse.time import SECOND, at_slot, format_duration, format_instant, grid_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch, TableState
+
+__all__ = ["DeadRow", "dead_since", "overdue"]
+
+
+@dataclass(frozen=True)
+class DeadRow:
+    """The oldest dead row of a table, state tables named by their view: since when, and the bound (microseconds)."""
+
+    table: str
+    since: int
+    bound: int
+
+    def told(self, now: int) -> str:
+        """Return what to tell a person, with the numbers."""
+        since, lain = format_instant(self.since), format_duration((now - self.since) // SECOND * SECOND)
+        return (
+            f'table "{self.table}" holds rows on disk that are dead since {since}, for {lain}; erase_within allows '
+            f"{format_duration(self.bound)}: `stream-wh update` in time, or `stream-wh erase --expired` now"
+        )
+
+
+def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
+    """Return since when the oldest dead row that is still on disk is dead, by table; a table without one is left out.
+
+    Dead are rows that ended by ``now`` (microseconds; none: the window time). Rows of relations are no dead rows: versions
+    may be looked up after their end.
+    """
+    newest, readable = newest_epoch(root), epoch_numbers(root)
+    if newest is None:
+        return {}
+    oldest = read_epoch(root, readable[0])
+    last = newest.slot if now is None else grid_slot(now, newest.anchor, newest.update_interval)
+    found = {}
+    for state in newest.tables:
+        slots = [] if state.kind == "relation" else [slot for slot in _ends(root, oldest, state) if slot <= last]
+        if slots:
+            found[state.name] = at_slot(min(slots) - 1, newest.anchor, newest.update_interval)
+    return found
+
+
+def overdue(root: Path, bounds: Mapping[str, int], now: int) -> tuple[DeadRow, ...]:
+    """Return the tables whose oldest dead row is on disk for longer than its bound allows.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory, absolute.
+    bounds
+        ``erase_within`` by the name of the stream or view, microseconds.
+    now
+        The clock's instant in microseconds.
+
+    """
+    newest = newest_epoch(root)
+    owners = {state.name: state.owner for state in newest.tables} if newest else {}
+    dead = dead_since(root, now) if bounds else {}
+    rows = [DeadRow(name, since, bounds[owners[name]]) for name, since in dead.items() if owners[name] in bounds]
+    return tuple(row for row in rows if now - row.since > row.bound)
+
+
+def _ends(root: Path, oldest: Epoch, state: TableState) -> Iterator[int]:
+    """Yield the smallest expiration slot of each file that a readable epoch names."""
+    before = oldest.table(state.name)
+    version = before.version if before is not None and before.table_id == state.table_id else state.version
+    for file in read_snapshot(root, state.path, version, ("_exp_slot",)).files:
+        if file.min_exp_slot is not None:
+            yield file.min_exp_slot
+    for commit in commits_after(root / state.path, version):
+        if commit.version <= state.version:
+            yield from (file.min_exp_slot for file in commit.added if file.min_exp_slot is not None)

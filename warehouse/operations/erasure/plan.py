@@ -1,0 +1,156 @@
+"""Planning an erasure: a pure function from the epoch and what was found to the plan of the next epoch.
+
+The window does not move. First the rows go from the table and from those beside it, then the views above it are built
+anew over what is left, then every log that may tell of the rows gets a version at which it is cut.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.errors import UsageError
+from warehouse.planning.node_plans import layout_of, plan_nodes
+from warehouse.planning.plan import node_steps
+from warehouse.planning.steps import CreateTable, CutLog, EraseRows, Plan, StoreRestored
+from warehouse.views.algebra import scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.operations.erasure.finding import Found
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.steps import Erasure, NodePlan, Step
+
+__all__ = ["Sought", "erasure_plan", "nodes_to_build"]
+
+
+@dataclass(frozen=True)
+class Sought:
+    """What was found of one table, and by when its rows must have ended to go too (microseconds; none: these stay)."""
+
+    state: TableState
+    found: tuple[Found, ...]
+    dead_by: int | None
+
+
+def nodes_to_build(nodes: Sequence[NodeInput], above: Sequence[TableState]) -> list[NodeInput]:
+    """Return the declared nodes of tables above the erased one, with the columns that are recorded.
+
+    Raises
+    ------
+    UsageError
+        When a view above is not declared any more, or not as it was built.
+
+    """
+    states = {state.name: state for state in above}
+    chosen = [given for given in nodes if given.node.table in states]
+    declared = {given.view for given in chosen}
+    for state in above:
+        view = state.owner
+        if view not in declared:
+            raise UsageError(
+                f'view "{view}" holds results of the rows and is no longer declared, so it cannot be built without them; '
+                f"`stream-wh drop {view}` first"
+            )
+    result = []
+    for given in chosen:
+        state = states[given.node.table]
+        record = state.view
+        if record is None or record.node != given.node or layout_of(given, state) != state.layout:
+            raise UsageError(f'view "{given.view}" was changed in warehouse.toml; run `stream-wh update` first, which builds it')
+        result.append(replace(given, columns=state.declaration.columns, state=record.state))
+    return result
+
+
+def erasure_plan(
+    last: Epoch,
+    erasure: Erasure,
+    sought: Sequence[Sought],
+    above: Sequence[TableState],
+    nodes: Sequence[NodeInput],
+    *,
+    clock: int,
+    target_file_size: int | None = None,
+) -> Plan:
+    """Return the plan of the epoch after ``last`` that erases what was found.
+
+    Parameters
+    ----------
+    last
+        The newest epoch.
+    erasure
+        What was asked for.
+    sought
+        What was found, table by table.
+    above
+        The tables of views that are built anew.
+    nodes
+        Their declarations.
+    clock
+        The wall-clock instant in microseconds.
+    target_file_size
+        Bytes of a file; none: the default.
+
+    """
+    epoch = last.number + 1
+    steps: list[Step] = []
+    for each in sought:
+        steps.extend(_erased(each, keyed=bool(erasure.keys)))
+    built = {given.node.table for given in nodes}
+    inputs = [name for given in nodes for name in scanned(given.node.operator) if name not in built]
+    planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch)
+    for node in planned:
+        steps.extend(_anew(node, last, epoch=epoch, clock=clock))
+    steps.extend(
+        EraseRows(state.name, "restored", state.restored.path, state.restored.table_id, state.restored.version, (),
+                  state.restored.rows, keyed=True)
+        for state in above
+        if state.restored is not None and state.restored.rows
+    )  # fmt: skip
+    touched = {state.name: state for state in (*(each.state for each in sought), *above)}
+    steps.extend(cut for state in touched.values() for cut in _cuts(state))
+    return Plan(
+        epoch=epoch,
+        window_time=last.window_time,
+        slot=last.slot,
+        previous_slot=last.previous_slot,
+        anchor=last.anchor,
+        update_interval=last.update_interval,
+        retain=last.log_retain,
+        clock=clock,
+        catalog_digest=last.catalog_digest,
+        streams=(),
+        steps=tuple(steps),
+        nodes=tuple(planned),
+        erasure=erasure,
+        target_file_size=target_file_size,
+    )
+
+
+def _erased(sought: Sought, *, keyed: bool) -> Iterator[EraseRows]:
+    state = sought.state
+    beside = {"deferred": state.deferred, "rejected": state.rejected}
+    for found in sought.found:
+        if not found.rows:
+            continue
+        if found.role == "rows":
+            yield EraseRows(
+                state.name, "rows", state.path, state.table_id, state.version, found.cells, found.rows, keyed, sought.dead_by
+            )
+        elif (side := beside[found.role]) is not None:
+            yield EraseRows(state.name, found.role, side.path, side.table_id, side.version, found.cells, found.rows, keyed)
+
+
+def _anew(node: NodePlan, last: Epoch, *, epoch: int, clock: int) -> Iterator[Step]:
+    """The steps that build a node; there is nothing to report as short-lived."""
+    for step in node_steps(node, last.table(node.name), last.slot, epoch=epoch, clock=clock):
+        if not isinstance(step, StoreRestored) and not (isinstance(step, CreateTable) and step.role == "restored"):
+            yield step
+
+
+def _cuts(state: TableState) -> Iterator[CutLog]:
+    yield CutLog(state.name, state.path, state.table_id, state.version)
+    for side in state.sides:
+        yield CutLog(state.name, side.path, side.table_id, side.version)

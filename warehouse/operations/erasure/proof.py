@@ -1,0 +1,283 @@
+"""The proof of an erasure: every file that is left under the root is read again, for the keys.
+
+Read are all rows of all data files (of tables, deferred, rejected and restored rows, named by an epoch or not), all logs
+with their checkpoints and sums, and all records. A *trace*, which must not be, is one in a file of the erased table or of its
+log, in a message of a record, or in a data file that no epoch names; rows of other tables that hold the same value are
+those tables' own and are told as *elsewhere*. ``warehouse.duckdb`` names files and holds no row, so it must be what the newest
+epoch makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from warehouse.epochs.claim import CLAIM
+from warehouse.epochs.journal import newest_epoch
+from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
+from warehouse.operations.erasure.key_matcher import shows
+from warehouse.publishing.database import DATABASE
+from warehouse.publishing.difference import difference
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.keys import KeyColumn
+from warehouse.serving.pruning import Keys
+from warehouse.serving.statement import where_key
+from warehouse.storage.copies import copied_anew
+from warehouse.storage.duckdb_sql import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.steps.erased_keys import ErasedKeys
+
+__all__ = ["Proof", "Trace", "prove"]
+
+_FILES_AT_ONCE = 200
+_ROWS_AT_ONCE = 20_000
+_TABLE_KINDS = ("tables", "deferred", "rejected", "restored", "live")
+_OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json", CLAIM)
+_SUMS = b"crc\0"
+_BOUNDS = ("minValues", "maxValues")
+_TOLD = ("message", "failed", "warnings", "reason", "left_out")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A file, relative to the root, that shows a key, and in what."""
+
+    path: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Proof:
+    """How many files and bytes were read, what must not be there, and what other tables hold of their own."""
+
+    files: int = 0
+    bytes: int = 0
+    traces: tuple[Trace, ...] = ()
+    elsewhere: tuple[Trace, ...] = ()
+
+    def __add__(self, other: Proof) -> Proof:
+        return Proof(
+            self.files + other.files, self.bytes + other.bytes, self.traces + other.traces, self.elsewhere + other.elsewhere
+        )
+
+
+def prove(
+    root: Path, tables: Collection[str], keys: ErasedKeys, named: Mapping[str, set[str]], *, passed_over: Path | None = None
+) -> Proof:
+    """Read every file under the root and return where keys of a table are found.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory, absolute.
+    tables
+        The names of the table whose rows are erased, and of its archive.
+    keys
+        The keys.
+    named
+        The data files that readable epochs name, by table directory, each relative to it.
+    passed_over
+        The plan of the erasure itself, which holds the keys until all is done.
+
+    """
+    test = shows(keys)
+    data: dict[str, list[Path]] = {}
+    result = Proof()
+    for path in sorted(root.rglob("*")):
+        if not path.is_file() or path.is_symlink() or path.name in _OF_THE_LOCK or path == passed_over:
+            continue
+        result += Proof(1, path.stat().st_size)
+        if _is_sum(path):
+            continue
+        place = path.relative_to(root).parts
+        if place == (DATABASE,):
+            result += _of_database(root)
+            continue
+        is_log = "_delta_log" in place
+        if path.suffix == ".parquet" and not is_log and place[0] in _TABLE_KINDS:
+            data.setdefault("/".join(place[:2]), []).append(path)
+        elif is_log or path.suffix == ".json":
+            result += _of_record(root, path, tables, keys, test)
+        elif test(path.read_bytes().decode(errors="replace")):
+            result += Proof(traces=(Trace(path.relative_to(root).as_posix(), "bytes"),))
+    connection = connect(Resources())
+    try:
+        for directory, files in data.items():
+            result += _of_rows(root, directory, files, tables, keys, test, connection, named.get(directory, set()))
+    finally:
+        connection.close()
+    return result
+
+
+def _of_database(root: Path) -> Proof:
+    """The file that other tools open holds no rows: it proves all, when it is what the newest epoch makes of it."""
+    newest = newest_epoch(root)
+    found = difference(root, newest) if newest is not None else None
+    return Proof() if found is None or found.kind in ("missing", "moved") else Proof(traces=(Trace(DATABASE, found.message),))
+
+
+def _is_sum(path: Path) -> bool:
+    """Whether it is one of Hadoop's binary sums: they stand beside files and tell nothing of what is in them."""
+    if not (path.name.startswith(".") and path.name.endswith(".crc")):
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_SUMS)) == _SUMS
+
+
+# --- rows ---
+
+
+def _of_rows(
+    root: Path,
+    directory: str,
+    files: list[Path],
+    tables: Collection[str],
+    keys: ErasedKeys,
+    test: Callable[[str], bool],
+    connection: duckdb.DuckDBPyConnection,
+    named: set[str],
+) -> Proof:
+    kind, name = directory.split("/")
+
+    def look(some: list[str]) -> dict[str, str]:
+        with copied_anew(root, some) as places:
+            if kind == "rejected":
+                found = _texts(connection, places, test)
+            else:
+                found = _rows(connection, places, keys, own=kind != "restored" and name in tables)
+            return {places[place]: told for place, told in found.items()}
+
+    result, at_once = Proof(), FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
+    for begin in range(0, len(files), at_once):
+        some = [str(path) for path in files[begin : begin + at_once]]
+        for path, found in sorted(_looked(some, look).items()):
+            relative = path.removeprefix(f"{root}/")
+            trace = Trace(relative, found)
+            mine = name in tables or relative.removeprefix(f"{directory}/") not in named
+            result += Proof(traces=(trace,)) if mine else Proof(elsewhere=(trace,))
+    return result
+
+
+def _looked(files: list[str], look: Callable[[list[str]], dict[str, str]]) -> dict[str, str]:
+    """Look into files together; where one of them cannot be read, one by one: what cannot be read proves nothing."""
+    try:
+        return look(files)
+    except duckdb.Error:
+        if len(files) == 1:
+            return {files[0]: "cannot be read"}
+        return {path: found for file in files for path, found in _looked([file], look).items()}
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: ErasedKeys, *, own: bool) -> dict[str, str]:
+    paths = ", ".join(map(literal, files))
+    scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = '{PLACE}')"
+    types = {str(row[0]).lower(): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
+    del types[PLACE]
+    conditions = [keys.condition] if own else [*_same_value(types, keys)]
+    if not conditions or (own and any(column.name.lower() not in types for column in keys.columns)):
+        return {}
+    text = " OR ".join(condition.sql for condition in conditions)
+    values = [value for condition in conditions for value in condition.parameters]
+    counts = connection.execute(f"SELECT {PLACE}, count(*) FROM {scan} WHERE {text} GROUP BY {PLACE}", values).fetchall()
+    return {path: f"{rows} rows" for path, rows in counts}
+
+
+def _same_value(types: Mapping[str, str], keys: ErasedKeys) -> Iterator[Any]:
+    """Yield conditions on another table: a text in any text column, any other value in the column of that name."""
+    single = Keys(tuple(key for key in keys.keys if len(key) == 1 and key[0] is not None))
+    first = keys.columns[0]
+    for name, kind in types.items():
+        fits = kind == first.type and (kind == "VARCHAR" or name == first.name.lower())
+        if single.keys and fits:
+            yield where_key(single, (KeyColumn(name, kind),))
+    several = Keys(tuple(key for key in keys.keys if len(key) > 1))
+    if several.keys and all(types.get(column.name.lower()) == column.type for column in keys.columns):
+        yield where_key(several, keys.columns)
+
+
+def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Callable[[str], bool]) -> dict[str, str]:
+    counts: dict[str, int] = {}
+    for path in files:
+        answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM read_parquet({literal(path)})")
+        while rows := answer.fetchmany(_ROWS_AT_ONCE):
+            if found := sum(test(row[0]) for row in rows):
+                counts[path] = counts.get(path, 0) + found
+    return {path: f"{rows} rows" for path, rows in counts.items()}
+
+
+# --- logs and records ---
+
+
+def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, test: Callable[[str], bool]) -> Proof:
+    relative = path.relative_to(root)
+    of_table = relative.parts[1] if relative.parts[0] in _TABLE_KINDS else None
+    result = Proof()
+    for found in dict.fromkeys(_found(_documents(path), keys, test)):
+        trace = Trace(relative.as_posix(), found)
+        if (of_table is None or of_table in tables) and found != "a file's name":
+            result += Proof(traces=(trace,))
+        else:
+            result += Proof(elsewhere=(trace,))
+    return result
+
+
+def _documents(path: Path) -> Iterator[Any]:
+    """Yield the JSON documents of a log's file or of a record; of anything else its text."""
+    if path.suffix == ".parquet":
+        import pyarrow.parquet as pq  # noqa: PLC0415 - checkpoints alone
+
+        yield from pq.ParquetFile(parquet_source(path), page_checksum_verification=True).read().to_pylist(maps_as_pydicts="lossy")
+        return
+    text = path.read_bytes().decode(errors="replace")
+    try:
+        yield json.loads(text)
+    except ValueError:
+        for line in text.splitlines():
+            try:
+                yield json.loads(line)
+            except ValueError:
+                yield {"message": line}
+
+
+def _found(documents: Iterator[Any], keys: ErasedKeys, test: Callable[[str], bool]) -> Iterator[str]:
+    single = [(key[0], texts[0]) for key, texts in zip(keys.keys, keys.texts(), strict=True) if len(key) == 1 and texts[0]]
+    parts, texts, own = {part for part, _ in single}, {text for _, text in single}, keys.columns[0]
+    for document in documents:
+        for names, value in _leaves(document, ()):
+            bounded = next((names[place + 1 :] for place, name in enumerate(names) if name in _BOUNDS), None)
+            if bounded:
+                of_key = own.type == "VARCHAR" or own.name.lower() == bounded[-1].lower()
+                if of_key and (value in parts or str(value) in texts):
+                    yield f"a bound of {bounded[-1]}"
+            elif isinstance(value, str) and any(name in _TOLD for name in names) and test(value):
+                yield "a message"
+            elif isinstance(value, str) and names and names[-1] == "path" and "loaded" in names and test(value):
+                yield "a file's name"
+
+
+def _leaves(value: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:  # noqa: ANN401 - JSON
+    """Yield the plain values of a document with the names above them; a text that is itself JSON is looked into."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            yield from _leaves(each, (*names, str(name)))
+    elif isinstance(value, list):
+        for each in value:
+            yield from _leaves(each, names)
+    elif isinstance(value, str) and value[:1] in ("{", "["):
+        try:
+            inner = json.loads(value)
+        except ValueError:
+            yield names, value
+        else:
+            yield from _leaves(inner, names)
+    elif value is not None:
+        yield names, value
+

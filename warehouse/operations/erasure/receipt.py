@@ -1,0 +1,76 @@
+"""The receipt of an erasure: what was erased, when, from which files, and what was found when all was read again.
+
+One JSON document under ``root/erasures``, named by the epoch. It names keys by hashes: whoever has a key can find it in the
+receipt (:meth:`ErasedKeys.hashes`), whoever has the receipt alone has to guess.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.storage.durable import write_replacing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.operations.erasure.proof import Proof
+    from warehouse.operations.erasure.store import StoreReceipt
+
+__all__ = ["Receipt", "TableReceipt", "receipt_path", "write_receipt"]
+
+
+@dataclass(frozen=True)
+class TableReceipt:
+    """One table's directory: rows erased, files removed (with the copies in older epochs), log files removed."""
+
+    path: str
+    rows: int
+    files_removed: tuple[str, ...]
+    log_files_removed: int
+    log_starts_at: int
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The facts of one erasure; instants are ISO 8601 texts.
+
+    ``keys`` are hashes, none when expired rows were erased. ``landing`` are landing files that still hold a key:
+    the erasure is whole once there are none, and none that is yet to come. ``store`` tells of a root in an object store.
+    """
+
+    format: int
+    kind: str
+    table: str | None
+    keys: tuple[str, ...]
+    salt: str
+    asked_at: str
+    completed_at: str
+    epoch: int
+    window_time: str
+    rows: int
+    tables: tuple[TableReceipt, ...]
+    views_built_anew: tuple[str, ...]
+    epochs_retired: int
+    proof: Proof
+    landing: tuple[str, ...] = ()
+    store: StoreReceipt | None = None
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing is left, neither under the root nor among the landing files nor beside the objects of a store."""
+        return not self.landing and not self.proof.traces and not (self.store and self.store.unproved)
+
+
+def receipt_path(root: Path, epoch: int) -> Path:
+    """Return where the receipt of the erasure that made an epoch is."""
+    return root / "erasures" / f"{epoch:020d}.json"
+
+
+def write_receipt(root: Path, receipt: Receipt) -> Path:
+    """Write a receipt durably, in place of one that a killed attempt wrote."""
+    path = receipt_path(root, receipt.epoch)
+    write_replacing(path, msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
+    return path

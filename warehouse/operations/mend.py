@@ -1,0 +1,47 @@
+"""A newest epoch whose record is not whole: it is made anew from its plan, which the tables' logs show as done.
+
+A record is written whole or not at all, so only a disk that lost or changed bytes leaves such a one. Until the next update
+readers have the epoch before it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import epoch_numbers, epoch_path, plan_path, read_epoch, read_record
+from warehouse.errors import TornRecordError
+from warehouse.planning.steps import Plan
+from warehouse.storage.durable import sync_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["set_aside_torn"]
+
+
+def set_aside_torn(root: Path) -> Path | None:
+    """Rename the newest epoch's record when it is not whole and can be made anew; return where it is then.
+
+    The caller holds the writer lock and finishes the epoch's plan next.
+
+    Raises
+    ------
+    TornRecordError
+        When there is no whole plan for it, or no whole epoch before it: then it must be restored from a copy.
+
+    """
+    numbers = epoch_numbers(root)
+    if not numbers:
+        return None
+    path = epoch_path(root, numbers[-1])
+    try:
+        read_epoch(root, numbers[-1])
+    except TornRecordError:
+        if (len(numbers) == 1 and numbers[0] > 0) or not plan_path(root, numbers[-1]).exists():
+            raise
+        read_record(plan_path(root, numbers[-1]), Plan)
+        aside = path.with_name(f"{path.name}.damaged")  # `repair` removes it once nobody needs it
+        path.replace(aside)
+        sync_directory(path.parent)
+        return aside
+    return None

@@ -1,0 +1,145 @@
+"""The plan of a migration that writes tables anew: from what is to change to the steps of one epoch at the same window time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import declaration
+from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
+from warehouse.planning.plan import node_steps, waiting_steps
+from warehouse.planning.steps import AddColumns, MigrateTable, Plan, StreamPlan
+from warehouse.time import grid_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.layout import Layout
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.steps import Step
+
+__all__ = ["Target", "migration_base", "migration_plan"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """A table that is written anew: as it is, its declaration and layout from now on.
+
+    ``renamed`` are pairs of former and new names of columns; ``reshaped`` tells whether columns have other names or types
+    afterwards, to views too.
+    """
+
+    state: TableState
+    stream: Stream
+    layout: Layout
+    renamed: tuple[tuple[str, str], ...] = ()
+    reshaped: bool = False
+
+
+def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch:
+    """Return what a migration starts from: the last epoch on today's grid of times.
+
+    The tables of nodes ``above`` are marked, so that they are built anew.
+    """
+    marked = {
+        state.name: replace(state, view=replace(state.view, failed=MIGRATED))
+        for state in last.tables
+        if state.view is not None and (state.view.spare_of or state.name) in above
+    }
+    return replace(
+        last,
+        tables=tuple(marked.get(state.name, state) for state in last.tables),
+        anchor=catalog.anchor,
+        update_interval=catalog.update_interval,
+        slot=grid_slot(last.window_time, catalog.anchor, catalog.update_interval),
+        files=(),
+        counts=(),
+        seconds=(),
+        removed=(),
+        warnings=(),
+    )
+
+
+def migration_plan(
+    catalog: Catalog, base: Epoch, targets: Sequence[Target], nodes: Sequence[NodeInput], *, reslotted: bool, clock: int
+) -> Plan:
+    """Return the plan that writes tables anew at the window time of the base.
+
+    Parameters
+    ----------
+    catalog
+        The declarations in force.
+    base
+        What :func:`migration_base` gave.
+    targets
+        The tables.
+    nodes
+        Those of views that are built anew, with their columns, each after those that it reads.
+    reslotted
+        Whether anchor or update interval changed.
+    clock
+        The wall-clock instant in microseconds.
+
+    """
+    epoch, slot = base.number + 1, base.slot
+    streams: list[StreamPlan] = []
+    steps: list[Step] = []
+    for target in targets:
+        planned = StreamPlan(
+            name=target.stream.name,
+            declaration=declaration(target.stream, catalog.root),
+            layout=target.layout,
+            k0=slot - 1,
+            first=False,
+            inputs=(),
+            left_out=(),
+        )
+        streams.append(planned)
+        steps.extend(_steps(planned, target, reslotted=reslotted, epoch=epoch, clock=clock))
+    planned_nodes = plan_nodes(nodes, base, (), slot=slot, moves=False, epoch=epoch)
+    for node in planned_nodes:
+        steps.extend(node_steps(node, base.table(node.name), slot, epoch=epoch, clock=clock))
+    return Plan(
+        epoch=epoch,
+        window_time=base.window_time,
+        slot=slot,
+        previous_slot=slot,
+        anchor=base.anchor,
+        update_interval=base.update_interval,
+        retain=base.log_retain,
+        clock=clock,
+        catalog_digest=catalog.digest,
+        declared=catalog.keys,
+        streams=tuple(streams),
+        steps=tuple(steps),
+        nodes=tuple(planned_nodes),
+        warnings=rebuilt(nodes, base),
+        base=base,
+        cause="migrate",
+        target_file_size=catalog.target_file_size,
+    )
+
+
+def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, clock: int) -> Iterator[Step]:
+    """The table's step, and those of what waits for its slot: under other columns or slots it is looked at once more."""
+    state, name, side = target.state, planned.name, target.state.deferred
+    again = target.reshaped or reslotted
+    takes = again and side is not None and bool(side.rows)
+    yield MigrateTable(
+        name,
+        state.path,
+        state.table_id,
+        state.version,
+        state.declaration.columns,
+        target.renamed,
+        sum(part.rows for part in state.partitions),
+        reslotted=reslotted,
+        takes=takes,
+    )
+    if side is not None and state.declaration.columns != planned.declaration.columns:
+        yield AddColumns(name, "deferred", side.path, side.table_id, side.version)
+    if takes and side is not None:
+        taken = tuple(entry.slot for entry in side.waiting)
+        yield from waiting_steps(planned, state, taken, epoch=epoch, clock=clock)

@@ -1,0 +1,108 @@
+"""What may be mended without anybody deciding anything: because it is written elsewhere, or because nobody needs it.
+
+* A newest epoch's record that is damaged is set aside: its plan is then one that is not finished, and finishing it finds the
+  commits in the tables' logs and writes the record again.
+* Damaged plans of epochs that are written, temporary files and records that were set aside before are removed.
+* A checkpoint that the commits contradict, which are all there, is removed.
+* A table's zero-row file is written again from the epoch's record.
+
+Data is never made up: a data file or a commit that is missing or damaged is for a person.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import numbers, read_epoch, read_record, record_path
+from warehouse.errors import RecordDamagedError
+from warehouse.objects.path import parquet_source
+from warehouse.planning.steps import Plan
+from warehouse.storage.durable import sync_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["mend_checkpoints", "mend_records", "mend_schema_files"]
+
+_SET_ASIDE = ".damaged"
+
+
+def mend_records(root: Path) -> Iterator[str]:
+    """Mend what is under ``root/epochs`` and yield what was done; the caller holds the writer lock."""
+    directory = root / "epochs"
+    for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+        if path.name.endswith((".tmp", _SET_ASIDE)):
+            path.unlink()
+            yield f"removed epochs/{path.name}"
+    committed = numbers(root, "epoch")
+    newest = committed[-1] if committed else -1
+    for number in numbers(root, "plan"):
+        path = record_path(root, number, "plan")
+        if (number < newest or (number == newest and _is_done(root, number))) and not _readable(path):
+            path.unlink()
+            yield f"removed the damaged plan of epoch {number}, which is written"
+    if newest >= 0 and not _is_whole(root, newest) and _can_be_made_again(root, newest):
+        path = record_path(root, newest, "epoch")
+        path.rename(path.with_name(path.name + _SET_ASIDE))
+        yield f"set the damaged record of epoch {newest} aside, to make it again from its plan"
+    if directory.is_dir():
+        sync_directory(directory)
+
+
+def _readable(plan: Path) -> bool:
+    try:
+        read_record(plan, Plan)
+    except RecordDamagedError:
+        return False
+    return True
+
+
+def _is_done(root: Path, number: int) -> bool:
+    """Whether an epoch is written and asks for nothing more: the plan of an erasure is needed until that is carried out."""
+    return _is_whole(root, number) and read_epoch(root, number).erased is None
+
+
+def _is_whole(root: Path, number: int) -> bool:
+    try:
+        read_epoch(root, number)
+    except RecordDamagedError:
+        return False
+    return True
+
+
+def _can_be_made_again(root: Path, number: int) -> bool:
+    """Whether its plan is whole, and the epoch that the plan starts from can be read."""
+    plan = record_path(root, number, "plan")
+    before = number == 0 or (record_path(root, number - 1, "epoch").exists() and _is_whole(root, number - 1))
+    return plan.exists() and _readable(plan) and before
+
+
+def mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
+    """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield what was done."""
+    from warehouse.steps.foreign import named_directories  # noqa: PLC0415 - same
+    from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
+
+    for named in named_directories(epoch):
+        for name in drop_wrong(root / named.path, named.version):
+            yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
+
+
+def mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
+    """Write the zero-row files of an epoch's tables that cannot be read, and yield what was done."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - repairing alone needs it
+
+    from warehouse.storage.tables import rows_schema, write_schema_file  # noqa: PLC0415 - same
+
+    for state in epoch.tables:
+        columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+        file = root / state.schema_file
+        try:
+            whole = pq.read_schema(parquet_source(file)).names == [field["name"] for field in rows_schema(columns)["fields"]]
+        except Exception:  # noqa: BLE001 - whatever a damaged file makes its reader raise: it is written again
+            whole = False
+        if not whole:
+            write_schema_file(file, columns)
+            yield f"wrote {state.schema_file} again"

@@ -1,0 +1,128 @@
+"""The plans of restatements: from what is to be read once more to the steps that replace what it gave."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.catalog.declaration import with_added
+from warehouse.catalog.drift import effective_layout
+from warehouse.epochs.records import Loaded
+from warehouse.errors import RestateError
+from warehouse.planning.plan import FILES_PER_PLAN, StreamInput, make_plan
+from warehouse.planning.restoring import Restoring
+from warehouse.planning.steps import ReplaceTable, RestoreTable, Step, StoreRejected
+from warehouse.steps.relanding import grouped_with, planned_back
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.declaration import Declaration
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.layout import Layout
+    from warehouse.operations.restate import Reread
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.steps import Plan
+
+__all__ = ["Base", "Changed", "restate_base", "restate_plan"]
+
+
+@dataclass(frozen=True)
+class Changed:
+    """A declaration that the table on disk cannot follow, and the layout that comes with it."""
+
+    declaration: Declaration
+    layout: Layout
+
+
+@dataclass(frozen=True)
+class Base:
+    """What a restatement starts from, and the steps that lead there; ``rejected`` is the table of rejected rows before."""
+
+    epoch: Epoch
+    steps: tuple[RestoreTable | ReplaceTable, ...]
+    rejected: SideTable | None = None
+
+
+def restate_base(
+    newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: Changed | None = None
+) -> Base:
+    """Return the newest epoch with one table as it was, and the views above it marked so that they are built anew.
+
+    To retry what was rejected, only the table of rejected rows is emptied. With a ``changed`` declaration, of columns say, the
+    table is replaced. ``nodes`` are those of the views above.
+    """
+    restoring = Restoring()
+    above = {given.node.table for given in nodes}
+    states, rejected = [], None
+    for state in newest.tables:
+        if state.name == table and found.retried is not None:
+            rejected = state.rejected
+            emptied = None if rejected is None else restoring.emptied_side(table, rejected)
+            states.append(replace(state, rejected=emptied))
+        elif state.name == table and changed is not None:
+            states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
+        elif state.name == table:
+            states.append(_put_back(restoring, state, found.since))
+        elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
+            states.append(restoring.rebuilt(state))
+        else:
+            states.append(state)
+    epoch = replace(newest, tables=tuple(states), files=(), counts=(), seconds=(), removed=(), warnings=())
+    return Base(epoch, tuple(restoring.steps), rejected)
+
+
+def _put_back(restoring: Restoring, state: TableState, since: Epoch | None) -> TableState:
+    old = since.table(state.name) if since else None
+    return restoring.emptied(state) if old is None else restoring.restored(state, old)
+
+
+def restate_plan(
+    catalog: Catalog, stream: Stream, found: Reread, base: Base, nodes: Sequence[NodeInput], *, clock: int
+) -> Plan:
+    """Return the plan that reads files once more, at the window time of the base.
+
+    ``nodes`` are those of the views above with their columns, ``clock`` is in microseconds. Files beyond what one plan takes
+    are forgotten by it, so that the epochs that follow at the same window time load them.
+    """
+    epoch = base.epoch
+    state = epoch.table(stream.name)
+    layout = effective_layout(stream, state.layout if state else None, catalog.update_interval)
+    if found.retried is not None:
+        continues = (epoch.slot - 1, False)
+    elif found.since is not None:
+        continues = (found.since.slot, False)
+    else:
+        continues = (epoch.slot - layout.periods, True)
+    chosen, rest = found.files[:FILES_PER_PLAN], found.files[FILES_PER_PLAN:]
+    stream = with_added(stream, state.declaration if state else None)
+    stream, groups, problems = grouped_with(stream, chosen, found.back)
+    unread = {entry.file.path for entry in problems}
+    if found.retried is not None:
+        found = replace(found, retried=tuple(path for path in found.retried if path not in unread))
+        if not groups:
+            reasons = "; ".join(f"{entry.file.path}: {entry.message}" for entry in problems[:3])
+            raise RestateError(stream.name, f"none of its files can be read as it is declared ({reasons})")
+    given = StreamInput(stream, layout, groups, tuple(problems), more=len(rest), continues=continues)
+    plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes)
+    back = planned_back(stream, found.back)
+    steps: list[Step] = [*base.steps, *(_kept(step, found, base) for step in plan.steps)]
+    return msgspec.structs.replace(
+        plan,
+        steps=tuple(steps),
+        streams=tuple(msgspec.structs.replace(each, retried=found.retried or (), put_back=back) for each in plan.streams),
+        base=epoch,
+        cause="restate",
+        starts_from=found.since.number if found.since else None,
+        known=(Loaded(stream.name, gone=tuple(file.path for file in rest)),) if rest else (),
+    )
+
+
+def _kept(step: Step, found: Reread, base: Base) -> Step:
+    """The step that writes rejected rows keeps those of files that are not tried again."""
+    if isinstance(step, StoreRejected) and found.retried is not None and base.rejected is not None:
+        return msgspec.structs.replace(step, kept_version=base.rejected.version, retried=found.retried)
+    return step

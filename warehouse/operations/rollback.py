@@ -1,0 +1,198 @@
+"""Going back: a new epoch with the contents of an earlier one, at the window time that readers have reached.
+
+Window time never goes back. The new epoch holds what epoch N held and is still live: exactly the rows, in streams, relations
+and views, that there would be had the updates after N found no file. Landing files that were loaded since are forgotten, so
+that the next update that moves the window loads those that are there, as they are then. Epochs in between stay readable
+for as long as ``retain`` says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.catalog.drift import effective_layout
+from warehouse.epochs.journal import numbers, read_epoch
+from warehouse.epochs.known import known_files
+from warehouse.epochs.records import Epoch, Loaded
+from warehouse.errors import MissingPartError, RollbackError
+from warehouse.ingest.known import shown_different
+from warehouse.ingest.landing import Known
+from warehouse.planning.node_plans import unbuilt
+from warehouse.planning.plan import StreamInput, make_plan
+from warehouse.planning.restoring import Restoring, lost_of
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.steps import Plan, ReplaceTable, RestoreTable
+
+__all__ = ["Forgotten", "RollbackReport", "base_of", "forgotten_files", "loadable", "rollback_plan", "target_epoch"]
+
+_NOTHING = Known({}, {})
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """A landing file that the next update loads again; one that is not ``there`` any more cannot be."""
+
+    stream: str
+    path: str
+    there: bool
+
+
+@dataclass(frozen=True)
+class RollbackReport:
+    """What a rollback did: the epoch it made, the one whose contents that has, and the landing files it forgot."""
+
+    epoch: Epoch
+    target: Epoch
+    forgotten: tuple[Forgotten, ...]
+    finished: tuple[Epoch, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
+    """Return the epoch to go back to.
+
+    Raises
+    ------
+    RollbackError
+        When it does not exist, was retired, or is the newest; with the reason.
+    MissingPartError
+        When files that it names are gone.
+
+    """
+    readable = numbers(root, "epoch")
+    oldest = readable[0]
+    if number > newest.number or number < 0:
+        raise RollbackError(number, f"there is none; the newest is epoch {newest.number}")
+    if number == newest.number:
+        raise RollbackError(number, "it is the newest epoch, so its contents are what there is")
+    if number not in readable:
+        since = format_instant(read_epoch(root, oldest).window_time)
+        raise RollbackError(
+            number,
+            f"it fell out of `retain`, and files that only it named are deleted; the oldest epoch to go back to is {oldest}, "
+            f"of window time {since}",
+        )
+    target = read_epoch(root, number)
+    lost = lost_of(root, target)
+    if lost:
+        raise MissingPartError(
+            f"epoch {number} names {len(lost)} file(s) that are not there or damaged ({', '.join(lost[:3])}); nothing was "
+            f"written. Restore them from a copy, or go back to another epoch"
+        )
+    return target
+
+
+def base_of(
+    newest: Epoch, target: Epoch, nodes: Sequence[NodeInput]
+) -> tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...], tuple[str, ...]]:
+    """Return the base of a rollback, the steps that lead to it, and what to tell of tables that cannot go back.
+
+    A view whose declaration is not that of the target epoch is built anew over its inputs.
+    """
+    restoring, states, told = Restoring(), [], []
+    anew = unbuilt(nodes, target)
+    for state in newest.tables:
+        old = target.table(state.name)
+        known = old is not None and old.table_id == state.table_id
+        owner = state.view.spare_of or state.name if state.view else state.name
+        if owner in anew:
+            states.append(restoring.rebuilt(state))
+        elif known and old is not None:
+            states.append(restoring.restored(state, old))
+        else:
+            told.append(f'table "{state.name}" did not exist in epoch {target.number}; it is empty now')
+            states.append(restoring.emptied(state))
+    names = {state.name for state in newest.tables}
+    gone = [old.name for old in target.tables if old.name not in names and old.kind != "state"]
+    told += [f'table "{name}" of epoch {target.number} was dropped since; it stays so' for name in gone]
+    base = replace(
+        newest,
+        tables=tuple(states),
+        slot=target.slot,
+        window_time=target.window_time,
+        previous_slot=target.previous_slot,
+        files=(),
+        counts=(),
+        seconds=(),
+        removed=(),
+        warnings=(),
+    )
+    return base, tuple(restoring.steps), tuple(told)
+
+
+def forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, ...]:
+    """Return, as what an epoch records of landing files, the way from what is known now back to what was known then.
+
+    Raises
+    ------
+    RollbackError
+        When the records of what was loaded up to the target are summed up already.
+
+    """
+    try:
+        then = known_files(root, target)
+    except MissingPartError as error:
+        raise RollbackError(target.number, f"what was loaded up to it is not recorded one by one any more ({error})") from error
+    now = known_files(root, newest)
+    return tuple(
+        _difference(stream, now.get(stream, _NOTHING), then.get(stream, _NOTHING)) for stream in dict.fromkeys((*now, *then))
+    )
+
+
+def _difference(stream: str, now: Known, then: Known) -> Loaded:
+    """``gone`` forgets a path altogether; what was known of it before is said again, and takes a mark for ``reload`` away."""
+    marked = now.left_out.keys() | (now.reload - then.reload)
+    loaded_now, loaded_then = shown_different(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
+    gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
+    again = gone | marked
+    return Loaded(
+        stream,
+        loaded=tuple(file for path, file in loaded_then.items() if loaded_now.get(path) != file or path in again),
+        left_out=tuple(entry for path, entry in then.left_out.items() if now.left_out.get(path) != entry or path in again),
+        reload=tuple(sorted(then.reload)),
+        gone=tuple(sorted(gone)),
+    )
+
+
+def rollback_plan(
+    catalog: Catalog,
+    newest: Epoch,
+    target: Epoch,
+    nodes: Sequence[NodeInput],
+    base: tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...]],
+    known: tuple[Loaded, ...],
+    *,
+    clock: int,
+) -> Plan:
+    """Return the plan: tables go back, then move to the newest epoch's slot as in an update that finds no file.
+
+    ``nodes`` are those of the declared views with their columns; ``clock`` is in microseconds.
+    """
+    start, steps = base
+    inputs = []
+    for stream in catalog.sources:
+        state = start.table(stream.name)
+        inputs.append(StreamInput(stream, effective_layout(stream, state.layout if state else None, catalog.update_interval), ()))
+    plan = make_plan(catalog, start, inputs, slot=newest.slot, clock=clock, nodes=nodes)
+    return msgspec.structs.replace(
+        plan, steps=(*steps, *plan.steps), base=start, cause="rollback", starts_from=target.number, known=known
+    )
+
+
+def loadable(forgotten: Sequence[Loaded], there: Mapping[str, frozenset[str]]) -> tuple[Forgotten, ...]:
+    """Return the landing files that a rollback forgets; ``there`` are the paths in each stream's landing directory."""
+    return tuple(
+        Forgotten(entry.stream, path, path in there.get(entry.stream, frozenset()))
+        for entry in forgotten
+        for path in entry.gone
+    )

@@ -1,0 +1,107 @@
+"""Views compared with their queries at an epoch: by Spark, without the lock, over the files that the epoch names.
+
+A view stands for itself: what it reads, other views among it, is taken as it is stored. So a fault is named where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
+from warehouse.ingest.batch import SPARK_FAILURES
+from warehouse.steps.evaluation import INTERPRETED
+from warehouse.storage.failures import passing_failure
+from warehouse.storage.scan import SlotBounds, TableFiles
+from warehouse.storage.session import table_session
+from warehouse.views.verification.comparison import difference
+from warehouse.views.verification.question import Unverifiable, question_of
+from warehouse.views.verification.ties import has_ties
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.epochs.records import Epoch, TableState
+
+__all__ = ["ViewVerdict", "kept_verdicts", "verdicts_of"]
+
+_SMALL = 100_000
+"""Rows from which on Spark's code is worth its making."""
+
+
+@dataclass(frozen=True)
+class ViewVerdict:
+    """Of one view: whether it is its query, or why that cannot be said; ``rows`` are the first that differ, of both."""
+
+    view: str
+    epoch: int
+    outcome: Literal["same", "differs", "not verifiable", "not comparable", "stands still"]
+    reason: str = ""
+    rows: tuple[str, ...] = ()
+
+
+def verdicts_of(root: Path, epoch: Epoch, spark: SparkSession) -> Iterator[ViewVerdict]:
+    """Yield the verdict of each view of an epoch, in the order of their names."""
+    stored = sum(part.rows for state in epoch.tables for part in state.partitions)
+    session = table_session(spark, INTERPRETED if stored < _SMALL else {})
+    tables = _Tables(root, epoch, session)
+    for state in sorted(epoch.tables, key=lambda each: each.name):
+        if state.kind == "view" and state.declared:
+            yield _verdict(state, tables)
+
+
+def kept_verdicts(root: Path, verdicts: Sequence[ViewVerdict], now: int) -> None:
+    """Record what differs, and forget what was found of views that are their queries again."""
+    for verdict in verdicts:
+        if verdict.outcome == "differs":
+            record_finding(root, ViewFinding(verdict.view, verdict.epoch, now, verdict.reason))
+        elif verdict.outcome == "same":
+            forget_finding(root, verdict.view)
+
+
+@dataclass(frozen=True)
+class _Tables:
+    root: Path
+    epoch: Epoch
+    session: SparkSession
+
+    def live(self, name: str) -> DataFrame:
+        """The live rows of a table, with the columns that views read."""
+        state = self.epoch.table(name)
+        if state is None:
+            raise KeyError(name)
+        added = state.declaration.added
+        columns = [column for column in state.declaration.columns if column.name not in added]
+        slot, time = self.epoch.slot, self.epoch.window_time
+        files = TableFiles(self.root)
+        rows = files.read(self.session, state.path, state.version, columns, SlotBounds.expiring_after(slot))
+        return rows.where(f"_exp_slot > {slot}L AND unix_micros(_exp) > {time}L")
+
+
+def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
+    view, epoch = state.view, tables.epoch
+    if view is None:
+        raise TypeError(f"{state.name} is no view's")
+    if view.failed is not None:
+        return ViewVerdict(state.name, epoch.number, "stands still", view.failed)
+    operators = [each.view.node.operator for each in epoch.tables if each.view is not None and each.view.view == state.name]
+    question = question_of(view.sql, operators)
+    if isinstance(question, Unverifiable):
+        return ViewVerdict(state.name, epoch.number, "not verifiable", question.reason)
+    names = {each.name.lower(): each.name for each in epoch.tables}
+    try:
+        found = difference(tables.session, question, tables.live, tables.live(state.name), epoch.window_time, names=names)
+        if found is None:
+            return ViewVerdict(state.name, epoch.number, "same")
+        if has_ties(operators, tables.live, epoch.window_time):
+            reason = "its order does not tell rows apart of which it takes the first: it has more than one answer"
+            return ViewVerdict(state.name, epoch.number, "not comparable", reason)
+    except SPARK_FAILURES as error:
+        passing = passing_failure(error)
+        if passing is not None:
+            raise passing from error
+        return ViewVerdict(state.name, epoch.number, "not comparable", f"its query fails: {str(error).splitlines()[0]}")
+    return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.told()))

@@ -1,0 +1,47 @@
+"""Planning a stream's archive: a table that gets the rows which this update finds expired, in the same epoch.
+
+The rows are read from the stream's files at the last epoch: all that end in the slots of this update, wherever they lie,
+so that each is archived exactly once, by the update that moves the window past its end. What that epoch's files do not
+hold never was in the table. The archive's own rows never expire; the slot in which they did is their load slot, so the
+archive is cut by the time at which rows came into it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.archives import EXPIRED_AT, archive_name
+from warehouse.catalog.declaration import ColumnRecord, table_declaration
+from warehouse.layout import resolve
+from warehouse.planning.steps import StreamPlan
+
+if TYPE_CHECKING:
+    from warehouse.epochs.records import Epoch, TableState
+
+__all__ = ["archive_plan", "expire_within"]
+
+
+def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPlan:
+    """Return the plan of a stream's archive for an update to a slot: as of a stream into which no file is loaded."""
+    name = archive_name(stream.name)
+    before = last.table(name) if last else None
+    declared = (column for column in stream.declaration.columns if column.name not in stream.declaration.added)
+    columns = (*declared, ColumnRecord(EXPIRED_AT, "timestamp"))
+    recorded = table_declaration(columns, stream.declaration.search_key, label="MON", max_lifetime=None)
+    return StreamPlan(
+        name=name,
+        declaration=before.declaration if before else recorded,
+        layout=before.layout if before else resolve(periods=stream.layout.periods, label="MON"),
+        k0=before.stopped.slot if before and before.stopped else last.slot if last else slot - 1,
+        first=False,
+        inputs=(),
+        left_out=(),
+        archive_of=stream.name,
+    )
+
+
+def expire_within(state: TableState | None, after: int, slot: int) -> bool:
+    """Whether rows of a table can expire in the slots after one, up to another."""
+    return state is not None and any(
+        part.max_exp_slot > after and (part.min_exp_slot is None or part.min_exp_slot <= slot) for part in state.partitions
+    )

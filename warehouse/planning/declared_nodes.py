@@ -1,0 +1,129 @@
+"""The nodes of the declared views, as an update plans them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import ColumnRecord
+from warehouse.catalog.model import LayoutSpec
+from warehouse.errors import ConfigurationError
+from warehouse.planning.node_plans import NodeInput, layout_of, unbuilt
+from warehouse.time import at_slot
+from warehouse.views.algebra import scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.views.plans import ViewPlans
+
+__all__ = ["declared_nodes", "sound_nodes", "with_columns"]
+
+
+def declared_nodes(catalog: Catalog) -> list[NodeInput]:
+    """Return the nodes of all declared views, each after those it reads.
+
+    Raises
+    ------
+    ConfigurationError
+        When a view cannot be maintained: with every fault.
+
+    """
+    if not catalog.views:
+        return []
+    from warehouse.views.plans import compile_views  # noqa: PLC0415 - it takes time to import
+
+    return _nodes(compile_views(catalog))
+
+
+def sound_nodes(catalog: Catalog) -> tuple[list[NodeInput], dict[str, str]]:
+    """Return the nodes of the declared views that can be maintained, and why the other views cannot."""
+    if not catalog.views:
+        return [], {}
+    from warehouse.views.plans import judged_views  # noqa: PLC0415 - it takes time to import
+
+    plans, _ = judged_views(catalog)
+    return _nodes(plans), dict(plans.refused)
+
+
+def _nodes(plans: ViewPlans) -> list[NodeInput]:
+    return [
+        NodeInput(
+            view=compiled.name,
+            sql=compiled.view.sql,
+            node=node,
+            short_lived=compiled.view.short_lived,
+            max_lifetime=compiled.lifetime,
+            layout=LayoutSpec() if node.hidden else compiled.view.layout,
+            widest=compiled.view.widest_block,
+        )
+        for compiled in plans
+        for node in compiled.nodes
+    ]
+
+
+def with_columns(
+    nodes: Sequence[NodeInput],
+    catalog: Catalog,
+    last: Epoch | None,
+    slot: int,
+    spark: Callable[[], SparkSession],
+    refused: dict[str, str] | None = None,
+) -> list[NodeInput]:
+    """Return nodes that must be built with their columns, found by Spark before anything is written.
+
+    Raises
+    ------
+    ConfigurationError
+        When Spark refuses a query, or a column has a type that no table can have. With ``refused`` the view goes there
+        instead, with those that read it, and its nodes are left out.
+
+    """
+    created = [source.name for source in catalog.sources if last is None or last.table(source.name) is None]
+    anew = unbuilt(nodes, last, created)
+    if not anew:
+        return list(nodes)
+    from warehouse.storage.session import table_session  # noqa: PLC0415 - planning alone needs no Spark
+    from warehouse.views.maintenance.agreement import Analyser  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.feeds import Move  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.shapes import shape_of  # noqa: PLC0415 - same
+
+    known: dict[str, Sequence[ColumnRecord]] = {
+        source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
+        for source in catalog.sources
+    }
+    session = table_session(spark(), {})
+    analyser = Analyser(session)
+    interval, anchor = catalog.update_interval, catalog.anchor
+    found: list[NodeInput] = []
+    hidden = {given.node.table for given in nodes if given.node.hidden}
+    for given in nodes:
+        below = [table for table in scanned(given.node.operator) if table not in known]
+        if given.view in (refused or ()) or below:
+            if refused is not None:
+                refused.setdefault(given.view, f"it reads {', '.join(below)}, which cannot be maintained")
+            continue
+        state = last.table(given.node.table) if last else None
+        if given.node.table in anew or state is None:
+            k0 = slot - given.node.periods
+            move = Move(k0, slot, at_slot(k0, anchor, interval), at_slot(slot, anchor, interval), anchor, interval, first=True)
+            try:
+                shape = shape_of(session, given.node, layout_of(given, state), move, known, given.view)
+                if not given.node.hidden:
+                    tables = {name: columns for name, columns in known.items() if name not in hidden}
+                    analyser.check(given.view, given.sql, tables, shape)
+            except ConfigurationError as error:
+                if refused is None:
+                    raise
+                refused[given.view] = "; ".join(f"{each.found}; allowed: {each.allowed}" for each in error.problems)
+                continue
+            given = replace(given, columns=shape.columns, state=shape.state)  # noqa: PLW2901 - the same node, known better
+            known[given.node.table] = given.columns
+        else:
+            known[given.node.table] = state.declaration.columns
+        found.append(given)
+    return [given for given in found if given.view not in (refused or ())]

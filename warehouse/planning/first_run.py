@@ -1,0 +1,125 @@
+"""A first run cannot hurt: what a first build would load is looked at before anything is written."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
+from warehouse.ingest.batch import first_look
+from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.files import LeftOut
+from warehouse.planning.inputs import all_parts
+from warehouse.storage.session import table_session
+from warehouse.time import at_slot, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.ingest.batch import FirstLook
+    from warehouse.planning.inputs import Excluded
+    from warehouse.planning.plan import StreamInput
+
+__all__ = ["earliest_arrival", "refuse_empty"]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How a first build is looked at: with which session and declarations, at which clock instant."""
+
+    session: SparkSession
+    catalog: Catalog
+    clock: int
+    excluded: Excluded
+    last: Epoch | None = None
+
+    def parts(self, given: StreamInput) -> Iterator[StreamInput]:
+        """Yield all that waits for a stream of which ``given`` is the first part."""
+        return all_parts(self.catalog, given, self.last, self.excluded.setdefault(given.stream.name, {}), self.clock)
+
+    def at(self, given: StreamInput, slot: int) -> FirstLook:
+        """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
+        session = table_session(self.session, {"spark.sql.session.timeZone": given.stream.timezone})
+        move = WindowMove(
+            k0=slot - given.layout.periods,
+            k=slot,
+            first=True,
+            anchor=self.catalog.anchor,
+            interval=self.catalog.update_interval,
+            clock=self.clock,
+        )
+        failed = self.excluded.setdefault(given.stream.name, {})
+        while True:
+            groups = [
+                (group.header, [file for file in group.files if file.path not in failed]) for group in given.groups
+            ]
+            try:
+                return first_look(session, given.stream, given.layout, move, groups)
+            except UnreadableFilesError as error:
+                files = {file.path: file for group in given.groups for file in group.files}
+                failed.update(
+                    {
+                        problem.path: LeftOut(files[problem.path], problem.reason, problem.message)
+                        for problem in error.files
+                    },
+                )
+
+
+def earliest_arrival(
+    session: SparkSession, catalog: Catalog, inputs: Iterable[StreamInput], *, slot: int, clock: int, excluded: Excluded
+) -> int | None:
+    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; none when no row waits.
+
+    Changes of relations do not count: what has been so for years is no history to replay.
+    """
+    look = _Look(session, catalog, clock, excluded)
+    streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]
+    found = [look.at(part, slot).earliest for given in streams for part in look.parts(given)]
+    return min((instant for instant in found if instant is not None), default=None)
+
+
+def refuse_empty(
+    session: SparkSession,
+    catalog: Catalog,
+    created: Iterable[StreamInput],
+    *,
+    slot: int,
+    clock: int,
+    excluded: Excluded,
+    replays: bool,
+    last: Epoch | None,
+) -> None:
+    """Refuse a first build in which rows wait and none would be live.
+
+    When a history is replayed slot by slot, rows that have not arrived yet are no loss; then only a build whose rows
+    are all dead is refused.
+
+    Raises
+    ------
+    EmptyFirstRunError
+        Naming the streams; nothing has been written.
+
+    """
+    look = _Look(session, catalog, clock, excluded, last)
+    refused = {}
+    for given in filter(_has_files, created):
+        dead = deferred = 0
+        for part in look.parts(given):
+            counts = look.at(part, slot).counts
+            dead, deferred = dead + counts.dead, deferred + counts.deferred
+            if counts.live or (replays and deferred):
+                break
+        else:
+            if dead + deferred:
+                refused[given.stream.name] = f"{dead} dead by then, {deferred} not yet arrived"
+    if refused:
+        moment = format_instant(at_slot(slot, catalog.anchor, catalog.update_interval))
+        raise EmptyFirstRunError(refused, moment, replay=last is None)
+
+
+def _has_files(given: StreamInput) -> bool:
+    return any(group.files for group in given.groups)

@@ -1,0 +1,68 @@
+"""What an update does with the layouts from which tables migrate side by side: doubly-partitioned-index sheet, section 8.4.
+
+New rows go to the layout in force. A former one only expires: what is wholly past leaves unread, and where the technique
+rewrites, the column of the expired slots is rewritten without them. Once little is left it may be moved.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.layout import OVERFLOW_BLOCK, closing_cells, deleted_columns, expired_below
+from warehouse.planning.steps import FormerCells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from warehouse.epochs.records import FormerLayout, Partition, TableState
+    from warehouse.layout import Layout
+
+__all__ = ["former_cells", "still_there"]
+
+
+def former_cells(state: TableState | None, k0: int, k: int) -> FormerCells:
+    """Return what an update over slots k0+1..k does with the partitions of a table's former layouts."""
+    gone: list[tuple[int, int]] = []
+    aged: list[tuple[int, int]] = []
+    moved: list[tuple[int, int]] = []
+    for former in state.former if state else ():
+        held = [part for part in state.partitions if former.holds(part.sub_index)] if state else []
+        past = [part for part in held if _past(former.layout, part, k)]
+        left = [part for part in held if part not in past]
+        gone += map(_cell, past)
+        if former.move_below is not None and sum(part.rows for part in left) < former.move_below * former.rows:
+            moved += map(_cell, left)
+        else:
+            rewritten = _rewritten(former.layout, k0, k)
+            aged += [_cell(part) for part in left if _aged(part, k) and rewritten(part)]
+    return FormerCells(tuple(gone), tuple(aged), tuple(moved))
+
+
+def still_there(former: Iterable[FormerLayout], partitions: Sequence[Partition]) -> tuple[FormerLayout, ...]:
+    """Return the former layouts that still have partitions."""
+    return tuple(each for each in former if any(each.holds(part.sub_index) for part in partitions))
+
+
+def _cell(part: Partition) -> tuple[int, int]:
+    return part.sub_index, part.exp_block
+
+
+def _past(layout: Layout, part: Partition, k: int) -> bool:
+    return part.max_exp_slot <= k or (layout.technique == "norebuild" and part.exp_block < expired_below(layout, k))
+
+
+def _aged(part: Partition, k: int) -> bool:
+    """Whether a partition may hold a row that has expired."""
+    return part.min_exp_slot is None or part.min_exp_slot <= k
+
+
+def _rewritten(layout: Layout, k0: int, k: int) -> Callable[[Partition], bool]:
+    """Which partitions are rewritten when rows in them have expired.
+
+    Where runs are appended these are overflowing rows alone, when their row would close; else the columns of the slots.
+    """
+    if layout.technique == "norebuild":
+        closing = frozenset(closing_cells(layout, k0, k))
+        return lambda part: part.exp_block == OVERFLOW_BLOCK and part.sub_index in closing
+    columns = deleted_columns(layout, k0, k)
+    return lambda part: (part.sub_index - layout.first_cell) % layout.columns in columns

@@ -1,0 +1,165 @@
+"""What waits for the next plan: the landing directories against what earlier epochs know of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import with_added
+from warehouse.catalog.drift import effective_layout
+from warehouse.epochs.known import known_files, known_of
+from warehouse.errors import LandingError
+from warehouse.ingest.columns import header_problem
+from warehouse.ingest.files import LeftOut
+from warehouse.ingest.landing import Arrived, arrived, headers, list_landing, name_problem
+from warehouse.ingest.unknown import with_unknown
+from warehouse.planning.plan import FILES_PER_PLAN, StreamInput
+from warehouse.planning.steps import InputFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import Epoch
+    from warehouse.ingest.files import LandingFile
+    from warehouse.ingest.landing import Known
+
+__all__ = ["Excluded", "LandingFacts", "all_parts", "grouped", "landing_facts", "present", "stream_inputs"]
+
+Excluded = dict[str, dict[str, LeftOut]]
+"""Files that could not be read while this update was being prepared, by stream and path."""
+
+
+@dataclass(frozen=True)
+class LandingFacts:
+    """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle.
+
+    ``vanished`` counts those that were there before, when the directory is all empty now and nothing is declared to empty it.
+    """
+
+    stream: str
+    changed: tuple[LandingFile, ...]
+    unreadable: tuple[LeftOut, ...]
+    waiting: int
+    settling: int
+    vanished: int = 0
+
+
+def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
+    """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
+    known = known_files(catalog.root, last)
+    return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.sources)
+
+
+def present(catalog: Catalog) -> dict[str, frozenset[str]]:
+    """Return the paths in each landing directory; none where it cannot be listed."""
+    found = {}
+    for stream in catalog.sources:
+        try:
+            found[stream.name] = frozenset(file.path for file in list_landing(stream.landing, stream.files))
+        except LandingError:
+            found[stream.name] = frozenset()
+    return found
+
+
+def stream_inputs(
+    catalog: Catalog, last: Epoch | None, excluded: Mapping[str, Mapping[str, LeftOut]], clock: int
+) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
+    """Return the input of each declared stream for the next plan.
+
+    Raises
+    ------
+    LandingError
+        When a landing directory cannot be listed.
+
+    """
+    known = known_files(catalog.root, last)
+    inputs, facts = [], []
+    for stream in catalog.sources:
+        found = _arrived(stream, known_of(known, stream.name), clock)
+        inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
+        facts.append(_facts(stream, found))
+    return inputs, tuple(facts)
+
+
+def all_parts(
+    catalog: Catalog, given: StreamInput, last: Epoch | None, excluded: Mapping[str, LeftOut], clock: int
+) -> Iterator[StreamInput]:
+    """Yield all that waits for a stream, in inputs of bounded size; ``given`` is the first."""
+    if not given.more:
+        yield given
+        return
+    found = _arrived(given.stream, known_of(known_files(catalog.root, last), given.stream.name), clock)
+    for begin in range(0, len(found.new), FILES_PER_PLAN):
+        part = replace(found, new=found.new[begin : begin + FILES_PER_PLAN])
+        yield _input(given.stream, last, catalog.update_interval, part, excluded)
+
+
+def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
+    return arrived(list_landing(stream.landing, stream.files), known, settle=stream.landing_settle, clock=clock)
+
+
+def _facts(stream: Stream, found: Arrived) -> LandingFacts:
+    vanished = len(found.gone) if found.empty and stream.after_load == "keep" else 0
+    return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling, vanished)
+
+
+def _input(
+    stream: Stream, last: Epoch | None, interval: int, found: Arrived, excluded: Mapping[str, LeftOut]
+) -> StreamInput:
+    state = last.table(stream.name) if last else None
+    stream = with_added(stream, state.declaration if state else None)
+    left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
+    stopped = state.stopped if state else None
+    new = [file for file in found.new if file.path not in excluded]
+    chosen = new[:FILES_PER_PLAN]
+    stream, groups, problems = grouped(stream, stream.landing, chosen)
+    return StreamInput(
+        stream=stream,
+        layout=effective_layout(stream, state.layout if state else None, interval),
+        groups=groups,
+        left_out=(*problems, *(excluded[file.path] for file in found.new if file.path in excluded)),
+        gone=found.gone,
+        more=len(new) - len(chosen),
+        continues=(stopped.slot, stopped.first) if stopped else (left.k0, left.first) if left else None,
+    )
+
+
+def grouped(
+    stream: Stream, landing: Path, files: list[LandingFile]
+) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
+    """Return files by their CSV header, and those whose name or header cannot be read, or matched with the declaration.
+
+    The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
+    """
+    groups, problems = _by_header(stream, landing, files)
+    if stream.unknown_columns != "add":
+        return stream, groups, problems
+    extended, refused = with_unknown(stream, landing, [(group.header, group.files) for group in groups])
+    reasons = {problem.path: problem for problem in refused}
+    problems += [
+        LeftOut(file, reasons[file.path].reason, reasons[file.path].message)
+        for group in groups for file in group.files if file.path in reasons
+    ]  # fmt: skip
+    kept = ((group.header, tuple(file for file in group.files if file.path not in reasons)) for group in groups)
+    return extended, tuple(InputFiles(header, members) for header, members in kept if members), problems
+
+
+def _by_header(
+    stream: Stream, landing: Path, files: list[LandingFile]
+) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
+    unnamed = [LeftOut(file, *problem) for file in files if (problem := name_problem(file.path))]
+    named = [file for file in files if name_problem(file.path) is None]
+    if stream.format != "csv":
+        return ((InputFiles((), tuple(named)),) if named else ()), unnamed
+    by_header, problems = headers(landing, named, dict(stream.options))
+    problems += unnamed
+    groups = []
+    for header, members in by_header.items():
+        problem = header_problem(stream, header) if header else None
+        if problem is None:
+            groups.append(InputFiles(header, tuple(members)))
+        else:
+            problems.extend(LeftOut(file, *problem) for file in members)
+    return tuple(groups), problems

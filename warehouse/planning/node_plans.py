@@ -1,0 +1,202 @@
+"""What an update plans for the nodes of views: which are built anew, and how their tables are laid out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.catalog.model import LayoutSpec
+from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
+from warehouse.planning.restoring import REBUILT
+from warehouse.planning.steps import NodePlan
+from warehouse.storage.tables import schema_file
+from warehouse.time import NEVER, slot
+from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.epochs.records import ColumnRecord, Epoch, TableState, ViewRecord
+
+MIGRATED = "what it reads was migrated"
+"""As :data:`REBUILT`, in the base of a migration."""
+
+__all__ = ["MIGRATED", "NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
+
+@dataclass(frozen=True)
+class NodeInput:
+    """A node as it is declared today; its columns are known once Spark has looked at them (empty in a dry run).
+
+    ``widest`` is the widest expiry block that a new table may choose.
+    """
+
+    view: str
+    sql: str
+    node: Node
+    short_lived: Literal["drop", "report"]
+    layout: LayoutSpec = field(default_factory=LayoutSpec)
+    max_lifetime: int | None = None
+    columns: tuple[ColumnRecord, ...] = ()
+    state: tuple[ColumnRecord, ...] = ()
+    widest: int | None = None
+
+
+def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str] = ()) -> set[str]:
+    """Return the tables of the nodes that must be built: new or changed ones, and what reads them.
+
+    ``created`` are tables that the same update creates.
+    """
+    anew = set(created)
+    for given in nodes:
+        state = last.table(given.node.table) if last else None
+        if _changed(given, state) or any(table in anew for table in scanned(given.node.operator)):
+            anew.add(given.node.table)
+    return anew - set(created)
+
+
+def _changed(given: NodeInput, state: TableState | None) -> bool:
+    if state is None or state.view is None or state.view.failed is not None:
+        return True
+    if not state.declared:  # updates passed without it
+        return True
+    same_node = state.view.node == given.node
+    return not (same_node and state.layout == layout_of(given, state))
+
+
+def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
+    """Return what to tell of views that are built anew although they are there."""
+    anew = unbuilt(nodes, last)
+    views = dict.fromkeys(given.view for given in nodes if given.node.table in anew)
+    told = []
+    for view in views:
+        state = last.table(view) if last else None
+        if state is not None and state.view is not None:
+            told.append(f'view "{view}" is built anew over the live rows: {_why(state.view, declared=state.declared)}')
+    return tuple(told)
+
+
+def _why(view: ViewRecord, *, declared: bool) -> str:
+    if view.failed in (REBUILT, MIGRATED):
+        return view.failed
+    if view.failed:
+        return "its last update failed"
+    return "its declaration, or that of a view it reads, changed" if declared else "it was not declared for a while"
+
+
+def plan_nodes(
+    nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], *, slot: int, moves: bool, epoch: int
+) -> list[NodePlan]:
+    """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's."""
+    anew = unbuilt(nodes, last, created)
+    ending = _with_ends(nodes, last)
+    plans = []
+    for given in nodes:
+        state = last.table(given.node.table) if last else None
+        first = given.node.table in anew
+        if not (first or moves):
+            continue
+        k0 = slot - given.node.periods if first or last is None else last.slot
+        path = f"tables/{given.node.table}"
+        plan = NodePlan(
+            name=given.node.table,
+            view=given.view,
+            sql=given.sql,
+            node=given.node,
+            layout=layout_of(given, state),
+            k0=k0,
+            first=first,
+            short_lived="drop" if given.node.hidden else given.short_lived,
+            columns=given.columns if first or state is None else state.declaration.columns,
+            state=given.state if first or state is None or state.view is None else state.view.state,
+            schema_file=schema_file(path, epoch) if first or state is None else state.schema_file,
+            max_lifetime=given.max_lifetime,
+        )
+        plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), plan])
+    return plans
+
+
+def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
+    """Tables with rows that end, and those that read them: a stream that is MON today may have such rows from before."""
+    if last is None:
+        return set()
+    never = slot(NEVER, last.anchor, last.update_interval)
+    ends = {
+        state.name
+        for state in last.tables
+        if any(part.min_exp_slot is None or part.min_exp_slot < never for part in state.partitions)
+    }
+    for given in nodes:
+        if any(table in ends for table in scanned(given.node.operator)):
+            ends.add(given.node.table)
+    return ends
+
+
+def _spares(plan: NodePlan, last: Epoch | None, epoch: int, *, ends: bool) -> Iterator[NodePlan]:
+    """A DISTINCT over rows that expire has a second table: at most one spare row for each shown one."""
+    if not isinstance(stateful_of(plan.node.operator), Distinct):
+        return
+    name = f"{plan.name}.spare"
+    state = last.table(name) if last else None
+    if plan.node.label == "MON" and not ends and (plan.first or state is None):
+        return
+    first = plan.first or state is None
+    node = Node(
+        table=name,
+        operator=plan.node.operator,
+        columns=plan.node.columns,
+        search_key=plan.node.columns,
+        label="STR",
+        periods=plan.node.periods,
+        hidden=True,
+    )
+    yield NodePlan(
+        name=name,
+        view=plan.view,
+        sql=plan.sql,
+        node=node,
+        layout=keyed_layout(node.periods),
+        k0=plan.k0,
+        first=first,
+        short_lived="drop",
+        columns=plan.columns,
+        spare_of=plan.name,
+        schema_file=schema_file(f"tables/{name}", epoch) if state is None or first else state.schema_file,
+        max_lifetime=plan.max_lifetime,
+    )
+
+
+def layout_of(given: NodeInput, state: TableState | None) -> Layout:
+    """The layout that the declaration asks for; what it leaves out keeps the recorded value, or gets the default."""
+    node, spec = given.node, given.layout
+    if node.label == "STR":
+        buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))
+        return keyed_layout(node.periods, buckets)
+    wanted = {
+        "technique": spec.technique,
+        "grid": spec.grid,
+        "insertion": spec.insertion,
+        "expiration": spec.expiration,
+        "expiry_block": spec.expiry_block,
+        "seal": spec.seal,
+        "seed": spec.seed,
+    }
+    if state is not None and state.view is not None and state.view.node == node:
+        old = state.layout
+        recorded = {
+            "technique": old.technique,
+            "grid": (old.rows, old.columns),
+            "insertion": old.insertion,
+            "expiration": old.expiration,
+            "expiry_block": old.expiry_block,
+            "seal": old.seal,
+            "seed": old.seed,
+        }
+        if all(value is None or value == recorded[key] for key, value in wanted.items()):
+            return old
+    # The catalog's words are the layout's; its loader has checked them.
+    return resolve(periods=node.periods, label=node.label, widest=given.widest, **wanted)  # type: ignore[arg-type]
+
+
+def _buckets(state: TableState | None) -> int:
+    keyed = state is not None and state.view is not None and state.view.node.label == "STR"
+    return state.layout.cells if state is not None and keyed else BUCKETS

@@ -1,0 +1,363 @@
+"""Planning an update: a pure function from what is declared, committed and landed to a plan.
+
+No clock, no file and no Spark in here: the same values give the same plan, whoever asks.
+"""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import declaration, with_added
+from warehouse.catalog.retention import slots_dead
+from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
+from warehouse.planning.archive_plan import archive_plan, expire_within
+from warehouse.planning.former_layouts import former_cells
+from warehouse.planning.node_plans import NodeInput, plan_nodes, rebuilt
+from warehouse.planning.steps import (
+    AddColumns,
+    CreateTable,
+    EraseRows,
+    InputFiles,
+    MoveDeferred,
+    MoveRelation,
+    MoveWindow,
+    NodePlan,
+    Plan,
+    ReplaceTable,
+    RewriteBuckets,
+    RewriteCells,
+    Role,
+    SetProperties,
+    Step,
+    StoreRejected,
+    StoreRestored,
+    StreamPlan,
+)
+from warehouse.storage.properties import PROPERTIES
+from warehouse.time import at_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout, Seal
+
+__all__ = ["FILES_PER_PLAN", "StreamInput", "columns_declared", "history_of", "make_plan", "node_steps", "waiting_steps"]
+
+FILES_PER_PLAN = 20_000
+"""More waiting files are loaded in several epochs, so that a plan stays of bounded size."""
+
+
+@dataclass(frozen=True)
+class StreamInput:
+    """What waits for one stream: files by header, those that cannot be read, and loaded ones that are gone.
+
+    ``layout`` is the one in force; ``continues`` is (k0, first) when an earlier epoch at this window time left files.
+    """
+
+    stream: Stream
+    layout: Layout
+    groups: tuple[InputFiles, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    gone: tuple[str, ...] = ()
+    more: int = 0
+    continues: tuple[int, bool] | None = None
+
+
+def make_plan(
+    catalog: Catalog,
+    last: Epoch | None,
+    inputs: Sequence[StreamInput],
+    *,
+    slot: int,
+    clock: int,
+    nodes: Sequence[NodeInput] = (),
+    refused: Mapping[str, str] | None = None,
+    stopped: Mapping[str, str] | None = None,
+) -> Plan:
+    """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
+
+    ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
+    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them.
+
+    When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
+    files left from the epoch before, have something to do.
+    """
+    epoch = 0 if last is None else last.number + 1
+    moves = last is None or slot > last.slot
+    streams: list[StreamPlan] = []
+    steps: list[Step] = []
+    for given in inputs:
+        state = last.table(given.stream.name) if last else None
+        if state is not None and not moves and given.continues is None:
+            if columns_declared(given, last):
+                planned = _stream_plan(replace(given, groups=(), left_out=(), gone=(), more=0), state, last, slot, catalog)
+                streams.append(planned)
+                steps.extend(_column_steps(planned, state))
+            continue
+        planned = _stream_plan(given, state, last, slot, catalog)
+        streams.append(planned)
+        own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
+        steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
+        if state is not None and last is not None and _other_properties(state, last, catalog.retain):
+            steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+        if given.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
+            streams.append(archive_plan(planned, last, slot))
+            steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
+    created = [stream.name for stream in streams if stream.first]
+    goes_on = moves or any(given.continues is not None for given in inputs)
+    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
+    for node in planned_nodes:
+        state = last.table(node.name) if last else None
+        own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
+        steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
+        if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
+            steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+    return Plan(
+        epoch=epoch,
+        window_time=at_slot(slot, catalog.anchor, catalog.update_interval),
+        slot=slot,
+        previous_slot=last.slot if last else slot - 1,
+        anchor=catalog.anchor,
+        update_interval=catalog.update_interval,
+        retain=max(catalog.retain, last.log_retain if last else 0),
+        clock=clock,
+        catalog_digest=catalog.digest,
+        declared=catalog.keys,
+        streams=tuple(streams),
+        steps=tuple(steps),
+        nodes=tuple(planned_nodes),
+        warnings=rebuilt(nodes, last),
+        refused=tuple(sorted((refused or {}).items())),
+        target_file_size=catalog.target_file_size,
+        stopped=tuple(sorted((stopped or {}).items())),
+    )
+
+
+def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:
+    """Whether a table is to get other Delta properties than it has."""
+    return retain > last.log_retain or state.properties < PROPERTIES
+
+
+def _tables_of(state: TableState) -> Iterator[tuple[str, int]]:
+    yield state.path, state.version
+    for side in state.sides:
+        yield side.path, side.version
+
+
+def _stream_plan(
+    given: StreamInput, state: TableState | None, last: Epoch | None, slot: int, catalog: Catalog
+) -> StreamPlan:
+    if given.continues is not None:
+        k0, first = given.continues
+    elif state is None or last is None:
+        k0, first = slot - given.layout.periods, True
+    else:
+        k0, first = last.slot, False
+    stream = with_added(given.stream, state.declaration if state else None)
+    return StreamPlan(
+        name=stream.name,
+        declaration=declaration(stream, catalog.root),
+        layout=given.layout,
+        k0=k0,
+        first=first,
+        inputs=given.groups,
+        left_out=given.left_out,
+        gone=given.gone,
+        more=given.more,
+    )
+
+
+@dataclass(frozen=True)
+class _Ids:
+    epoch: int
+    clock: int
+
+    def of(self, stream: str, role: Role) -> str:
+        return str(uuid.uuid5(uuid.NAMESPACE_OID, f"{stream}/{role}/{self.epoch}/{self.clock}"))
+
+
+def table_path(stream: str, role: Role) -> str:
+    """Return the directory of a stream's table relative to the root."""
+    return f"{'tables' if role == 'rows' else role}/{stream}"
+
+
+def history_of(catalog: Catalog) -> int | None:
+    """How long a version of a relation may still be looked up after its end: while rows that came before it live."""
+    lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
+    return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
+
+
+def _steps(
+    planned: StreamPlan, state: TableState | None, slot: int, ids: _Ids, history: int | None
+) -> Iterator[Step]:
+    name = planned.name
+    if state is None:
+        yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    else:
+        yield from _column_steps(planned, state)
+    waiting = state.deferred.waiting if state and state.deferred else ()
+    taken = tuple(entry.slot for entry in waiting if entry.slot <= slot)
+    arrives = any(group.files for group in planned.inputs)
+    if planned.declaration.op is None:
+        yield from _main_step(planned, state, slot, ids, batch=arrives or bool(taken))
+    elif arrives or taken:
+        path, table_id = table_path(name, "rows"), state.table_id if state else ids.of(name, "rows")
+        yield MoveRelation(name, path, table_id, state.version if state else 0, history)
+    if arrives or taken:
+        yield from _sides(planned, state, ids, taken)
+
+
+def waiting_steps(planned: StreamPlan, state: TableState, taken: tuple[int, ...], *, epoch: int, clock: int) -> Iterator[Step]:
+    """Yield what looks at waiting rows once more: those of the slots ``taken``; others may turn out to be invalid."""
+    yield from _sides(planned, state, _Ids(epoch, clock), taken)
+
+
+def _sides(planned: StreamPlan, state: TableState | None, ids: _Ids, taken: tuple[int, ...]) -> Iterator[Step]:
+    yield from _side(planned, "deferred", state.deferred if state else None, ids, taken)
+    yield from _side(planned, "rejected", state.rejected if state else None, ids, taken)
+
+
+def columns_declared(given: StreamInput, last: Epoch | None) -> bool:
+    """Whether a stream's table is to get columns that were declared since; those that files bring come with the files."""
+    state = last.table(given.stream.name) if last else None
+    known = {column.name for column in state.declaration.columns} if state else set()
+    own = [column.name for column in given.stream.columns if column.name not in given.stream.added]
+    return state is not None and any(name not in known for name in own)
+
+
+def _column_steps(planned: StreamPlan, state: TableState) -> Iterator[AddColumns]:
+    known = {column.name for column in state.declaration.columns}
+    if all(column.name in known for column in planned.declaration.columns):
+        return
+    yield AddColumns(planned.name, "rows", state.path, state.table_id, state.version)
+    if (side := state.deferred) is not None:
+        yield AddColumns(planned.name, "deferred", side.path, side.table_id, side.version)
+
+
+def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
+    """Yield what becomes of an archive: it gets the rows of its stream that end in the slots of the update."""
+    name = planned.name
+    state = last.table(name) if last else None
+    if state is None:
+        yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    source = last.table(planned.archive_of or "") if last else None
+    yield from _main_step(planned, state, slot, ids, batch=expire_within(source, planned.k0, slot))
+    if state is not None and last is not None and _other_properties(state, last, longer):
+        yield SetProperties(name, state.path, state.version)
+
+
+def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch: int, clock: int) -> Iterator[Step]:
+    """Yield what the plan of ``epoch`` does for one node of a view."""
+    name, ids = planned.name, _Ids(epoch, clock)
+    path = table_path(name, "rows")
+    if state is None:
+        yield CreateTable(name, "rows", path, ids.of(name, "rows"))
+    elif planned.first:
+        yield ReplaceTable(name, path, state.table_id, state.version)
+        state = replace(state, partitions=())
+    if planned.node.label == "STR":
+        yield RewriteBuckets(name, path, state.table_id if state else ids.of(name, "rows"), state.version if state else 0)
+    else:
+        yield from _main_step(planned, state, slot, ids, batch=True)
+    if planned.short_lived == "report":
+        side = state.restored if state else None
+        side_path = side.path if side else table_path(name, "restored")
+        table_id = side.table_id if side else ids.of(name, "restored")
+        if side is None:
+            yield CreateTable(name, "restored", side_path, table_id)
+        yield StoreRestored(name, side_path, table_id, side.version if side else 0)
+
+
+def _main_step(
+    planned: StreamPlan | NodePlan, state: TableState | None, slot: int, ids: _Ids, *, batch: bool
+) -> Iterator[Step]:
+    layout, name = planned.layout, planned.name
+    path = table_path(name, "rows")
+    table_id = state.table_id if state else ids.of(name, "rows")
+    version = state.version if state else 0
+    partitions = state.partitions if state else ()
+    former = former_cells(state, planned.k0, slot)
+    if layout.technique == "rebuild":
+        cells = planned_cells(layout, planned.k0, slot)
+        rows = sum(part.rows for part in partitions if part.sub_index in set(cells))
+        if rows or batch or former.leaving:
+            yield RewriteCells(name, path, table_id, version, cells, rows, former)
+        return
+    below = expired_below(layout, slot)
+    own = [part for part in partitions if layout.first_cell <= part.sub_index <= layout.last_cell]
+    expired = tuple((part.sub_index, part.exp_block) for part in own if part.exp_block < below)
+    # The overflow block never lies below any block: a partition of it goes once its last row has expired.
+    dead = tuple(
+        (part.sub_index, part.exp_block)
+        for part in own
+        if part.exp_block == OVERFLOW_BLOCK and part.max_exp_slot <= slot
+    )
+    runs = {cell: part.runs for part in own if (cell := (part.sub_index, part.exp_block)) not in dead}
+    merged = _mergeable(seals(layout, planned.k0, slot, runs), batch=batch)
+    if batch or expired or dead or merged or former.leaving:
+        yield MoveWindow(name, path, table_id, version, below, expired, dead, merged, former)
+
+
+def _overdue(catalog: Catalog, owner: str, state: TableState | None, slot: int, own: Sequence[Step]) -> Iterator[EraseRows]:
+    """For ``erase_within``: rewrite the partitions that would keep rows longer dead than they may, after the table's own steps.
+
+    With the default layout there are none: blocks pass in time. There are for rows that outlive the window, keyed tables,
+    and layouts older than the bound.
+    """
+    bound = catalog.erase_within.get(owner)
+    if bound is None or state is None or any(isinstance(step, ReplaceTable) for step in own):
+        return
+    interval = catalog.update_interval
+    last = slot - slots_dead(bound, catalog.retain, interval) + 1
+    going = {cell for step in own for cell in _leaving(step, state)}
+    cells = tuple(
+        cell
+        for part in state.partitions
+        if (part.min_exp_slot is None or part.min_exp_slot <= last) and (cell := (part.sub_index, part.exp_block)) not in going
+    )
+    if cells:
+        dead_by = at_slot(slot, catalog.anchor, interval)
+        yield EraseRows(state.name, "rows", state.path, state.table_id, state.version, cells, 0, keyed=False, dead_by=dead_by)
+
+
+def _leaving(step: Step, state: TableState) -> Iterator[tuple[int, int]]:
+    """Yield the partitions that a step surely removes, or rewrites without their dead rows."""
+    match step:
+        case MoveWindow():
+            yield from (*step.expired, *step.dead, *step.former.leaving)
+            yield from ((seal.sub_index, block) for seal in step.seals for block, runs in seal.blocks if runs > 1)
+        case RewriteCells():
+            cells = set(step.cells)
+            yield from ((part.sub_index, part.exp_block) for part in state.partitions if part.sub_index in cells)
+            yield from step.former.leaving
+        case _:
+            return
+
+
+def _mergeable(found: Sequence[Seal], *, batch: bool) -> tuple[Seal, ...]:
+    if batch:
+        return tuple(found)
+    kept = (
+        type(seal)(seal.sub_index, tuple((block, runs) for block, runs in seal.blocks if runs > 1)) for seal in found
+    )
+    return tuple(seal for seal in kept if seal.blocks)
+
+
+def _side(
+    planned: StreamPlan, role: Role, side: SideTable | None, ids: _Ids, taken: tuple[int, ...]
+) -> Iterator[Step]:
+    name = planned.name
+    path = side.path if side else table_path(name, role)
+    table_id = side.table_id if side else ids.of(name, role)
+    if side is None:
+        yield CreateTable(name, role, path, table_id)
+    version = side.version if side else 0
+    if role == "deferred":
+        yield MoveDeferred(name, path, table_id, version, taken)
+    else:
+        yield StoreRejected(name, path, table_id, version)

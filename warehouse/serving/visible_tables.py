@@ -1,0 +1,57 @@
+"""What of an epoch its users declared, and so see: operators' state tables and state columns are not for them.
+
+A ``state`` table (``view.1``, ``view.1.spare``) belongs to a view and holds what an operator of it keeps. It is found by
+its exact name, and listed nowhere. Of any table, columns whose names begin with ``_`` are the warehouse's own.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.views.algebra import AsOf, Operator, Scan, inputs_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warehouse.epochs.records import Counts, Epoch, TableState
+
+__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "state_of", "visible"]
+
+
+def visible(epoch: Epoch) -> tuple[TableState, ...]:
+    """Return the tables of streams, relations and views."""
+    return tuple(state for state in epoch.tables if state.kind != "state")
+
+
+def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:
+    """Return the tables in which the operators of a view keep their state."""
+    return tuple(state for state in epoch.tables if state.kind == "state" and state.owner == view)
+
+
+def is_user_column(name: str) -> bool:
+    """Tell whether a stored column is a user's: those of the warehouse begin with ``_``, or place a row in the grid."""
+    return not (name.startswith("_") or name in ("sub_index", "exp_block"))
+
+
+def counts_of(epoch: Epoch) -> tuple[Counts, ...]:
+    """Return what the epoch's update counted, without the tables of operators' state."""
+    hidden = {state.name for state in epoch.tables if state.kind == "state"}
+    return tuple(counts for counts in epoch.counts if counts.stream not in hidden)
+
+
+def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
+    """Return the streams, relations and views that a view reads, each once, in the order in which it names them."""
+    nodes = [state for state in epoch.tables if state.view is not None and state.owner == view]
+    own = {state.name for state in nodes}
+    named = [name for state in nodes if state.view for name in read_by(state.view.node.operator)]
+    return tuple(dict.fromkeys(name for name in named if name not in own))
+
+
+def read_by(operator: Operator) -> Iterator[str]:
+    """Yield the tables that an operator reads, relations that it looks versions up in included."""
+    if isinstance(operator, Scan):
+        yield operator.table
+    for each in inputs_of(operator):
+        yield from read_by(each)
+    if isinstance(operator, AsOf):
+        yield operator.relation

@@ -1,0 +1,271 @@
+"""What outsiders committed to the tables of a warehouse that no plan is above: adopted, passed over, or what stops a table.
+
+An epoch names a version of each table. Commits above it that are of no plan are judged by what they change (:mod:`warehouse.\
+storage.foreign`). Those that change no row are taken into a new epoch at the same window time, which names their version: so
+the next plan starts from there. Any other stops the verbs that write, until somebody takes it back
+(:mod:`warehouse.operations.undo`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.epochs.records import ForeignCommits, Partition, Removed
+from warehouse.errors import ForeignChangeError, undo_foreign
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.foreign import Change, judged, raw_commits
+from warehouse.storage.leftover import commits_beyond, drop_above
+from warehouse.storage.proof import proven
+from warehouse.storage.replay import replay
+from warehouse.storage.reversal import reverse
+from warehouse.storage.tables import key_types, statistics_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.storage.foreign import RawCommit
+
+__all__ = [
+    "NamedDirectory",
+    "Settled",
+    "StoppedTable",
+    "change_above",
+    "foreign_changes",
+    "named_directories",
+    "prove",
+    "settle",
+    "taken_in",
+]
+
+
+@dataclass(frozen=True)
+class NamedDirectory:
+    """A table's directory that an epoch names (``path``, relative to the root), at a version; ``role`` of the table it is."""
+
+    path: str
+    version: int
+    role: Literal["rows", "side"]
+    state: TableState
+
+
+@dataclass(frozen=True)
+class StoppedTable:
+    """A table's directory that outsiders changed: from which commit on, and what they did, in words."""
+
+    path: str
+    version: int
+    detail: str
+
+    @property
+    def error(self) -> ForeignChangeError:
+        """What to raise where nothing can go on without the table."""
+        return ForeignChangeError(self.path, self.version, self.detail[self.detail.index("(") :])
+
+    @property
+    def told(self) -> str:
+        """What happened, and what to do."""
+        return f"it was changed from outside: {self.detail}. {undo_foreign(self.path)}, then update again"
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of outsiders' commits above an epoch.
+
+    ``tables`` are all tables as the next epoch names them, when there is one to write (None: nothing was taken in), ``removed``
+    the files that no epoch will name. ``stopped`` are directories that stay as they are.
+    """
+
+    tables: tuple[TableState, ...] | None
+    foreign: tuple[ForeignCommits, ...]
+    removed: tuple[Removed, ...]
+    warnings: tuple[str, ...]
+    stopped: tuple[StoppedTable, ...]
+
+
+def named_directories(epoch: Epoch) -> Iterator[NamedDirectory]:
+    """Yield the directories that an epoch names."""
+    for state in epoch.tables:
+        yield NamedDirectory(state.path, state.version, "rows", state)
+        for side in state.sides:
+            yield NamedDirectory(side.path, side.version, "side", state)
+
+
+def change_above(root: Path, path: str, version: int) -> Change | None:
+    """Return what the commits of a table above a version change; None when there are none that are outsiders'."""
+    table = root / path
+    commits = raw_commits(table, version)
+    top = version + len(commits)
+    if not isinstance(root, ObjectPath):
+        beyond = commits_beyond(table, top)
+        if beyond:
+            return Change("unreadable", top + 1, beyond[-1], ("a gap in the log",))
+    elif any(_of_a_plan(commit) for commit in commits):
+        return None  # a straggler's: whoever finishes a plan tells
+    return judged(replay(table, version), commits) if commits else None
+
+
+def _of_a_plan(commit: RawCommit) -> bool:
+    if commit.info.get("engineInfo") != "stream-wh":
+        return False
+    text = str(commit.info.get("userMetadata") or "")
+    return '"epoch"' in text and '"reverses"' not in text
+
+
+def foreign_changes(root: Path, epoch: Epoch) -> dict[str, Change]:
+    """Return what outsiders changed since an epoch, by directory; nothing is written, and claims are not proven."""
+    found = {}
+    for named in named_directories(epoch):
+        change = change_above(root, named.path, named.version)
+        if change is not None:
+            found[named.path] = change
+    return found
+
+
+def prove(root: Path, named: NamedDirectory, change: Change) -> tuple[bool, str, str]:
+    """Return whether a change of layout keeps the rows, why not, and why its files are of no use though it does."""
+    rows = named.role == "rows"
+    found = proven(
+        root,
+        named.path,
+        change,
+        schema_file=named.state.schema_file if rows else None,
+        bounded=_bounded(named.state) if rows else (),
+    )
+    return found.same_rows, found.reason, found.unfit
+
+
+def _bounded(state: TableState) -> list[str]:
+    columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+    return statistics_columns(key_types(state.declaration.search_key, columns))
+
+
+def taken_in(path: str, change: Change, became: Literal["passed", "adopted", "reversed"]) -> tuple[ForeignCommits, str]:
+    """Return the record of commits that changed no row, and what to tell of them."""
+    words = {
+        "passed": "it was passed over",
+        "adopted": "its files hold the same rows, as was proven, and were adopted; they are sorted and get filters when sealed",
+        "reversed": "its files hold the same rows, but do not suit readers or the update at work: a commit took them out",
+    }
+    record = ForeignCommits(path, change.first, change.last, change.operations, became)
+    return record, f'table "{path}": {change.told} from outside: {words[became]}'
+
+
+@dataclass
+class _Settling:
+    root: Path
+    epoch: Epoch
+    at: int
+    versions: dict[str, int] = field(default_factory=dict)
+    layouts: dict[str, Change] = field(default_factory=dict)
+    foreign: list[ForeignCommits] = field(default_factory=list)
+    removed: list[Removed] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    stopped: list[StoppedTable] = field(default_factory=list)
+
+    def take(self, named: NamedDirectory) -> None:
+        table = self.root / named.path
+        if not isinstance(self.root, ObjectPath):
+            top = named.version + len(raw_commits(table, named.version))
+            gone = drop_above(table, top)
+            if gone:
+                count = f"{len(gone)} file(s) of the log above its newest commit were removed ({', '.join(gone[:3])})"
+                self.warnings.append(f'table "{named.path}": {count}')
+        change = change_above(self.root, named.path, named.version)
+        if change is None:
+            return
+        if change.kind == "none":
+            self._pass(named, change, "passed")
+        elif change.kind == "layout":
+            self._layout(named, change)
+        else:
+            self.stopped.append(StoppedTable(named.path, change.first, change.told))
+
+    def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
+        record, told = taken_in(named.path, change, became)
+        self.foreign.append(record)
+        self.warnings.append(told)
+        self.versions[named.path] = record.last
+        kept = replay(self.root / named.path, record.last).files.keys()
+        added = {file.path for commit in commits_after(self.root / named.path, named.version) for file in commit.added}
+        files = tuple(sorted((added | change.removed.keys()) - kept))
+        if files:
+            self.removed.append(Removed(named.path, files))
+
+    def _layout(self, named: NamedDirectory, change: Change) -> None:
+        same, reason, unfit = prove(self.root, named, change)
+        if not same:
+            self.stopped.append(StoppedTable(named.path, change.first, f"{change.told}, but {reason}"))
+        elif unfit:
+            following = reversed_layout(self.root, named.path, named.version, self.epoch.number, self.at)
+            self._pass(named, replace(change, last=following, operations=(*change.operations, unfit)), "reversed")
+        else:
+            self.layouts[named.path] = change
+            self._pass(named, change, "adopted")
+
+    def tables(self) -> tuple[TableState, ...]:
+        return tuple(self._state(state) for state in self.epoch.tables)
+
+    def _state(self, state: TableState) -> TableState:
+        sides: dict[str, Any] = {}
+        for name in ("deferred", "rejected", "restored"):
+            side = getattr(state, name)
+            if side is not None and side.path in self.versions:
+                sides[name] = replace(side, version=self.versions[side.path])
+        change = self.layouts.get(state.path)
+        if change is not None:
+            kept = [name for name in state.adopted if name not in change.removed]
+            sides["partitions"] = adopted_partitions(state.partitions, change)
+            sides["adopted"] = tuple(sorted({*kept, *change.added}))
+        return replace(state, version=self.versions.get(state.path, state.version), **sides)
+
+
+def reversed_layout(root: Path, path: str, version: int, epoch: int, at: int) -> int:
+    """Take back commits above a version that changed no row, and return the version that this makes."""
+    newest = list(commits_after(root / path, version))[-1]
+    return reverse(root / path, version, newest.entry, metadata={"epoch": epoch}, at=at, data_change=False).version
+
+
+def adopted_partitions(before: Sequence[Partition], change: Change) -> tuple[Partition, ...]:
+    """Return a table's partitions after an OPTIMIZE whose rows are the same: other files, which count as one run more.
+
+    So the next seal merges a partition even if one file is left of it, and gives it order and filters again.
+    """
+    files: dict[tuple[int, int], list[int]] = {}
+    for sign, adds in ((1, change.added), (-1, change.removed)):
+        for add in adds.values():
+            counted = files.setdefault(_cell(add), [0, 0])
+            counted[0] += sign
+            counted[1] += sign * int(add["size"])
+    return tuple(
+        part
+        if (cell := (part.sub_index, part.exp_block)) not in files
+        else replace(
+            part,
+            files=part.files + files[cell][0],
+            bytes=part.bytes + files[cell][1],
+            runs=part.files + files[cell][0] + 1,
+        )
+        for part in before
+    )
+
+
+def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
+    values = add.get("partitionValues") or {}
+    return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
+
+
+def settle(root: Path, epoch: Epoch, *, at: int) -> Settled:
+    """Judge what outsiders committed since an epoch above which no plan is; ``at`` is in microseconds.
+
+    The caller holds the writer lock. What sums up commits that are not there is removed, and a layout that does not suit readers
+    is taken back.
+    """
+    work = _Settling(root, epoch, at)
+    for named in named_directories(epoch):
+        work.take(named)
+    tables = work.tables() if work.versions else None
+    return Settled(tables, tuple(work.foreign), tuple(work.removed), tuple(work.warnings), tuple(work.stopped))

@@ -1,0 +1,372 @@
+"""What an executed plan made of the warehouse: the epoch, read off the commits in the tables' logs.
+
+Everything here comes from the plan, the last epoch and the commits, so that an update that was interrupted and
+finished by another process records the same as one that ran through; only counts that no commit carries come from memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.declaration import table_declaration
+from warehouse.epochs.records import Counts, Epoch, Loaded, Removed, StepSeconds, Stopped, TableState, ViewRecord
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.files import LeftOut
+from warehouse.planning.former_layouts import still_there
+from warehouse.planning.steps import (
+    AddColumns,
+    CreateTable,
+    MigrateTable,
+    MoveDeferred,
+    MoveRelation,
+    MoveWindow,
+    NodePlan,
+    RewriteBuckets,
+    RewriteCells,
+    SetProperties,
+    StoreRejected,
+    StoreRestored,
+)
+from warehouse.steps.progress import moved_partitions, moved_side, removed_files
+from warehouse.storage.properties import PROPERTIES
+from warehouse.storage.tables import schema_file
+from warehouse.views.algebra import scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.epochs.records import Partition, SideTable
+    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.steps.progress import TableProgress
+    from warehouse.storage.deltalog import Commit
+
+_MAIN = (MoveWindow, RewriteCells, RewriteBuckets, MoveRelation, MigrateTable)
+"""The steps that write a table's rows: a plan has one of them for a table."""
+
+__all__ = ["Outcome", "epoch_of", "first_batch_commit", "forgotten_state", "left_out_of", "node_state"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
+
+    ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it.
+    ``stopped`` streams stand still, for the reason: what the plan did to them does not count.
+    """
+
+    plan: Plan
+    last: Epoch | None
+    done: Mapping[str, TableProgress]
+    counted: Mapping[str, BatchCounts]
+    left_out: Mapping[str, tuple[LeftOut, ...]]
+    given_up: Mapping[str, str] = field(default_factory=dict)
+    logged: Mapping[str, TableProgress] = field(default_factory=dict)
+    stopped: Mapping[str, str] = field(default_factory=dict)
+
+    def main_commit(self, name: str) -> Commit | None:
+        """Return the commit of a stream's main step; none when it changed no row."""
+        for number, step in enumerate(self.plan.steps):
+            if isinstance(step, _MAIN) and step.stream == name:
+                return self.done[step.path].commits.get(number)
+        return None
+
+    def first_commit(self, name: str) -> Commit | None:
+        """Return the first commit that took rows of a stream's batch: it says what the batch held."""
+        return first_batch_commit(self.plan, self.done, name)
+
+    def before(self, name: str) -> TableState | None:
+        """Return a table's state at the last epoch."""
+        return self.last.table(name) if self.last else None
+
+
+def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Epoch:
+    """Return the epoch that an executed plan makes; ``now`` is the instant of commit in microseconds."""
+    plan, last = outcome.plan, outcome.last
+    states = {state.name: state for state in (last.tables if last else ())}
+    if last is not None and (plan.slot > last.slot or plan.stopped):
+        # A plan that moves the window has every declared stream, and every view that can be maintained.
+        refused, moves = dict(plan.refused), plan.slot > last.slot
+        states = {
+            name: replace(state, view=replace(state.view, failed=refused[state.owner]))
+            if state.view is not None and state.owner in refused
+            else replace(state, declared=state.declared and not moves)
+            for name, state in states.items()
+        }
+    streams = [planned for planned in plan.streams if planned.name not in outcome.stopped]
+    states.update({planned.name: _table_state(outcome, planned) for planned in streams})
+    states.update(_standing(outcome))
+    states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
+    forgotten = forgotten_state(plan, states)
+    removed = {
+        path: removed_files(table)
+        for path, table in (outcome.logged or outcome.done).items()
+        if path not in {place for state in states.values() if state.stopped for place in state.paths}
+    }
+    return Epoch(
+        number=plan.epoch,
+        window_time=plan.window_time,
+        slot=plan.slot,
+        previous_slot=plan.previous_slot,
+        anchor=plan.anchor,
+        update_interval=plan.update_interval,
+        committed_at=now,
+        catalog_digest=plan.catalog_digest,
+        tables=tuple(state for state in states.values() if state not in forgotten),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in streams if planned.archive_of is None)),
+        counts=(
+            *(_counts(outcome, planned) for planned in streams),
+            *(_counts(outcome, planned) for planned in plan.nodes),
+        ),
+        seconds=seconds,
+        removed=(
+            *(Removed(path, files) for path, files in removed.items() if files),
+            *(Removed(path, (), whole=True) for state in forgotten for path in state.paths),
+        ),
+        warnings=plan.warnings,
+        log_retain=plan.retain,
+        cause=plan.cause,
+        starts_from=plan.starts_from,
+        planned_at=plan.clock,
+        declared=plan.declared,
+        refused=tuple((view, why) for view, why in _refused(outcome) if view not in states),
+    )
+
+
+def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
+    """Views that cannot be maintained, with the reason; only an update looks at all declared ones."""
+    if outcome.plan.refused or outcome.plan.cause == "update" or outcome.last is None:
+        return outcome.plan.refused
+    return outcome.last.refused
+
+
+def _standing(outcome: Outcome) -> dict[str, TableState]:
+    """The tables that stand still: as they were, and from which slot they go on."""
+    last, found = outcome.last, {}
+    for name, reason in {**dict(outcome.plan.stopped), **outcome.stopped}.items():
+        before = outcome.before(name)
+        if before is None or last is None:
+            continue
+        left = next((entry for entry in last.files if entry.stream == name and entry.more), None)
+        since = before.stopped or (Stopped("", left.k0, left.first) if left else Stopped("", last.slot))
+        found[name] = replace(before, stopped=replace(since, reason=reason))
+    return found
+
+
+def _adopted(before: TableState | None, table: TableProgress | None) -> tuple[str, ...]:
+    """The files of outsiders that are still there."""
+    gone = {name for commit in table.commits.values() for name in commit.removed} if table else set()
+    return tuple(name for name in before.adopted if name not in gone) if before else ()
+
+
+def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
+    path = f"tables/{planned.name}"
+    before, table = outcome.before(planned.name), outcome.done.get(path)
+    created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)
+    if before is not None:
+        version, table_id, partitions, schema = before.version, before.table_id, before.partitions, before.schema_file
+    else:
+        version, table_id, partitions, schema = -1, created.table_id if created else "", (), schema_file(path)
+    if table is not None:
+        version = table.version
+        partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    if any(isinstance(step, AddColumns | MigrateTable) and step.path == path for step in outcome.plan.steps):
+        schema = schema_file(path, outcome.plan.epoch)
+    return TableState(
+        name=planned.name,
+        kind="archive" if planned.archive_of else "stream" if planned.declaration.op is None else "relation",
+        path=path,
+        table_id=table_id,
+        version=version,
+        layout=planned.layout,
+        declaration=planned.declaration,
+        schema_file=schema,
+        partitions=partitions,
+        deferred=_side(outcome, MoveDeferred, planned.name, before.deferred if before else None),
+        rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
+        newest=_newest(before, table),
+        archive_of=planned.archive_of,
+        former=still_there(before.former, partitions) if before else (),
+        properties=_properties(outcome, planned.name, before),
+        adopted=_adopted(before, table),
+    )
+
+
+def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
+    """Return the state of operators that a changed view does not have any more.
+
+    A plan may build only some of a view's nodes anew; the state that these read, directly or not, is the view's still.
+    """
+    planned = {node.name for node in plan.nodes}
+    forgotten = []
+    for view in {node.view for node in plan.nodes if node.first}:
+        kept = planned | _read_by(view, states)
+        for state in states.values():
+            if state.kind != "state" or state.view is None or state.view.view != view or state.name in kept:
+                continue
+            shown = state.view.spare_of
+            if shown is None or shown in planned or shown not in kept:
+                forgotten.append(state)
+    return forgotten
+
+
+def _read_by(view: str, states: Mapping[str, TableState]) -> set[str]:
+    """A view's own table and what its nodes read, as far as these are tables of views."""
+    found: set[str] = set()
+    todo = [view]
+    while todo:
+        state = states.get(todo.pop())
+        if state is not None and state.view is not None and state.name not in found:
+            found.add(state.name)
+            todo += scanned(state.view.node.operator)
+    return found
+
+
+def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
+    """Return the table of a view's node after the plan."""
+    path = f"tables/{planned.name}"
+    before, table = outcome.before(planned.name), outcome.done.get(path)
+    created = next((s for s in outcome.plan.steps if isinstance(s, CreateTable) and s.path == path), None)
+    partitions = before.partitions if before else ()
+    version = before.version if before else -1
+    if table is not None:
+        version = table.version
+        partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    return TableState(
+        name=planned.name,
+        kind="state" if planned.node.hidden else "view",
+        path=path,
+        table_id=before.table_id if before else (created.table_id if created else ""),
+        version=version,
+        layout=planned.layout,
+        declaration=table_declaration(
+            planned.columns, planned.node.search_key, label=planned.node.label, max_lifetime=planned.max_lifetime
+        ),
+        schema_file=planned.schema_file,
+        partitions=partitions,
+        view=ViewRecord(
+            view=planned.view,
+            sql=planned.sql,
+            node=planned.node,
+            short_lived=planned.short_lived,
+            state=planned.state,
+            spare_of=planned.spare_of,
+            failed=outcome.given_up.get(planned.name),
+        ),
+        restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
+        newest=_newest(before, table),
+        properties=_properties(outcome, planned.name, before),
+        adopted=_adopted(before, table),
+    )
+
+
+def _properties(outcome: Outcome, name: str, before: TableState | None) -> int:
+    """The number of the set of properties that a table and those beside it have after the plan."""
+    steps = (step for step in outcome.plan.steps if isinstance(step, SetProperties) and step.stream == name)
+    return PROPERTIES if before is None or any(True for _ in steps) else before.properties
+
+
+def _newest(before: TableState | None, table: TableProgress | None) -> int | None:
+    """The largest ``_ts`` that the table ever held: expired rows count, so that short lifetimes do not look like silence."""
+    instants = [] if before is None or before.newest is None else [before.newest]
+    commits = table.commits.values() if table else ()
+    instants += [file.max_ts for commit in commits for file in commit.added if file.max_ts is not None]
+    return max(instants, default=None)
+
+
+def _side(
+    outcome: Outcome, kind: type[MoveDeferred | StoreRejected | StoreRestored], name: str, before: SideTable | None
+) -> SideTable | None:
+    step = next((s for s in outcome.plan.steps if isinstance(s, kind) and s.stream == name), None)
+    if step is not None:
+        return moved_side(before, outcome.done[step.path], step.table_id)
+    # Its columns or properties may have changed, and no row.
+    table = outcome.done.get(before.path) if before else None
+    return before if before is None or table is None else moved_side(before, table, before.table_id)
+
+
+def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
+    """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
+    for number, step in enumerate(plan.steps):
+        if step.stream == name and isinstance(step, (*_MAIN, MoveDeferred, StoreRejected)):
+            commit = done[step.path].commits.get(number)
+            if commit is not None:
+                return commit
+    return None
+
+
+def left_out_of(commit: Commit, planned: StreamPlan) -> tuple[LeftOut, ...]:
+    """Return the files that a commit's batch was read without."""
+    files = {file.path: file for group in planned.inputs for file in group.files}
+    return tuple(LeftOut(files[path], reason, message) for path, reason, message in commit.metadata.get("left_out", ()))
+
+
+def _left_out(outcome: Outcome, planned: StreamPlan) -> tuple[LeftOut, ...]:
+    first = outcome.first_commit(planned.name)
+    return outcome.left_out.get(planned.name, ()) if first is None else left_out_of(first, planned)
+
+
+def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
+    left_out = _left_out(outcome, planned)
+    skipped = {entry.file.path for entry in left_out}
+    return Loaded(
+        stream=planned.name,
+        loaded=tuple(file for group in planned.inputs for file in group.files if file.path not in skipped),
+        left_out=(*planned.left_out, *left_out),
+        gone=planned.gone,
+        more=planned.more,
+        k0=planned.k0,
+        first=planned.first,
+    )
+
+
+def _counts(outcome: Outcome, planned: StreamPlan | NodePlan) -> Counts:
+    name = planned.name
+    main, first = outcome.main_commit(name), outcome.first_commit(name)
+    metadata: Mapping[str, Any] = main.metadata if main else {}
+    counted = first.metadata.get("counts") if first else None
+    rows: dict[str, int] = dict(counted or outcome.counted.get(name, BatchCounts()).reported())
+    before, table = outcome.before(name), outcome.done.get(f"tables/{name}")
+    old = before.partitions if before else ()
+    new = moved_partitions(old, table.commits.values()) if table else old
+    gained: dict[int, int] = dict(metadata.get("gained", ()))
+    loaded = () if isinstance(planned, NodePlan) else _loaded(outcome, planned).loaded
+    lost = _by_cell(old)
+    for cell, count in gained.items():
+        lost[cell] = lost.get(cell, 0) + count
+    for cell, count in _by_cell(new).items():
+        lost[cell] = lost.get(cell, 0) - count
+    return Counts(
+        stream=name,
+        files=len(loaded),
+        bytes_read=sum(file.size for file in loaded),
+        lost=0 if isinstance(planned, NodePlan) else _never_stored(outcome, name, rows),
+        expired=sum(lost.values()),
+        rewritten=int(metadata.get("rewritten", 0)),
+        planned=int(metadata.get("planned", 0)),
+        changed=len({cell for cell, count in lost.items() if count} | set(gained)),
+        sealed=int(metadata.get("sealed", 0)),
+        files_added=len(main.added) if main else 0,
+        files_removed=len(main.removed) if main else 0,
+        bytes_written=sum(file.size for file in main.added) if main else 0,
+        **rows,
+    )
+
+
+def _by_cell(partitions: Sequence[Partition]) -> dict[int, int]:
+    rows: dict[int, int] = {}
+    for part in partitions:
+        rows[part.sub_index] = rows.get(part.sub_index, 0) + part.rows
+    return rows
+
+
+def _never_stored(outcome: Outcome, name: str, rows: Mapping[str, int]) -> int:
+    """Rows that only a file knew which vanished between two steps of an interrupted update."""
+    lost = 0
+    for role in ("deferred", "rejected"):
+        table = outcome.done.get(f"{role}/{name}")
+        stored = sum(int(commit.metadata.get("rows", 0)) for commit in table.commits.values()) if table else 0
+        lost += max(0, rows.get(role, 0) - stored)
+    return lost
+
+

@@ -1,0 +1,125 @@
+"""Landing files that ``after_load = "move"`` has put away, put back to be read once more.
+
+A restatement needs the files that gave a table its rows. Those that were put away go back to where they came from, under
+the name they had. The plan lists them and they are moved when it is executed, never before: what an update has noticed
+to be gone counts as new when it is there again, and would be loaded twice by an update that comes in between. Whoever
+completes the plan moves what is left to move. They are put away again as any loaded file is.
+"""
+
+from __future__ import annotations
+
+import filecmp
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.places import place_of
+from warehouse.ingest.files import LandingFile, numbered, unnumbered
+from warehouse.ingest.landing import list_landing, matches
+from warehouse.planning.inputs import grouped
+from warehouse.planning.steps import InputFiles, PutBack
+from warehouse.storage.beneath import facts_beneath, move_beneath
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LeftOut
+    from warehouse.planning.steps import Plan
+
+__all__ = ["Aside", "grouped_with", "planned_back", "put_back_planned"]
+
+
+@dataclass
+class Aside:
+    """The files of a stream that were put away; ``back`` are those that are wanted: place by path in the landing directory.
+
+    Places are relative to ``move_to``, paths to the landing directory, in which are the files ``here``.
+    """
+
+    stream: Stream
+    here: frozenset[LandingFile]
+    back: dict[str, str] = field(default_factory=dict)
+    _places: dict[tuple[int, int], list[LandingFile]] = field(init=False)
+    _occupied: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """List them; no file where nothing was ever put away, or one that is in both places, its move not ended."""
+        place = self.stream.move_to
+        every = list_landing(place, "*") if place is not None and place.is_dir() else ()
+        self._places = {}
+        for file in every:
+            if not self.here & {file, replace(file, path=unnumbered(file.path))}:
+                self._places.setdefault((file.size, file.mtime_ns), []).append(file)
+        self._occupied = {file.path for file in self.here}
+
+    def wanted(self, path: str, file: LandingFile, *, renamed: bool = True) -> LandingFile | None:
+        """Return the file that was loaded from a path, as it will be when it is put back; none when it is not here.
+
+        Where another file has its path by now it gets a number, if it may be ``renamed``.
+        """
+        for place in self._places.get((file.size, file.mtime_ns), ()):
+            if path in (place.path, unnumbered(place.path)):
+                return self._taken(place, path, renamed=renamed)
+        return None
+
+    def others(self) -> list[LandingFile]:
+        """Return all that were not asked for yet and may be this stream's, as they will be when they are put back."""
+        places = sorted((place for alike in self._places.values() for place in alike), key=lambda place: place.path)
+        found = (self._taken(place, unnumbered(place.path), renamed=True) for place in places)
+        return [file for file in found if file is not None]
+
+    def _taken(self, place: LandingFile, path: str, *, renamed: bool) -> LandingFile | None:
+        target, number = path, 0
+        while target in self._occupied and renamed:
+            number += 1
+            target = numbered(path, number)
+        if target in self._occupied or not matches(target, self.stream.files):
+            return None
+        self._places[place.size, place.mtime_ns].remove(place)
+        self._occupied.add(target)
+        self.back[target] = place.path
+        return LandingFile(target, place.size, place.mtime_ns)
+
+
+def grouped_with(
+    stream: Stream, files: Sequence[LandingFile], back: Mapping[str, str]
+) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
+    """Return files by their CSV header, as :func:`grouped` does, reading those that are put away where they are."""
+    here = [file for file in files if file.path not in back]
+    stream, groups, problems = grouped(stream, stream.landing, here)
+    if stream.move_to is None or not back:
+        return stream, groups, problems
+    paths = {back[file.path]: file for file in files if file.path in back}
+    stream, away, unread = grouped(stream, stream.move_to, [replace(file, path=place) for place, file in paths.items()])
+    by_header = {group.header: list(group.files) for group in groups}
+    for group in away:
+        by_header.setdefault(group.header, []).extend(paths[file.path] for file in group.files)
+    problems += [type(problem)(paths[problem.file.path], problem.reason, problem.message) for problem in unread]
+    return stream, tuple(InputFiles(header, tuple(members)) for header, members in by_header.items()), problems
+
+
+def planned_back(stream: Stream, back: Mapping[str, str]) -> tuple[PutBack, ...]:
+    """Return what a plan says of the files to put back; no absolute path, so that a copied project works."""
+    if stream.move_to is None:
+        return ()
+    there = Path(os.path.relpath(stream.move_to, stream.landing))
+    return tuple(PutBack((there / place).as_posix(), path) for path, place in back.items())
+
+
+def put_back_planned(plan: Plan, root: Path) -> None:
+    """Put back what a plan lists and is not back yet; one that is in neither place is missed by whoever reads it."""
+    for planned in plan.streams:
+        landing = place_of(planned.declaration.landing, root)
+        for entry in planned.put_back:
+            _put_back(landing, Path(os.path.normpath(landing / entry.source)), entry.path)
+
+
+def _put_back(landing: Path, source: Path, path: str) -> None:
+    if facts_beneath(source.parent, source.name) is None:
+        return
+    if facts_beneath(landing, path) is None:
+        move_beneath(source.parent, source.name, landing, path)
+    elif filecmp.cmp(source, landing / path, shallow=False):
+        source.unlink()  # it was copied from another file system, and the copy not ended
