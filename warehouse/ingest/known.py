@@ -16,16 +16,16 @@ import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
-
-import msgspec
 
 from warehouse.ingest.files import LandingFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    import msgspec
 
 __all__ = ["Listing", "LoadedFiles", "Run", "Shard", "order", "runs_of", "sharded", "shown_different", "unpacked"]
 
@@ -33,7 +33,6 @@ SHARD = 2048
 """Files of a shard when it is cut; one that is written again may have from a quarter to twice as many."""
 _DIGITS = 40
 _CHUNK = 512
-_FILES = msgspec.json.Decoder(tuple[LandingFile, ...])
 
 
 @dataclass(frozen=True)
@@ -57,7 +56,16 @@ def order(path: str) -> str:
     return path.replace("/", "\0")
 
 
+@cache
+def _decoder() -> msgspec.json.Decoder[tuple[LandingFile, ...]]:
+    import msgspec  # noqa: PLC0415 - as below
+
+    return msgspec.json.Decoder(tuple[LandingFile, ...])
+
+
 def _encoded(files: Sequence[LandingFile]) -> bytes:
+    import msgspec  # noqa: PLC0415 - the Airflow provider lists landing directories without it
+
     return msgspec.json.encode(files)
 
 
@@ -71,7 +79,7 @@ def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
         content = zlib.decompress(packed)
     except zlib.error:
         return None
-    return _FILES.decode(content) if _name(content) == shard.name else None
+    return _decoder().decode(content) if _name(content) == shard.name else None
 
 
 @dataclass(frozen=True)
