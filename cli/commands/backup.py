@@ -31,7 +31,7 @@ def backup(directory: Path, target: Path, *, copy: bool) -> Report:
     return library.backed_up(directory, target, copy=copy)
 
 
-@command("restore", "Bring a backup back.", "stream-wh -C again restore /backups/2013-01-01")
+@command("restore", "Bring a backup back.", "stream-wh restore /backups/2013-01-01 --replace")
 @click.argument("backup", metavar="DIR", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--replace", is_flag=True, help="Set a root that is there aside, as ROOT.before-N; nothing of it is deleted.")
 @report_command
