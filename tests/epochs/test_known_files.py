@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from warehouse.epochs.known import DIRECTORY, keep_ledger, known_files, prune_le
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut
-from warehouse.ingest.known import LoadedFiles, Shard, order, sharded, unpacked
+from warehouse.ingest.known import LoadedFiles, Shard, order, paths_in, sharded, unpacked
 from warehouse.ingest.landing import Arrived, Known, arrived, list_landing
 from warehouse.operations.rollback import _difference
 
@@ -226,3 +227,13 @@ def test_a_shard_that_is_gone_or_damaged_is_told(project: Project) -> None:
     shard.unlink()
     with pytest.raises(MissingPartError, match="restore it from a backup"):
         project.update(2)
+
+
+def test_a_shard_tells_its_paths() -> None:
+    """The proof of an erasure looks for keys in them; bytes of anything else are refused."""
+    files = {path: LandingFile(path, 1, 2) for path in PATHS}
+    _, written = sharded(LoadedFiles(changes=files))
+    assert sorted(path for packed in written.values() for path in paths_in(packed)) == sorted(PATHS)
+    for rubbish in (b"", b"N14228", zlib.compress(b"no list")):
+        with pytest.raises(ValueError, match=r"\w"):
+            paths_in(rubbish)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import msgspec
 
-__all__ = ["Listing", "LoadedFiles", "Run", "Shard", "order", "runs_of", "sharded", "shown_different", "unpacked"]
+__all__ = ["Listing", "LoadedFiles", "Run", "Shard", "order", "paths_in", "runs_of", "sharded", "shown_different", "unpacked"]
 
 SHARD = 2048
 """Files of a shard when it is cut; one that is written again may have from a quarter to twice as many."""
@@ -80,6 +80,23 @@ def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
     except zlib.error:
         return None
     return _decoder().decode(content) if _name(content) == shard.name else None
+
+
+def paths_in(packed: bytes) -> tuple[str, ...]:
+    """Return the paths of the files that a shard's bytes name, of whatever shard they are.
+
+    Raises
+    ------
+    ValueError
+        When the bytes are not those of a shard.
+
+    """
+    import msgspec  # noqa: PLC0415 - as above
+
+    try:
+        return tuple(file.path for file in _decoder().decode(zlib.decompress(packed)))
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
 
 
 @dataclass(frozen=True)
