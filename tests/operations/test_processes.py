@@ -127,4 +127,4 @@ def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(tmp_path: Path
     assert "completes what was begun" in errors
     project.update(1)
     assert project.keys() == "a"
-    assert json.loads(plan.read_text())["format"] == 1
+    assert json.loads(plan.read_text())["format"] == 2
