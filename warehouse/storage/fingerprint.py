@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import xxhash
 
-from warehouse.errors import DamagedFileError
+from warehouse.errors import DamagedFileError, MissingPartError
 from warehouse.objects.path import ObjectPath, parquet_source
 
 if TYPE_CHECKING:
@@ -166,15 +166,20 @@ def require_whole(files: Iterable[Path]) -> None:
     ------
     DamagedFileError
         When one of them is damaged.
+    MissingPartError
+        When one of them is not there.
 
     """
     local = [file for file in files if not isinstance(file, ObjectPath)]
     if not local:
         return
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="verify") as pool:
-        for file, problem in zip(local, pool.map(damage, local), strict=True):
-            if problem is not None:
-                raise DamagedFileError(str(file), problem, _table_of(file))
+        try:
+            for file, problem in zip(local, pool.map(damage, local), strict=True):
+                if problem is not None:
+                    raise DamagedFileError(str(file), problem, _table_of(file))
+        except FileNotFoundError as error:
+            raise MissingPartError(f"{error.filename}: the file is not there; restore it from a copy, then try again") from error
 
 
 def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:
