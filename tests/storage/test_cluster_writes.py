@@ -8,11 +8,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from warehouse.epochs.records import ColumnRecord
 from warehouse.errors import NotSharedError
 from warehouse.storage import cluster
 from warehouse.storage.cluster import on_cluster, write_shared
 from warehouse.storage.commit import STAGED, CommitFacts, commit
+from warehouse.storage.deltalog import create_table
 from warehouse.storage.entries import entry_at
+from warehouse.storage.tables import rows_schema
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +64,10 @@ def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
     from tests.storage.test_commit import FACTS, PLACE, _added, _stage  # noqa: PLC0415 - the table of that module
 
     table = tmp_path / "t"
-    (table / "_delta_log").mkdir(parents=True)
+    create_table(
+        table, table_id="5f0c9a0e-0000-4000-8000-000000000002", schema=rows_schema([ColumnRecord("k", "string")]),
+        partition_columns=["sub_index", "exp_block"], properties={}, metadata={}, created_at=0,
+    )  # fmt: skip
     _stage(table, "good.parquet", "x")
     for left in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
         (table / STAGED / left).mkdir(parents=True)
