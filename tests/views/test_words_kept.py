@@ -41,3 +41,12 @@ def test_random_queries_keep_their_words() -> None:
         assert not Counter(name for name in ("[0]", "map(", "struct(") if name in sql) - Counter(
             name for name in ("[0]", "map(", "struct(") if name in text(parse_query(sql))
         )
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["interval '90' minutes", "INTERVAL -1 HOUR", "INTERVAL 1 day 2 hours", ".5", "0.5", "1e3", "10L", "X'1F'", "a::int"],
+)
+def test_other_spellings_of_one_word_are_no_loss(expression: str) -> None:
+    """What the reader writes in another way with the same meaning is not refused."""
+    assert parse_query(f"SELECT {expression} FROM t").expressions

@@ -34,6 +34,7 @@ _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
 _UNIT_ARGUMENTS = 3
 _UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
+_UNIT_WORDS = frozenset(_UNITS.split())
 _WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER})
 _IMPLIED = frozenset({"NULLS", "LAST"})
 """Words that are left out where they say what holds without them."""
@@ -118,8 +119,20 @@ def _require_all_words(sql: str, tree: exp.Query) -> None:
 
 
 def _words(sql: str) -> Counter[str]:
-    """The names and values of a text, as often as each occurs."""
-    return Counter(token.text for token in tokens_of(sql) if token.token_type in _WORDS and token.text.upper() not in _IMPLIED)
+    """Return the names and values of a text, as often as each occurs, in one spelling.
+
+    sqlglot writes the constant interval ``-1 hours`` as ``'-1' HOUR``, and the number ``.5`` as ``0.5``.
+    """
+    return Counter(
+        _one_spelling(token.text) for token in tokens_of(sql) if token.token_type in _WORDS and token.text.upper() not in _IMPLIED
+    )
+
+
+def _one_spelling(word: str) -> str:
+    upper = word.strip().lstrip("+-").strip().upper()
+    upper = upper.lstrip("0.") or upper
+    unit = upper.removesuffix("S")
+    return unit if unit in _UNIT_WORDS else upper
 
 
 def _unparsed(sql: str, error: SqlglotError) -> RefusedError:
