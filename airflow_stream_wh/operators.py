@@ -13,7 +13,7 @@ from airflow_stream_wh.assets import event_extra, table_assets
 from airflow_stream_wh.process import Ended, Running, default_executable, started
 from airflow_stream_wh.state import newest_epoch, tables_now
 from airflow_stream_wh.update_time import update_time
-from airflow_stream_wh.verdict import Verdict, judge, record_of
+from airflow_stream_wh.verdict import Verdict, health_of, judge, record_of, table_lines
 from warehouse.errors import Transient, WarehouseError
 from warehouse.time import format_instant
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_stream_wh.state import State
+    from airflow_stream_wh.verdict import Judgement
 
 __all__ = [
     "StreamWarehouseCheckOperator",
@@ -93,7 +94,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     A held lock, a busy store, an interrupted or killed process fail the try (``AirflowException``: Airflow retries, and the
     next try completes what was begun); everything else fails the task at once (``AirflowFailException``).
 
-    Returns ``{"window_time", "epoch", "moved", "tables": {table: event}}`` as XCom.
+    Returns ``{"window_time", "epoch", "moved", "health", "tables": {table: event}}`` as XCom.
 
     Parameters
     ----------
@@ -104,8 +105,9 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
     each, start, allow_dead, future
         The options ``--each``, ``--from``, ``--allow-dead`` and ``--future`` of ``stream-wh update``.
     on_problems
-        What an update means that was committed, but left out an unreadable or changed landing file or could not maintain a
-        view: ``fail`` (a person should look; no asset event) or ``warn``.
+        When an update that was committed fails the task, without an asset event: ``broken`` where the warehouse's health is
+        broken, such as a view that stands still; ``fail`` where anything needs a person, such as an unreadable landing file;
+        ``warn`` never. What does not fail the task is a warning in its log.
     tables, warehouse
         Which tables have assets (left out: all that ``warehouse.toml`` declares, read when the DAG is parsed), and the
         name of the warehouse in them (left out: the project directory's).
@@ -123,13 +125,13 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         start: str | None = None,
         allow_dead: bool = False,
         future: bool = False,
-        on_problems: Literal["fail", "warn"] = "fail",
+        on_problems: Literal["broken", "fail", "warn"] = "broken",
         tables: Sequence[str] | None = None,
         warehouse: str | None = None,
         **kwargs: Any,  # noqa: ANN401 - passed on
     ) -> None:
-        if on_problems not in ("fail", "warn"):
-            raise ValueError(f'on_problems is "{on_problems}"; it is "fail" or "warn"')
+        if on_problems not in ("broken", "fail", "warn"):
+            raise ValueError(f'on_problems is "{on_problems}"; it is "broken", "fail" or "warn"')
         assets = table_assets(fspath(project), tables, warehouse)
         super().__init__(project=project, outlets=[*kwargs.pop("outlets", ()), *assets], **kwargs)
         self.at = at
@@ -165,20 +167,34 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         match judgement.verdict:
             case Verdict.RETRY:
                 raise AirflowException(judgement.reason)
-            case Verdict.PROBLEMS if self.on_problems == "warn":
-                self.log.warning("%s", judgement.reason)
-            case Verdict.FAIL | Verdict.PROBLEMS:
+            case Verdict.FAIL:
                 raise AirflowFailException(judgement.reason)
-            case Verdict.DONE:
-                pass
+            case Verdict.PROBLEMS | Verdict.DONE:
+                self._judged(record, judgement)
         return record
+
+    def _judged(self, record: Mapping[str, Any], judgement: Judgement) -> None:
+        """Log what the update did to each table and each concern; fail where the warehouse's health asks for it."""
+        for epoch in (*record["completed"], *record["epochs"]):
+            for line in table_lines(epoch):
+                self.log.info("%s", line)
+        health = health_of(record)
+        for line in health.concerns:
+            self.log.warning("%s", line)
+        problems = judgement.verdict is Verdict.PROBLEMS
+        if self.on_problems == "fail" and (problems or health.level != "ok"):
+            raise AirflowFailException(judgement.reason if problems else health.reason)
+        if self.on_problems == "broken" and health.level == "broken":
+            raise AirflowFailException(health.reason)
+        if problems:
+            self.log.warning("%s", judgement.reason)
 
     def _told(self, context: Context, at: int, record: Mapping[str, Any]) -> dict[str, Any]:
         epochs = (*record["completed"], *record["epochs"])
         state = newest_epoch(self._line, self.env)
         if state is None:
             self.log.warning("nothing has been committed yet: there was nothing to do")
-            return {"window_time": None, "epoch": None, "moved": False, "tables": {}}
+            return {"window_time": None, "epoch": None, "moved": False, "health": None, "tables": {}}
         if not epochs:
             self._warn_of_the_past(at, state)
         standing = tables_now(self._line, self.env)
@@ -190,6 +206,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             else:
                 self.log.warning('table "%s" is not in epoch %s; its asset event says nothing of it', name, state.epoch)
         told = {"window_time": format_instant(state.window_time), "epoch": state.epoch, "moved": bool(epochs)}
+        told["health"] = health_of(record).level
         self.log.info("%s", told)
         return {**told, "tables": events}
 

@@ -8,14 +8,15 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_stream_wh.process import Ended
 
-__all__ = ["Judgement", "Verdict", "error_of", "judge", "record_of"]
+__all__ = ["HealthThere", "Judgement", "Verdict", "error_of", "health_of", "judge", "record_of", "table_lines"]
 
 RETRY_CODES = frozenset({3, 130})
 """A held lock or a busy store; an interrupted command."""
+_COUNTED = ("inserted", "expired", "rejected", "dead", "deferred", "lost")
 _SIGNALLED = 128
 """Shells and containers report the death by signal n as 128 + n."""
 
@@ -80,7 +81,38 @@ def record_of(ended: Ended) -> dict[str, Any]:
     return record if isinstance(record, dict) else {}
 
 
+@dataclass(frozen=True)
+class HealthThere:
+    """The health of a warehouse after an update: its level, and each concern as one readable sentence with the way on."""
+
+    level: str
+    concerns: tuple[str, ...]
+
+    @property
+    def reason(self) -> str:
+        """Why a task fails for it."""
+        return f"the warehouse {'is broken' if self.level == 'broken' else 'needs attention'}: " + "; ".join(self.concerns)
+
+
+def health_of(record: Mapping[str, Any]) -> HealthThere:
+    """Return the health that an update's record tells; an older command tells none, which counts as ok."""
+    concerns = []
+    for each in record.get("concerns", ()):
+        table = f"{each['table']}: " if each["table"] else ""
+        concerns.append(f"{table}{each['text']}" + (f" (`{each['command']}`)" if each["command"] else ""))
+    return HealthThere(record.get("health") or "ok", tuple(concerns))
+
+
+def table_lines(epoch: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what an epoch did to each table, in a line of the task's log."""
+    for counts in epoch["counts"]:
+        told = ", ".join(f"{counts[name]} {name}" for name in _COUNTED if counts.get(name))
+        yield f"epoch {epoch['epoch']}, {counts['stream']}: {told or 'nothing came, nothing ended'}"
+
+
 def _problems(record: dict[str, Any]) -> str:
     files = [f"{each['stream']}: {each['file']}: {each['message']}" for each in record.get("problems", ())]
     views = [f"view {each['view']}: {each['message']}" for each in record.get("failed_views", ())]
-    return f"committed, but {len(files) + len(views)} need a person: " + "; ".join(files + views)
+    tables = [f"table {each['table']}: {each['message']}" for each in record.get("stopped", ())]
+    told = [*files, *tables, *views]
+    return f"committed, but {len(told)} need a person: " + "; ".join(told)

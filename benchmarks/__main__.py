@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchmarks import cold, growing, probing, scanning, sizes, updating, views
+from benchmarks import cold, growing, probing, scanning, sizes, syncing, updating, views
 from benchmarks.bench import Bench
 from benchmarks.machine import load, machine, versions
 from benchmarks.report import save, table
@@ -33,9 +33,11 @@ MEASUREMENTS: dict[str, Callable[[Bench], list[Ratio]]] = {
     "cold-probe": cold.measure_probe,
     "cold-update": cold.measure_update,
     "growth": growing.measure,
+    "durability": syncing.measure,
     "views": views.measure,
 }
 _BESIDE = {"update", "bytes"}
+_APART = {"growth", "durability"}
 _RESULTS = Path(__file__).parent / "results"
 
 
@@ -67,7 +69,7 @@ def _scratch(work: Path | None) -> Iterator[Path]:
 @click.option("--driver-memory", help="Heap of the JVM.  [6g]")
 @click.option("--only", multiple=True, type=click.Choice(list(MEASUREMENTS)), help="Only this measurement (repeatable).")
 @click.option("--quick", is_flag=True, help="A small run that shows that everything works, and nothing else.")
-@click.option("--big/--no-big", help="Measure growth too: ten times the live rows.")
+@click.option("--big/--no-big", help="Measure growth (ten times the live rows) and durability too.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where JSON and Markdown go.")
 @click.option("--work", type=click.Path(path_type=Path), help="A new directory for the data, which is kept.")
 @click.pass_context
@@ -84,7 +86,7 @@ def main(
 ) -> None:
     """Measure what the speed claims say: ratios of one run, with the target beside each."""
     del quick
-    names = [name for name in MEASUREMENTS if (name in only if only else name != "growth" or big)]
+    names = [name for name in MEASUREMENTS if (name in only if only else name not in _APART or big)]
     settings = _settings(context, given)
     started, start, before = datetime.now(UTC), time.monotonic(), load()
     ratios: list[Ratio] = []

@@ -82,7 +82,7 @@ def _land(project: Project, slot: int) -> None:
 def _command() -> list[str]:
     """Return the installed entry point, or what it stands for."""
     beside = Path(sys.executable).with_name("stream-wh")
-    return [str(beside)] if beside.exists() else [sys.executable, "-m", "cli"]
+    return [str(beside)] if beside.exists() else [sys.executable, "-m", "warehouse.cli"]
 
 
 def _run(command: Sequence[str]) -> float:

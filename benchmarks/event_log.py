@@ -40,7 +40,7 @@ def tasks(directory: Path) -> list[Task]:
 
 
 def _tasks(file: Path) -> Iterator[Task]:
-    for line in file.read_text().splitlines():
+    for line in file.read_text().split("\n"):
         if '"SparkListenerTaskEnd"' not in line:
             continue
         event = json.loads(line)

@@ -1,9 +1,10 @@
-"""``python -m cli`` is ``stream-wh``."""
+"""``python -m warehouse.cli`` is ``stream-wh``."""
 
 import sys
 
-from cli.main import run
+from warehouse.cli.main import run
 
-code = run(sys.argv[1:])
-exec("")  # noqa: S102 - Ctrl-C inside any `exec` of a string is remembered until the next: `python -m` would end by the signal
-sys.exit(code)
+if __name__ == "__main__":
+    code = run(sys.argv[1:])
+    exec("")  # noqa: S102 - Ctrl-C inside any `exec` of a string is remembered until the next: `python -m` would end by the signal
+    sys.exit(code)

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cli.outcome import Report
 from warehouse.advice.advise import plain
+from warehouse.cli.outcome import Report
 from warehouse.layout.advice import in_words, layout_keys
+from warehouse.units import size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["of_advice"]
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _HEADS = ("", "layout", "update", "probe", "on disk", "files")
 
 
@@ -42,7 +42,7 @@ def _lines(found: Advice) -> Iterator[str]:
     yield (
         f"the source's decision table: {answer.window} window, {answer.queries} queries: {answer.choice} ({answer.note}); "
         f"predicted here: update {_seconds(found.decided.update)}, probe {_seconds(found.decided.probe)}, "
-        f"{_size(found.decided.disk)}"
+        f"{size_text(found.decided.disk)}"
     )
     if found.fits:
         yield f"keep {in_words(found.best.layout)}: {found.reason}"
@@ -65,7 +65,8 @@ def _table(found: Advice) -> Iterator[str]:
 def _cells(found: Advice, each: Evaluation) -> tuple[str, ...]:
     mark = (">" if each is found.best else " ") + ("*" if each is found.current else " ")
     return (
-        mark, in_words(each.layout), _seconds(each.update), _seconds(each.probe), _size(each.disk), f"{each.footprint.files:.0f}",
+        mark, in_words(each.layout), _seconds(each.update), _seconds(each.probe), size_text(each.disk),
+        f"{each.footprint.files:.0f}",
     )  # fmt: skip
 
 
@@ -123,10 +124,3 @@ def _seconds(estimate: Estimate) -> str:
     scale, unit = (1000, "ms") if estimate.value < 1 else (1, "s")
     value, low, high = (f"{each * scale:.3g}" for each in (estimate.value, estimate.low, estimate.high))
     return f"{value} {unit} ({low} to {high})"
-
-
-def _size(number: float) -> str:
-    unit = 0
-    while number >= 1000 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - decimal units
-        number, unit = number / 1000, unit + 1
-    return f"{number:.3g} {_UNITS[unit]}"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from cli.errors import failure_of, show, wants_json
 from warehouse.catalog.sizes import SqlBounds, parse_size
+from warehouse.cli.errors import failure_of, show, wants_json
 from warehouse.time import parse_duration
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["bounded", "bounds_options", "for_a_process"]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 _OWN_MEMORY = 10**9
-"""Bytes that the process needs beside what the engine counts: libraries, the rows being written out."""
+"""Bytes that the process needs and the engine does not count: libraries, the rows that are being written."""
 
 
 class _Size(click.ParamType[int]):

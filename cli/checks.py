@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli import library
+from warehouse.cli import library
 from warehouse.errors import WarehouseError
 from warehouse.objects.path import ObjectPath
 from warehouse.time import format_instant
@@ -123,7 +123,7 @@ def _of_store(wanted: ObjectPath) -> Finding:
 
 
 def clock(directory: Path) -> Finding:
-    """The clock is plausible and not behind what the file system has seen."""
+    """The clock is plausible and not behind the newest file."""
     now = time.time_ns() // 1000
     to_do = "set the clock (e.g. with NTP): updates and `retain` go by it"
     file = directory / library.CONFIGURATION

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cli.outcome import Report
+from warehouse.cli.outcome import Report
 from warehouse.operations.erasure.receipt import receipt_path
 from warehouse.planning.steps import EraseRows
 
@@ -25,7 +25,7 @@ CHECK_FAILED = 4
 
 
 def of_foreseen(found: Outlook) -> Report:
-    """Return what an erasure would do; exit code 4 while landing files hold a key."""
+    """Report what an erasure would do; exit code 4 while landing files hold a key."""
     steps = [step for step in found.plan.steps if isinstance(step, EraseRows)]
     views = found.plan.erasure.views if found.plan.erasure else ()
     files = [str(path) for path in found.landing]
@@ -33,7 +33,7 @@ def of_foreseen(found: Outlook) -> Report:
     if found.nothing:
         lines = ["nothing to erase: no file under the root holds such a row"]
     else:
-        lines += [f"would build view {view} anew" for view in views]
+        lines += [f"would build view {view} again" for view in views]
         others = len({trace.path for trace in found.before.traces})
         lines += [f"would remove {others} files that show a key, those of older epochs included"] if others else []
         lines.append("would retire all older epochs: they can no longer be read")
@@ -56,7 +56,7 @@ def of_foreseen(found: Outlook) -> Report:
 
 
 def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
-    """Return what an erasure did; exit code 4 while anything holds a key."""
+    """Report what an erasure did; exit code 4 while anything holds a key."""
     if receipt is None:
         files = [str(path) for path in found.landing]
         text = "nothing to erase: no file under the root holds such a row"
@@ -66,7 +66,7 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
     lines = [
         f"erased {receipt.rows} rows (epoch {receipt.epoch}); {receipt.epochs_retired} older epochs retired",
         *(f"  {each.path}: {each.rows} rows, {len(each.files_removed)} files" for each in receipt.tables if each.rows),
-        *(f"  view {view} built anew" for view in receipt.views_built_anew),
+        *(f"  view {view} rebuilt" for view in receipt.views_built_anew),
         f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
         *(f"  {trace.path}: {trace.found}" for trace in receipt.proof.traces[:_SHOWN]),
         *_store_lines(receipt.store),

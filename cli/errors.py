@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import click
 import msgspec
 
-from cli.logs import in_json, tell
-from cli.output.visible import lines_visible, styled
-from cli.utf8 import utf8
+from warehouse.cli.logs import in_json, tell
+from warehouse.cli.output.visible import lines_visible, styled
+from warehouse.cli.utf8 import utf8
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migra
 
 @dataclass(frozen=True)
 class Failure:
-    """Why a command ends: the exit code, a stable code name, what to tell, and the error's own fields.
+    """Why a command ends: the exit code, a stable code name, the message, and the error's own fields.
 
     An argument that is no UTF-8 may be in any of them; its bytes are shown with backslashes.
     """
@@ -46,7 +46,7 @@ class Failure:
 
 
 def failure_of(error: BaseException, arguments: list[str]) -> Failure:
-    """Return what an exception means to the caller of the command."""
+    """Return the failure that an exception means to the caller of the command."""
     match error:
         case WarehouseError():
             return Failure(error.exit_code, error.code, str(error), isinstance(error, Transient), vars(error))

@@ -1,4 +1,4 @@
-"""What ``explain`` prints: the plan as a tree, then a line or two for each thing that the figures tell."""
+"""The text of ``explain``: the plan as a tree, then a line or two for each finding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cli.outcome import Report
+from warehouse.cli.outcome import Report
 from warehouse.time import format_duration
 from warehouse.views.describe import rendered
 

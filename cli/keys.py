@@ -30,12 +30,12 @@ def positional_key(text: str, columns: Sequence[KeyColumn]) -> Key:
 
 
 def named_key(items: Sequence[str], columns: Sequence[KeyColumn]) -> Key | None:
-    """Return the one key that ``--key column=value`` options spell, or none without any."""
+    """Return the one key that ``--key column=value`` options spell, or None without such options."""
     return parse_composite(items, columns) if items else None
 
 
 def keys_of_lines(source: Path | None, columns: Sequence[KeyColumn]) -> Iterator[Key]:
-    """Yield the keys of a file (none: standard input): a text or a JSON array a line; empty lines are skipped."""
+    """Yield the keys of a file, or of standard input if it is None: a text or a JSON array a line, without empty lines."""
     if source is None:
         yield from _of_lines(sys.stdin.buffer, "standard input", columns)
         return

@@ -1,88 +1,50 @@
-"""What the warehouse knows of itself, as rows: where tables stand, their layout, their files, epochs, invalid rows."""
+"""What the warehouse knows of itself, as rows: the tables, their columns, layout and files, epochs, invalid rows."""
 # ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
 
 from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NewType
+from typing import TYPE_CHECKING
 
-from cli.library import opened
-from cli.outcome import Moment, Rows
-from cli.output import Records
-from cli.output.values import text
-from warehouse.errors import WarehouseError
-from warehouse.time import SECOND, format_duration
+from warehouse.cli.human import ago
+from warehouse.cli.library import opened
+from warehouse.cli.outcome import Moment, Rows
+from warehouse.cli.output import Figure, Records
+from warehouse.cli.output.values import text
+from warehouse.storage.duckdb_sql import literal
+from warehouse.time import format_duration, format_instant
+from warehouse.units import count_text, counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from warehouse.planning.inputs import LandingFacts
-    from warehouse.project import Warehouse
     from warehouse.serving import Reader
-    from warehouse.serving.catalogue import TableDescription, TableStatus
+    from warehouse.serving.catalogue import TableDescription
+    from warehouse.serving.history import EpochRow
 
-__all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
-
-Instant = NewType("Instant", int)
-CHECK_FAILED = 4
+__all__ = ["describe", "files", "history", "rejected", "restored", "tables"]
 
 
 @dataclass(frozen=True)
-class StatusRow:
-    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
+class BriefEpoch:
+    """An epoch in one line for people; counts of rows as in `EpochRow`."""
 
-    ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
-    expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
-    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
-    expected. ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update
-    could not maintain a view.
-    """
-
-    table: str
-    kind: str
-    declared: bool
-    window_time: Instant
-    lag: str
-    live_rows: int
-    rows: int
-    files: int
-    bytes: int
-    waiting_rows: int
-    rejected_rows: int
-    waiting_files: int | None
-    changed_files: int | None
-    unreadable_files: int | None
-    expired_leave_within: str
-    gone_from_disk_within: str
-    newest_data: Instant | None
-    stale: bool | None
-    oldest_dead_row: Instant | None
-    old_layout_rows: int | None
-    old_layout_share: float | None
-    old_layout_predicted: float | None
-    live_table: str | None
-    failed: str | None = None
-
-
-@dataclass(frozen=True)
-class PartitionRow:
-    """One sub-index and expiry block of a table."""
-
-    table: str
-    sub_index: int
-    exp_block: int
-    runs: int
-    files: int
-    rows: int
-    bytes: int
-    max_exp_slot: int
+    epoch: int
+    cause: str
+    window_time: str
+    committed: str
+    inserted: Figure
+    expired: Figure
+    rejected: Figure
+    results: Figure
+    took: Figure
 
 
 @dataclass(frozen=True)
 class NameRow:
-    """The name of a table, and what it is."""
+    """A table's name and kind."""
 
     table: str
     kind: str
@@ -107,77 +69,6 @@ class FileRow:
     sub_index: int
     exp_block: int
     filter: str
-
-
-def status(directory: Path, *, verbose: bool, check: bool = False) -> Rows:
-    """Return where every table stands, or with ``verbose`` its sub-indices, those of operators' state included.
-
-    With ``check`` the exit code is 4 when a table's data is older than its declaration allows, or dead rows are on disk for
-    longer than ``erase_within`` allows.
-    """
-    from warehouse.operations.erasure.overdue import dead_since, overdue
-    from warehouse.operations.standing import foreign_told
-    from warehouse.publishing.live.log import live_place
-    from warehouse.serving.catalogue import status as stand
-    from warehouse.serving.staleness import stale_tables
-
-    warehouse = opened(directory)
-    reader = warehouse.reader()
-    found = stand(reader, retain=warehouse.catalog.retain)
-    now, catalog = time.time_ns() // 1000, warehouse.catalog
-    stale = stale_tables(reader.epoch, catalog.stale_after, now)
-    differing = [each.told for each in warehouse.view_findings()]
-    code = CHECK_FAILED if check and (stale or differing) else 0
-    old = tuple(f'table "{name}" is stale: {why}' for name, why in stale.items())
-    if verbose:
-        rows = [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions]
-        return Rows(Records.of(PartitionRow, rows), _moment(reader), warnings=(*old, *differing), exit_code=code)
-    landing, warnings = _landing(warehouse)
-    found = tuple(each for each in found if each.kind != "state")
-    found = (*found, *_never_built(warehouse, reader, {each.table for each in found}))
-    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
-    frozen = [each.table for each in found if not each.declared or each.table not in known]
-    is_stale = {name: name in stale for name in catalog.stale_after}
-    told = [f'table "{name}" is no longer declared; `stream-wh drop {name}` forgets it' for name in frozen]
-    told += [f'view "{each.table}" could not be maintained: {each.failed}' for each in found if each.failed]
-    told += foreign_told(warehouse.root, reader.epoch)
-    late = [row.told(now) for row in overdue(warehouse.root, catalog.erase_within, now)]
-    dead, bounds = dead_since(warehouse.root), catalog.erase_within
-    found = tuple(replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for))) for each in found)
-    return Rows(
-        Records.of(
-            StatusRow,
-            [
-                _status_row(
-                    each,
-                    landing.get(each.table),
-                    now,
-                    is_stale.get(each.table),
-                    dead.get(each.table),
-                    live_place(warehouse.root, each.table, reader.epoch),
-                )
-                for each in found
-            ],
-        ),
-        _moment(reader),
-        warnings=(*warnings, *told, *differing, *old, *late, *_drift(warehouse, reader, now)),
-        exit_code=CHECK_FAILED if check and (stale or late or differing) else 0,
-    )
-
-
-def _never_built(warehouse: Warehouse, reader: Reader, there: set[str]) -> Iterator[TableStatus]:
-    """Yield the declared views that the epoch does not know: refused ones with the reason."""
-    from warehouse.serving.catalogue import refused_status
-
-    missing = [view.name for view in warehouse.catalog.views if view.name not in there]
-    if not missing:
-        return
-    from warehouse.views.plans import judged_views
-
-    refused = judged_views(warehouse.catalog)[0].refused
-    for view in missing:
-        why = refused.get(view, "it was declared after the last update; the next one builds it: `stream-wh update`")
-        yield refused_status(reader.epoch, view, why)
 
 
 def tables(directory: Path) -> Rows:
@@ -221,8 +112,11 @@ def history(directory: Path, limit: int | None) -> Rows:
 
     warehouse = opened(directory)
     reader = warehouse.reader()
-    rows = (replace(row, seconds=round(row.seconds, 3)) for row in epochs(warehouse.root, limit))
-    return Rows(Records.of(EpochRow, rows), _moment(reader))
+    rows = [replace(row, seconds=round(row.seconds, 3)) for row in epochs(warehouse.root, limit)]
+    now = time.time_ns() // 1000
+    return Rows(
+        Records.of(EpochRow, rows), _moment(reader), brief=Records.of(BriefEpoch, [_brief(row, now) for row in rows])
+    )
 
 
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:
@@ -230,11 +124,16 @@ def rejected(directory: Path, table: str, limit: int | None) -> Rows:
     from warehouse.serving.catalogue import rejected as invalid
 
     reader = opened(directory).reader()
-    return Rows(invalid(reader, table, limit), _moment(reader))
+    answer = invalid(reader, table, limit)
+    query = f"SELECT reason, count(*) FROM _rejected WHERE table_name = {literal(table)} GROUP BY ALL ORDER BY 2 DESC, 1"
+    counts = [(str(reason), int(rows)) for reason, rows in reader.sql(query).all()]
+    total = counted(sum(rows for _, rows in counts), "rejected row")
+    line = f"{total}: {', '.join(f'{rows:,} {reason}' for reason, rows in counts)}" if counts else f"{total} of {table}"
+    return Rows(answer, _moment(reader), headline=(line,))
 
 
 def restored(directory: Path, view: str, limit: int | None) -> Rows:
-    """Return the short-lived results of a view; where none are kept, what to declare."""
+    """Return the short-lived results of a view, with a hint at the key to declare if the view keeps none."""
     reader = opened(directory).reader()
     answer = reader.restored(view, limit=limit)
     record = reader.pin.recorded(view).view
@@ -244,69 +143,22 @@ def restored(directory: Path, view: str, limit: int | None) -> Rows:
     return Rows(answer, _moment(reader), warnings=hints)
 
 
+def _brief(row: EpochRow, now: int) -> BriefEpoch:
+    return BriefEpoch(
+        epoch=row.number,
+        cause=row.cause,
+        window_time=format_instant(row.window_time),
+        committed=ago(row.committed_at, now),
+        inserted=Figure(count_text(row.inserted)),
+        expired=Figure(count_text(row.expired)),
+        rejected=Figure(count_text(row.rejected)),
+        results=Figure(count_text(row.results)),
+        took=Figure(f"{row.seconds:.1f} s"),
+    )
+
+
 def _moment(reader: Reader) -> Moment:
     return Moment(reader.epoch.number, reader.epoch.window_time)
-
-
-def _landing(warehouse: Warehouse) -> tuple[Mapping[str, LandingFacts], tuple[str, ...]]:
-    """Return what is known of the landing directories, or a warning where they cannot be listed."""
-    try:
-        return {facts.stream: facts for facts in warehouse.landing()}, ()
-    except (WarehouseError, OSError) as error:
-        return {}, (f"landing files are not counted: {error}",)
-
-
-def _drift(warehouse: Warehouse, reader: Reader, now: int) -> tuple[str, ...]:
-    """Return what tells that layouts do not fit any more, or a warning where that cannot be seen."""
-    from warehouse.advice.drift import drift_warnings
-
-    catalog = warehouse.catalog
-    try:
-        target = catalog.target_file_size
-        return drift_warnings(reader, spark=dict(catalog.spark), retain=catalog.retain, now=now, target_file_size=target)
-    except (WarehouseError, OSError) as error:
-        return (f"whether layouts still fit is not known: {error}",)
-
-
-def _facts(part: object) -> tuple[int, ...]:
-    return tuple(
-        getattr(part, name) for name in ("sub_index", "exp_block", "runs", "files", "rows", "bytes", "max_exp_slot")
-    )
-
-
-def _status_row(
-    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None, live: Path | None
-) -> StatusRow:
-    return StatusRow(
-        table=found.table,
-        kind=found.kind,
-        declared=found.declared,
-        window_time=Instant(found.window_time),
-        lag=_whole_seconds(max(0, now - found.window_time)),
-        live_rows=found.live_rows,
-        rows=found.rows,
-        files=found.files,
-        bytes=found.bytes,
-        waiting_rows=found.waiting,
-        rejected_rows=found.rejected,
-        waiting_files=landing.waiting if landing else None,
-        changed_files=len(landing.changed) if landing else None,
-        unreadable_files=len(landing.unreadable) if landing else None,
-        expired_leave_within=_whole_seconds(max(found.dead_for, found.overflow_dead_for)),
-        gone_from_disk_within=_whole_seconds(found.on_disk_for),
-        newest_data=None if found.newest is None else Instant(found.newest),
-        stale=stale,
-        oldest_dead_row=None if dead is None else Instant(dead),
-        old_layout_rows=sum(each.rows for each in found.former) if found.former else None,
-        old_layout_share=round(found.former[-1].share, 4) if found.former else None,
-        old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
-        live_table=None if live is None else str(live),
-        failed=found.failed,
-    )
-
-
-def _whole_seconds(duration: int) -> str:
-    return format_duration(duration // SECOND * SECOND)
 
 
 def _description(found: TableDescription) -> Iterator[DescriptionRow]:
@@ -341,4 +193,5 @@ def _description(found: TableDescription) -> Iterator[DescriptionRow]:
         del own["arrival"], own["expires"], own["max_lifetime"]  # no file is loaded into it, and its rows never expire
     yield from (DescriptionRow("table", name, value) for name, value in own.items())
     yield from (DescriptionRow("column", column.name, column.type) for column in found.columns)
+    yield from (DescriptionRow("origin", column.name, column.origin) for column in found.columns if column.origin)
     yield from (DescriptionRow("layout", name, text(value)) for name, value in found.layout.items())

@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from cli.outcome import Moment, Report, Rows
+from warehouse.cli.outcome import Moment, Report, Rows
+from warehouse.errors import NoEpochError
+from warehouse.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +23,37 @@ if TYPE_CHECKING:
 
     Step = Callable[[str], None]
     MakeKeys = Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]]
+
+__all__ = [
+    "CONFIGURATION",
+    "advised",
+    "backed_up",
+    "changed",
+    "connected",
+    "dropped",
+    "erased",
+    "erasure_foreseen",
+    "explained",
+    "foreign_undone",
+    "initialised",
+    "migrated",
+    "opened",
+    "opened_to_work",
+    "pictured",
+    "planned",
+    "probed",
+    "queried",
+    "rebuilt",
+    "reloaded",
+    "repaired",
+    "restated",
+    "restored_backup",
+    "rolled_back",
+    "scanned",
+    "updated",
+    "vacuumed",
+    "validated",
+]
 
 CONFIGURATION = "warehouse.toml"
 
@@ -63,15 +98,29 @@ def probed(
 ) -> Rows:
     """Return the rows of what ``select`` makes of the key columns."""
     reader = opened(directory).reader(as_of)
-    answer = reader.probe(table, **select(reader), **options)
-    return _answered(answer, options["now"], explain=explain)
+    selection = select(reader)
+    answer = reader.probe(table, **selection, **options)
+
+    def why_empty() -> str | None:
+        from warehouse.serving.absence import why_no_key
+
+        return None if options["limit"] == 0 else why_no_key(reader, table, selection)
+
+    return replace(_answered(answer, options["now"], explain=explain), why_empty=why_empty)
 
 
 def scanned(
     directory: Path, table: str, options: Mapping[str, Any], *, as_of: int | None, memory: int | None, timeout: int | None
 ) -> Rows:
     """Return the live rows of a table."""
-    return _answered(_bounded(directory, as_of, memory, timeout).scan(table, **options), options["now"])
+    reader = _bounded(directory, as_of, memory, timeout)
+
+    def why_empty() -> str | None:
+        from warehouse.serving.absence import why_no_row
+
+        return None if options["limit"] == 0 else why_no_row(reader, table)
+
+    return replace(_answered(reader.scan(table, **options), options["now"]), why_empty=why_empty)
 
 
 def queried(
@@ -89,7 +138,7 @@ def changed(directory: Path, table: str, options: Mapping[str, Any]) -> Rows:
 
 
 def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: int | None) -> Reader:
-    from cli.bounds import bounded, for_a_process
+    from warehouse.cli.bounds import bounded, for_a_process
 
     warehouse = opened(directory)
     bounds = bounded(warehouse.sql_bounds, memory, timeout)
@@ -123,7 +172,7 @@ def connected(directory: Path, tool: str, table: str) -> Report:
 
 def pictured(directory: Path, file: Path) -> None:
     """Write the page that shows the warehouse."""
-    from cli.output.sink import opened as opened_file
+    from warehouse.cli.output.sink import opened as opened_file
 
     text = opened(directory).report()
     with opened_file(file) as sink:
@@ -138,14 +187,22 @@ def initialised(directory: Path, example: str | None, source: Path | None) -> Re
     from warehouse.catalog.initialise import write_project
 
     written = write_project(directory, example, source)
+    seen = _seen(written[0]) if source is not None else ()
     landing = len(written) - 1
     enter = "" if directory.name in ("", ".") else f"cd {directory} && "
     lines = (
-        f"wrote {directory / CONFIGURATION}" + (f" and {landing} landing files" if landing else ""),
+        f"wrote {directory / CONFIGURATION}" + (f" and {counted(landing, 'landing file')}" if landing else ""),
+        *seen,
         f"next: {enter}stream-wh validate, then stream-wh update",
     )
     record = {"directory": str(directory), "files": [path.relative_to(directory).as_posix() for path in written]}
     return Report(record, lines)
+
+
+def _seen(file: Path) -> tuple[str, ...]:
+    """Return what a proposed configuration says of its sample: the comments between its introduction and its first section."""
+    _, _, rest = file.read_text(encoding="utf-8").partition("\n#\n")
+    return tuple(line.removeprefix("# ") for line in rest.partition("\n\n")[0].splitlines())
 
 
 def validated(directory: Path) -> Report:
@@ -161,22 +218,22 @@ def validated(directory: Path) -> Report:
         from warehouse.views.plans import compile_views
 
         warnings += compile_views(catalog).warnings()
-    counted = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in names.items() if each]
-    line = f"{catalog.file}: ok; {'; '.join(counted)}"
+    told = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in names.items() if each]
+    line = f"{catalog.file}: ok; {'; '.join(told)}"
     return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 
 
 def explained(directory: Path, view: str) -> Report:
     """Explain a view."""
-    from cli.explanation import of_view
+    from warehouse.cli.explanation import of_view
 
     return of_view(opened(directory).explain(view))
 
 
 def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
     """Compare layouts."""
-    from cli.advice import of_advice
     from warehouse.advice import suppose
+    from warehouse.cli.advice import of_advice
     from warehouse.errors import UsageError
 
     if table is not None:
@@ -188,14 +245,18 @@ def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
 
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
-    from cli.reports import of_update
+    from warehouse.cli.reports import of_update
     from warehouse.epochs.points import nobody
 
-    return of_update(opened_to_work(directory).update(**options, observer=_observer(step) if step else nobody))
+    warehouse = opened_to_work(directory)
+    done = warehouse.update(**options, observer=_observer(step) if step else nobody)
+    with suppress(NoEpochError):
+        return of_update(done, warehouse.health(landing=done.landing_now, layouts=False))
+    return of_update(done)
 
 
 def _observer(step: Step) -> Observer:
-    """Return what tells the moments that a person waits for."""
+    """Return an observer that reports the moments at which a person waits."""
     from warehouse.epochs.points import Moment as Reached
     from warehouse.epochs.points import Point
 
@@ -214,20 +275,28 @@ def _observer(step: Step) -> Observer:
     return observe
 
 
-def planned(directory: Path, options: Mapping[str, Any]) -> Report:
-    """Return what an update would do."""
-    from cli.reports import of_plan, of_verdicts
+def _foreign(warehouse: Warehouse) -> tuple[str, ...]:
+    from warehouse.epochs.journal import newest_epoch
+    from warehouse.operations.standing import foreign_notes
 
-    warehouse = opened_to_work(directory, compared=False)  # what does not fit is told key by key
+    last = newest_epoch(warehouse.root)
+    return () if last is None else tuple(each.told for each in foreign_notes(warehouse.root, last))
+
+
+def planned(directory: Path, options: Mapping[str, Any]) -> Report:
+    """Report what an update would do."""
+    from warehouse.cli.reports import of_plan, of_verdicts
+
+    warehouse = opened_to_work(directory, compared=False)  # differences are reported key by key
     changed = warehouse.verdicts()
     if any(verdict.stops for verdict in changed):
         return of_verdicts(changed)
-    return of_plan(*warehouse.plan(**options), changed)
+    return of_plan(*warehouse.plan(**options), changed, _foreign(warehouse))
 
 
 def reloaded(directory: Path, file: str, step: Step | None) -> Report:
     """Mark a landing file to be loaded again."""
-    from cli.reports import of_epoch
+    from warehouse.cli.reports import of_epoch
 
     del step
     return of_epoch(
@@ -237,7 +306,7 @@ def reloaded(directory: Path, file: str, step: Step | None) -> Report:
 
 def dropped(directory: Path, table: str, step: Step | None) -> Report:
     """Forget a table."""
-    from cli.reports import of_epoch
+    from warehouse.cli.reports import of_epoch
 
     del step
     return of_epoch(opened_to_work(directory).drop(table), f'forgot table "{table}"')
@@ -245,7 +314,7 @@ def dropped(directory: Path, table: str, step: Step | None) -> Report:
 
 def rolled_back(directory: Path, to_epoch: int, step: Step | None) -> Report:
     """Go back to an epoch's contents."""
-    from cli.reports import of_rollback
+    from warehouse.cli.reports import of_rollback
     from warehouse.epochs.points import nobody
 
     return of_rollback(opened_to_work(directory).rollback(to_epoch, observer=_observer(step) if step else nobody))
@@ -255,7 +324,7 @@ def restated(
     directory: Path, table: str, step: Step | None, *, since: int | str | None, rejected: bool, allow_lost: bool
 ) -> Report:
     """Read landing files of a table once more."""
-    from cli.reports import of_restatement
+    from warehouse.cli.reports import of_restatement
     from warehouse.epochs.points import nobody
 
     observer = _observer(step) if step else nobody
@@ -265,8 +334,8 @@ def restated(
 
 
 def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
-    """Build a view anew."""
-    from cli.reports import of_rebuild
+    """Rebuild a view."""
+    from warehouse.cli.reports import of_rebuild
     from warehouse.epochs.points import nobody
 
     return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step) if step else nobody))
@@ -276,7 +345,7 @@ def migrated(
     directory: Path, table: str | None, options: Mapping[str, Any], step: Step | None, *, dry_run: bool = False
 ) -> Report:
     """Give tables another layout, other columns or another grid of times."""
-    from cli.reports import of_migration
+    from warehouse.cli.reports import of_migration
     from warehouse.epochs.points import nobody
 
     observer = _observer(step) if step else nobody
@@ -286,7 +355,7 @@ def migrated(
 
 def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
     """Remove what no readable epoch needs."""
-    from cli.reports import of_vacuum
+    from warehouse.cli.reports import of_vacuum
 
     del step
     return of_vacuum(opened_to_work(directory).vacuum(dry_run=dry_run), dry_run=dry_run)
@@ -294,14 +363,14 @@ def vacuumed(directory: Path, step: Step | None, *, dry_run: bool) -> Report:
 
 def backed_up(directory: Path, target: Path, *, copy: bool) -> Report:
     """Copy the newest epoch to a directory."""
-    from cli.reports import of_backup
+    from warehouse.cli.reports import of_backup
 
     return of_backup(opened_to_work(directory, compared=False).backup(target, copy=copy), f"backed up to {target}")
 
 
 def restored_backup(directory: Path, backup: Path, *, replace: bool) -> Report:
     """Bring a backup back."""
-    from cli.reports import of_backup
+    from warehouse.cli.reports import of_backup
     from warehouse.project import Warehouse
 
     return of_backup(Warehouse.restore(directory, backup, replace=replace), f"restored {backup} to {directory}")
@@ -309,7 +378,7 @@ def restored_backup(directory: Path, backup: Path, *, replace: bool) -> Report:
 
 def repaired(directory: Path, step: Step | None) -> Report:
     """Mend what needs no decision."""
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
     del step
     done = opened_to_work(directory, compared=False).repair()
@@ -318,7 +387,7 @@ def repaired(directory: Path, step: Step | None) -> Report:
 
 def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry_run: bool) -> Report:
     """Take back what outsiders committed."""
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
     del step
     done = opened_to_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
@@ -328,8 +397,8 @@ def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry
 
 
 def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:
-    """Return what an erasure would do."""
-    from cli.erasure import of_foreseen
+    """Report what an erasure would do."""
+    from warehouse.cli.erasure import of_foreseen
 
     found, _ = opened_to_work(directory).erase(table, keys, dry_run=True)
     return of_foreseen(found)
@@ -337,7 +406,7 @@ def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) 
 
 def erased(directory: Path, table: str | None, keys: MakeKeys | None, step: Step | None) -> Report:
     """Erase."""
-    from cli.erasure import of_receipt
+    from warehouse.cli.erasure import of_receipt
     from warehouse.epochs.points import nobody
 
     warehouse = opened_to_work(directory)

@@ -1,6 +1,6 @@
-"""How the command tells people and machines what it does on standard error: as text, or as one JSON object a line.
+"""The messages of a command on standard error: text for people, or one JSON object a line for machines.
 
-In text only what a command says itself is shown. In JSON every log record of the library is shown too, and what Spark
+As text, only the command's own messages are shown. In JSON every log record of the library is shown too, and what Spark
 writes to its standard error; each object has ``time``, ``level``, ``logger`` and ``message``, and the record's own fields.
 """
 
@@ -46,7 +46,7 @@ class JsonFormatter(logging.Formatter):
         return msgspec.json.encode(told, enc_hook=str).decode()
 
 
-class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is looked up anew: tests replace it
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg] # the stream is looked up again: tests replace it
     """Writes to what standard error is at that moment."""
 
     def emit(self, record: logging.LogRecord) -> None:

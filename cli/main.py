@@ -9,48 +9,49 @@ from typing import Any
 
 import click
 
-from cli.errors import failure_of, show, wants_json
-from cli.logs import FORMATS, configure
-from cli.options import write_examples
-from cli.output import ClosedPipeError
+from warehouse.cli.errors import failure_of, show, wants_json
+from warehouse.cli.logs import FORMATS, configure
+from warehouse.cli.options import write_examples
+from warehouse.cli.output import ClosedPipeError
 
 __all__ = ["COMMANDS", "main", "run", "stream_wh"]
 
 COMMANDS = {
-    "init": "cli.commands.init",
-    "demo": "cli.commands.demo",
-    "doctor": "cli.commands.doctor",
-    "validate": "cli.commands.validate",
-    "plan": "cli.commands.update",
-    "update": "cli.commands.update",
-    "status": "cli.commands.inspect",
-    "tables": "cli.commands.inspect",
-    "describe": "cli.commands.inspect",
-    "files": "cli.commands.inspect",
-    "connect": "cli.commands.connect",
-    "probe": "cli.commands.probe",
-    "scan": "cli.commands.scan",
-    "sql": "cli.commands.sql",
-    "changes": "cli.commands.changes",
-    "explain": "cli.commands.explain",
-    "advise": "cli.commands.advise",
-    "history": "cli.commands.inspect",
-    "rejected": "cli.commands.inspect",
-    "restored": "cli.commands.inspect",
-    "reload": "cli.commands.maintain",
-    "drop": "cli.commands.maintain",
-    "restate": "cli.commands.maintain",
-    "rebuild": "cli.commands.maintain",
-    "rollback": "cli.commands.maintain",
-    "migrate": "cli.commands.migrate",
-    "vacuum": "cli.commands.maintain",
-    "backup": "cli.commands.backup",
-    "restore": "cli.commands.backup",
-    "check": "cli.commands.check",
-    "repair": "cli.commands.repair",
-    "metrics": "cli.commands.metrics",
-    "report": "cli.commands.report",
-    "erase": "cli.commands.erase",
+    "init": "warehouse.cli.commands.init",
+    "demo": "warehouse.cli.commands.demo",
+    "doctor": "warehouse.cli.commands.doctor",
+    "validate": "warehouse.cli.commands.validate",
+    "plan": "warehouse.cli.commands.update",
+    "update": "warehouse.cli.commands.update",
+    "status": "warehouse.cli.commands.inspect",
+    "health": "warehouse.cli.commands.inspect",
+    "tables": "warehouse.cli.commands.inspect",
+    "describe": "warehouse.cli.commands.inspect",
+    "files": "warehouse.cli.commands.inspect",
+    "connect": "warehouse.cli.commands.connect",
+    "probe": "warehouse.cli.commands.probe",
+    "scan": "warehouse.cli.commands.scan",
+    "sql": "warehouse.cli.commands.sql",
+    "changes": "warehouse.cli.commands.changes",
+    "explain": "warehouse.cli.commands.explain",
+    "advise": "warehouse.cli.commands.advise",
+    "history": "warehouse.cli.commands.inspect",
+    "rejected": "warehouse.cli.commands.inspect",
+    "restored": "warehouse.cli.commands.inspect",
+    "reload": "warehouse.cli.commands.maintain",
+    "drop": "warehouse.cli.commands.maintain",
+    "restate": "warehouse.cli.commands.maintain",
+    "rebuild": "warehouse.cli.commands.maintain",
+    "rollback": "warehouse.cli.commands.maintain",
+    "migrate": "warehouse.cli.commands.migrate",
+    "vacuum": "warehouse.cli.commands.maintain",
+    "backup": "warehouse.cli.commands.backup",
+    "restore": "warehouse.cli.commands.backup",
+    "check": "warehouse.cli.commands.check",
+    "repair": "warehouse.cli.commands.repair",
+    "metrics": "warehouse.cli.commands.metrics",
+    "report": "warehouse.cli.commands.report",
+    "erase": "warehouse.cli.commands.erase",
 }
 """Where each command lives, in the order of ``--help``; a module is imported when its command is used."""
 
@@ -85,6 +86,18 @@ class Commands(click.Group):
             return None
         found: click.Command = getattr(importlib.import_module(COMMANDS[cmd_name]), cmd_name)
         return found
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is asked for; a misspelt one is an error that names the nearest."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - only a misspelt command needs it
+
+            near = nearest(args[0], COMMANDS) if args else None
+            if near is None:
+                raise
+            raise click.UsageError(f"No such command '{args[0]}'. (Did you mean '{near}'?)", ctx) from None
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, then what click writes."""

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from cli.outcome import Report, Rows, render_report, render_rows
-from cli.output import DATA_FORMATS, Destination, NothingWrittenError
+from warehouse.cli.outcome import Report, Rows, render_report, render_rows
+from warehouse.cli.output import DATA_FORMATS, Destination, NothingWrittenError
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import logging
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import click
 
-from cli.logs import in_json, tell
-from cli.output import emit
-from cli.output.sink import opened
-from cli.output.values import encode_json
-from cli.output.visible import lines_visible
+from warehouse.cli.logs import in_json, tell
+from warehouse.cli.output import emit
+from warehouse.cli.output.sink import opened
+from warehouse.cli.output.values import encode_json
+from warehouse.cli.output.visible import lines_visible
+from warehouse.errors import WarehouseError
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from cli.output import Destination
-    from cli.output.records import Result
+    from warehouse.cli.output import Destination
+    from warehouse.cli.output.records import Result
 
 __all__ = ["Moment", "Report", "Rows", "render_report", "render_rows"]
 
@@ -41,7 +43,12 @@ class Moment:
 
 @dataclass(frozen=True)
 class Rows:
-    """A result, the window state it is of, what ``--explain`` tells after the rows were read, and ``notes`` beside them."""
+    """A result, its window state, the explanation that ``--explain`` adds once the rows are read, and ``notes``.
+
+    ``brief`` is what a table for people shows in place of the result. The lines of ``headline`` stand above such a table, and
+    then replace warnings and notes; with other formats the first line, warnings and notes go to standard error.
+    ``why_empty`` is asked when there was no row.
+    """
 
     result: Result
     moment: Moment | None = None
@@ -49,6 +56,9 @@ class Rows:
     warnings: tuple[str, ...] = ()
     exit_code: int = 0
     notes: tuple[str, ...] = ()
+    headline: tuple[str, ...] = ()
+    why_empty: Callable[[], str | None] | None = None
+    brief: Result | None = None
 
 
 @dataclass(frozen=True)
@@ -63,18 +73,29 @@ class Report:
 
 
 def render_rows(rows: Rows, destination: Destination) -> int:
-    """Write the rows to their destination, then what is told about them to standard error."""
-    _warn(rows.warnings)
+    """Write the rows to their destination, then the messages about them to standard error."""
+    chosen = destination.chosen()
+    above = rows.headline and chosen == "table"
+    if not above:
+        for line in rows.headline[:1]:
+            tell(lines_visible(line))
+        _warn(rows.warnings)
     moment = rows.moment
     told = (
         {"stream_wh.epoch": str(moment.epoch), "stream_wh.window_time": format_instant(moment.window_time)}
         if (moment)
         else {}
     )
-    count = emit(rows.result, destination, told)
+    top = (*rows.headline, "") if above else ()
+    result = rows.brief if rows.brief is not None and chosen == "table" else rows.result
+    count = emit(result, destination, told, top)
     if moment:
         tell(f"{count} {'row' if count == 1 else 'rows'}, {moment}")
-    for note in rows.notes:
+    if not count and rows.why_empty is not None and (chosen == "table" or sys.stderr.isatty()):  # for people: it takes a moment
+        with suppress(WarehouseError):  # the answer was given: what is behind it may be gone meanwhile
+            if why := rows.why_empty():
+                tell(lines_visible(why))
+    for note in () if above else rows.notes:
         tell(lines_visible(note))
     if rows.explain:
         for name, value in rows.explain().items():

@@ -7,8 +7,8 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from cli.logs import in_json
-from cli.output.visible import is_terminal, visible
+from warehouse.cli.logs import in_json
+from warehouse.cli.output.visible import is_terminal, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress() -> Iterator[Callable[[str], None] | None]:
-    """Yield what takes the text of each step, or none when standard error is no terminal."""
+    """Yield a function that shows the text of each step, or None if standard error is not a terminal."""
     if in_json() or not is_terminal(sys.stderr) or os.environ.get("TERM") == "dumb":
         yield None
         return

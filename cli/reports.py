@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cli.outcome import Report
+from warehouse.cli.outcome import Report
 from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import format_instant
+from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.verdicts import Verdict
     from warehouse.epochs.records import Counts, Epoch
+    from warehouse.health import Health
     from warehouse.layout import Layout
     from warehouse.operations.backup import Backup
     from warehouse.operations.migrate import MigrationReport
@@ -22,19 +24,18 @@ if TYPE_CHECKING:
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.update import RebuildReport, UpdateReport
     from warehouse.operations.vacuum import VacuumReport
-    from warehouse.planning.explain import StepExplanation
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
+    from warehouse.steps.kind import StepExplanation
 
 __all__ = ["of_epoch", "of_migration", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum", "of_verdicts"]
 
 USAGE = 2
 _SHOWN_FILES = 10
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def of_update(done: UpdateReport) -> Report:
-    """Return what an update did; exit code 1 if landing files or views need a person."""
+def of_update(done: UpdateReport, health: Health | None = None) -> Report:
+    """Report what an update did, and the verdict after it; exit code 1 if landing files or views need a person."""
     problems = list(_problems(done))
     lines = [
         *(line for epoch in done.finished for line in _finished_lines(epoch)),
@@ -44,17 +45,21 @@ def of_update(done: UpdateReport) -> Report:
         lines.append("nothing to do: the windows are already there")
     lines.extend(_landing_lines(done))
     if done.vacuum.landing:
-        lines.append(f"put away {_count(done.vacuum.landing, 'loaded landing file')}")
+        lines.append(f"archived {counted(done.vacuum.landing, 'loaded landing file')}")
     if done.vacuum.files:
-        lines.append(f"removed {_count(done.vacuum.files, 'file')} no epoch needs, {_bytes(done.vacuum.bytes)}")
+        lines.append(f"removed {counted(done.vacuum.files, 'file')} no epoch needs, {size_text(done.vacuum.bytes)}")
     shown = [f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES]]
     if len(problems) > _SHOWN_FILES:
         shown.append(f"and {len(problems) - _SHOWN_FILES} more; `stream-wh status` counts them")
     shown += [f'table "{name}" stands still: {why}' for name, why in done.stopped]
     shown += [f'view "{view}" could not be maintained: {why}' for view, why in done.failed_views]
+    if health is not None and health.level != "ok":
+        shown.append(f"{health.headline}: `stream-wh health`")
     return Report(
         {
             "epochs": [_epoch_record(epoch) for epoch in done.epochs],
+            "health": health.level if health else None,
+            "concerns": msgspec.to_builtins(health.concerns) if health else [],
             "completed": [_epoch_record(epoch) for epoch in done.finished],
             "problems": problems,
             "failed_views": [{"view": view, "message": why} for view, why in done.failed_views],
@@ -68,6 +73,7 @@ def of_update(done: UpdateReport) -> Report:
                 (
                     *done.warnings,
                     *_vanished(done.landing),
+                    *_ignoring_case(done.landing),
                     *(text for epoch in (*done.finished, *done.epochs) for text in epoch.warnings),
                 )
             )
@@ -88,18 +94,18 @@ def of_epoch(epoch: Epoch, text: str) -> Report:
 
 
 def of_rollback(done: RollbackReport) -> Report:
-    """Return what a rollback did, and what becomes of the landing files that it undid."""
+    """Report what a rollback did, and when the landing files that it undid are loaded again."""
     epoch, target = done.epoch, done.target
     again = [file for file in done.forgotten if file.there]
     lost = [file for file in done.forgotten if not file.there]
     then, now = format_instant(target.window_time), format_instant(epoch.window_time)
     lines = [f"epoch {epoch.number}: what epoch {target.number} (window time {then}) held and is live at {now}"]
     if again:
-        files = _count(len(again), "landing file")
+        files = counted(len(again), "landing file")
         lines.append(f"  {files} loaded since: the next update that moves the windows loads them again")
     if lost:
         names = ", ".join(f"{file.stream}: {file.path}" for file in lost[:_SHOWN_FILES])
-        files = _count(len(lost), "landing file")
+        files = counted(len(lost), "landing file")
         lines.append(f"  {files} loaded since not there any more, so not loaded again: {names}")
     record = {
         "epoch": _epoch_record(epoch),
@@ -111,9 +117,9 @@ def of_rollback(done: RollbackReport) -> Report:
 
 
 def of_rebuild(view: str, done: RebuildReport) -> Report:
-    """Return what was built anew; exit code 4 if a view differs from its query, or fails."""
+    """Return what was rebuilt; exit code 4 if a view differs from its query, or fails."""
     failed = dict(done.failed_views)
-    lines = [*_epoch_lines(done.epoch), f"{view} built anew over the live rows" if view not in failed else f"{view} stands still"]
+    lines = [*_epoch_lines(done.epoch), f"{view} rebuilt over the live rows" if view not in failed else f"{view} stands still"]
     record = {
         "view": view,
         "epoch": _epoch_record(done.epoch),
@@ -125,17 +131,17 @@ def of_rebuild(view: str, done: RebuildReport) -> Report:
 
 
 def of_restatement(table: str, done: RestateReport) -> Report:
-    """Return what a restatement read once more, and what it could not."""
+    """Report the files that a restatement loaded again, and those that it could not."""
     lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
     if not done.epochs:
         lines.append(f"nothing of {table} to try again")
     else:
         stayed = f"; rows of epoch {done.since.number} and before stay" if done.since else ""
-        lines.append(f"{_count(len(done.files), 'file')} of {table} read once more{stayed}")
+        lines.append(f"{counted(len(done.files), 'file')} of {table} read once more{stayed}")
     if done.put_back:
-        lines.append(f"{_count(len(done.put_back), 'file')} put back into the landing directory, as they had been put away")
+        lines.append(f"{counted(len(done.put_back), 'archived file')} moved back into the landing directory")
     if done.lost:
-        lines.append(f"{_count(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_SHOWN_FILES])}")
+        lines.append(f"{counted(len(done.lost), 'file')} not there as loaded: {', '.join(done.lost[:_SHOWN_FILES])}")
     problems = [
         {"stream": entry.stream, "file": left.file.path, "reason": left.reason, "message": left.message}
         for epoch in done.epochs for entry in epoch.files for left in entry.left_out
@@ -156,13 +162,13 @@ def of_restatement(table: str, done: RestateReport) -> Report:
 
 
 def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
-    """Return what a migration did, or would do."""
+    """Report what a migration did, or would do."""
     lines = []
     for table in done.tables:
-        what = "stay where they are until they expire" if done.side_by_side else f"{'to be ' if dry_run else ''}written anew"
-        lines.append(f"{table.name}: {_layout(table.before)} -> {_layout(table.after)}; {_count(table.rows, 'row')} {what}")
+        what = "stay where they are until they expire" if done.side_by_side else f"{'to be ' if dry_run else ''}written again"
+        lines.append(f"{table.name}: {_layout(table.before)} -> {_layout(table.after)}; {counted(table.rows, 'row')} {what}")
     if done.views:
-        lines.append(f"views built anew: {', '.join(done.views)}")
+        lines.append(f"views rebuilt: {', '.join(done.views)}")
     if not done.tables:
         lines.append("nothing to migrate: the tables are as they are declared")
     elif done.epoch is not None:
@@ -188,7 +194,7 @@ def _layout(layout: Layout) -> str:
 
 
 def of_backup(backup: Backup, done: str) -> Report:
-    """Return what a backup holds."""
+    """Report what a backup holds."""
     record = {
         "epoch": backup.epoch,
         "window_time": format_instant(backup.window_time),
@@ -198,15 +204,15 @@ def of_backup(backup: Backup, done: str) -> Report:
         "linked": backup.linked,
     }
     shared = f", {backup.linked} of them links to the warehouse's own" if backup.linked else ""
-    text = f"epoch {backup.epoch}, {_count(len(backup.files), 'file')}, {_bytes(backup.bytes)}{shared}"
+    text = f"epoch {backup.epoch}, {counted(len(backup.files), 'file')}, {size_text(backup.bytes)}{shared}"
     return Report(record, (f"{done}: {text}",))
 
 
 def of_vacuum(freed: VacuumReport, *, dry_run: bool) -> Report:
-    """Return what a vacuum removed or would remove."""
+    """Report what a vacuum removed or would remove."""
     verb = "would remove" if dry_run else "removed"
-    text = f"{verb} {_count(freed.files, 'file')}, {_bytes(freed.bytes)}; {_count(freed.epochs, 'epoch')} out of retain"
-    away = f"; {'would put' if dry_run else 'put'} away {_count(freed.landing, 'landing file')}" if freed.landing else ""
+    text = f"{verb} {counted(freed.files, 'file')}, {size_text(freed.bytes)}; {counted(freed.epochs, 'epoch')} out of retain"
+    away = f"; {'would put' if dry_run else 'put'} away {counted(freed.landing, 'landing file')}" if freed.landing else ""
     return Report({"dry_run": dry_run, **msgspec.to_builtins(freed)}, (text + away,))
 
 
@@ -215,21 +221,23 @@ def of_plan(
     steps: Sequence[StepExplanation],
     landing: Sequence[LandingFacts],
     changed: Sequence[Verdict] = (),
+    foreign: Sequence[str] = (),
 ) -> Report:
-    """Return what an update would do, and what the keys of the file mean that changed."""
+    """Report what an update would do, what changed keys of the file mean, and which commits are of outsiders."""
     problems, keys = list(_landing_problems(landing)), msgspec.to_builtins(changed)
     told = tuple(f"{problem['stream']}: {problem['file']}: {problem['message']}" for problem in problems[:_SHOWN_FILES])
     shown = tuple(_verdict_lines(changed))
     if plan is None:
         record = {"epoch": None, "steps": [], "problems": problems, "changed_keys": keys}
-        return Report(record, ("nothing to do", *shown, *told), data=True)
+        return Report(record, ("nothing to do", *shown, *told), data=True, warnings=tuple(foreign))
     lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
     for step in steps:
-        size = f" ({_bytes(step.bytes)})" if step.bytes else ""
+        size = f" ({size_text(step.bytes)})" if step.bytes else ""
         lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}")
     if not steps:
         lines.append("  no table changes")
     lines += [f'  view "{view}" cannot be maintained and stands still: {why}' for view, why in plan.refused]
+    lines += [f'  table "{name}" stands still: {why}' for name, why in plan.stopped]
     return Report(
         {
             "epoch": plan.epoch,
@@ -237,17 +245,18 @@ def of_plan(
             "slot": plan.slot,
             "previous_slot": plan.previous_slot,
             "steps": msgspec.to_builtins(steps),
+            "stopped": [{"table": name, "message": why} for name, why in plan.stopped],
             "problems": problems,
             "changed_keys": keys,
         },
         (*lines, *shown, *told),
         data=True,
-        warnings=plan.warnings,
+        warnings=(*plan.warnings, *_ignoring_case(landing)),
     )
 
 
 def of_verdicts(changed: Sequence[Verdict]) -> Report:
-    """Return what the keys of the file mean that changed, some of which no update can follow."""
+    """Report what changed keys of the file mean when an update cannot follow some of them."""
     record = {"epoch": None, "steps": [], "problems": [], "changed_keys": msgspec.to_builtins(changed)}
     lines = ("no update: warehouse.toml does not fit the tables on disk", *_verdict_lines(changed))
     return Report(record, lines, data=True, exit_code=USAGE)
@@ -284,7 +293,7 @@ def _epoch_lines(epoch: Epoch) -> Iterator[str]:
             case "view":
                 yield f"  {counts.stream}: {_results(counts)}"
             case "archive":
-                yield f"  {counts.stream}: {_count(counts.inserted, 'expired row')} kept"
+                yield f"  {counts.stream}: {counted(counts.inserted, 'expired row')} kept"
             case _:
                 yield f"  {counts.stream}: {_counts(counts)}"
 
@@ -292,7 +301,7 @@ def _epoch_lines(epoch: Epoch) -> Iterator[str]:
 def _results(counts: Counts) -> str:
     """Return what became of a view's rows: no file brought them."""
     others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
-    return ", ".join([f"{_count(counts.inserted, 'result')} came", *others])
+    return ", ".join([f"{counted(counts.inserted, 'result')} came", *others])
 
 
 def _counts(counts: Counts) -> str:
@@ -300,7 +309,7 @@ def _counts(counts: Counts) -> str:
     inserted = f"{counts.inserted} inserted" + (f" ({', '.join(notes)})" if notes else "")
     others = [f"{getattr(counts, name)} {text}" for name, text in _OTHERS.items() if getattr(counts, name)]
     taken = f" and {counts.taken} that waited" if counts.taken else ""
-    rows = f"{_count(counts.rows, 'row')} of {_count(counts.files, 'file')}{taken}"
+    rows = f"{counted(counts.rows, 'row')} of {counted(counts.files, 'file')}{taken}"
     return "; ".join([rows, ", ".join([inserted, *others])])
 
 
@@ -339,24 +348,20 @@ def _landing_problems(landing: Sequence[LandingFacts]) -> Iterator[Mapping[str, 
 def _landing_lines(done: UpdateReport) -> Iterator[str]:
     for facts in done.landing:
         if facts.settling:
-            yield f"  {facts.stream}: {_count(facts.settling, 'file')} younger than landing_settle wait"
+            yield f"  {facts.stream}: {counted(facts.settling, 'file')} younger than landing_settle wait"
+
+
+def _ignoring_case(landing: Sequence[LandingFacts]) -> Iterator[str]:
+    for facts in landing:
+        if facts.ignoring_case:
+            names = ", ".join(f'"{source}" from "{name}"' for source, name in facts.ignoring_case)
+            yield f"{facts.stream}: no name in the files is written as declared, so the case of letters is ignored: {names}"
 
 
 def _vanished(landing: Sequence[LandingFacts]) -> Iterator[str]:
     for facts in landing:
         if facts.vanished:
             yield (
-                f"{facts.stream}: the landing directory is empty, and {_count(facts.vanished, 'file')} of before gone from it; "
+                f"{facts.stream}: the landing directory is empty, and {counted(facts.vanished, 'file')} of before gone from it; "
                 "should they come back, as from a disk that is mounted again, they are new and loaded once more"
             )
-
-
-def _count(number: int, word: str) -> str:
-    return f"{number} {word}" + ("" if number == 1 else "s")
-
-
-def _bytes(number: float) -> str:
-    unit = 0
-    while number >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - binary units
-        number, unit = number / 1024, unit + 1
-    return f"{number:.0f} {_UNITS[unit]}" if unit == 0 else f"{number:.1f} {_UNITS[unit]}"

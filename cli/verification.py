@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.outcome import Rows
-from cli.output import Records
+from warehouse.cli.outcome import Rows
+from warehouse.cli.output import Records
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ class FindingRow:
 
 def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
     """Verify a warehouse, having mended it before with ``repair``."""
-    from cli.library import opened_to_work
+    from warehouse.cli.library import opened_to_work
     from warehouse.project import Warehouse
 
     warehouse = Warehouse.open(directory, compared=False)
@@ -47,7 +47,7 @@ def checked(directory: Path, *, rows: bool, repair: bool) -> Rows:
 
 def checked_views(directory: Path, epoch: int | None) -> Rows:
     """Compare every view with its query."""
-    from cli.library import opened_to_work
+    from warehouse.cli.library import opened_to_work
 
     verdicts = opened_to_work(directory, compared=False).check_views(epoch=epoch)
     differing = [each for each in verdicts if each.outcome == "differs"]
@@ -71,7 +71,7 @@ def _view_row(severity: str, verdict: ViewVerdict, message: str, remedy: str) ->
 _REMEDIES = {
     "not verifiable": "nothing to do: its answer depends on more than the live rows",
     "not comparable": "order by enough columns, or correct the query",
-    "stands still": "correct what failed; the next update builds it anew",
+    "stands still": "correct what failed; the next update rebuilds it",
 }
 
 
@@ -97,7 +97,7 @@ def _row(finding: Finding) -> FindingRow:
 
 def measured(directory: Path, output_file: Path | None) -> int:
     """Write the metrics; into a file by a rename, so that a collector sees the former text or the new one."""
-    from cli.output.sink import opened
+    from warehouse.cli.output.sink import opened
     from warehouse.project import Warehouse
 
     text = Warehouse.open(directory).metrics()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from cli.main import run
+from warehouse.cli.main import run
 
 __all__ = ["main"]
 

@@ -1,4 +1,4 @@
-"""Makes the expected answers of queries over the ``flights`` example: ``python -m sample_data.make_expected``.
+"""Makes the expected answers of queries over the ``flights`` example: ``python -m warehouse.sample_data.make_expected``.
 
 The answers are computed from the bundled landing files alone, by loops and if statements, without Spark, DuckDB and the
 warehouse, so that they can check all of these. They are those of the window states at :data:`WINDOW_TIMES`, over the
@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sample_data.landing_files import INSTANT, as_csv
+from warehouse.sample_data.landing_files import INSTANT, as_csv
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

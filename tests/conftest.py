@@ -5,16 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import pytest
+
+from warehouse.limits import limited
 
 # A runner in the background may ignore Ctrl-C and hand that on to every process; the tests of it need it as a user has it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["STREAM_WH_READ_LOG"] = "off"  # tests leave nothing in the state directory of who runs them
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -32,6 +35,13 @@ SMALL_AND_SHORT = (
         f"{VFORK} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Xmn600m",
     ),
 )
+
+
+@pytest.fixture
+def set_limits() -> Iterator[Callable[..., object]]:
+    """Put limits in force until the test ends: ``set_limits(files_per_plan=1)``."""
+    with ExitStack() as stack:
+        yield lambda **changes: stack.enter_context(limited(**changes))
 
 
 @pytest.fixture(scope="session")

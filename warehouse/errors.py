@@ -400,7 +400,7 @@ class ViewFailedError(WarehouseError):
             return
         super().__init__(
             f'view "{view}" could not be maintained by the last update ({reason}); change its SQL so that it does not fail '
-            f"on these rows, then update: it is built anew. Earlier epochs can still be read (as_of)"
+            f"on these rows, then update: it is rebuilt. Earlier epochs can still be read (as_of)"
         )
 
 

@@ -17,7 +17,7 @@ from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from warehouse.checking.findings import CheckReport
     from warehouse.epochs.records import Epoch
     from warehouse.epochs.view_findings import ViewFinding
+    from warehouse.health import Health
     from warehouse.operations.backup import Backup
     from warehouse.operations.erasure.erase import Outlook
     from warehouse.operations.erasure.receipt import Receipt
@@ -37,13 +38,13 @@ if TYPE_CHECKING:
     from warehouse.operations.update import RebuildReport, Updater, UpdateReport
     from warehouse.operations.vacuum import VacuumReport
     from warehouse.operations.verification import ViewVerdict
-    from warehouse.planning.explain import StepExplanation
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.keys import KeyColumn
+    from warehouse.steps.kind import StepExplanation
 
 __all__ = ["Instant", "Warehouse"]
 
@@ -87,6 +88,7 @@ class Warehouse:
         self._read_log = read_log
         self._hot = tuple(hot)
         self._readers: dict[int | None, Reader] = {}
+        self._closed = False
 
     @classmethod
     def open(cls, directory: str | Path = ".", *, compared: bool = True, hot: Sequence[str] = ()) -> Warehouse:
@@ -174,7 +176,8 @@ class Warehouse:
         return _catalog(self.directory)
 
     def close(self) -> None:
-        """Let the readers go."""
+        """Let the readers go; a closed warehouse reads no more."""
+        self._closed = True
         for reader in self._readers.values():
             reader.close()
         self._readers.clear()
@@ -231,7 +234,7 @@ class Warehouse:
         future: bool = False,
     ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
         """Return the plan that :meth:`update` would record first (none: nothing to do), explained, and landing facts."""
-        from warehouse.planning.explain import explain  # noqa: PLC0415 - reading does without
+        from warehouse.steps.registry import explain  # noqa: PLC0415 - reading does without
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         plan, landing = self._updater(nobody, None).plan(options)
@@ -272,7 +275,7 @@ class Warehouse:
         return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
 
     def rebuild(self, view: str, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RebuildReport:
-        """Build a view anew over the live rows, and the views that read it."""
+        """Rebuild a view over the live rows, and the views that read it."""
         return self._updater(observer, spark).rebuild(view)
 
     def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
@@ -320,7 +323,7 @@ class Warehouse:
         table
             A declared stream; none: whatever does not fit ``warehouse.toml``.
         side_by_side
-            Let new rows go to the new layout and old ones expire where they are, instead of writing them anew.
+            Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
         move_below
             Side by side: the share of what there was below which the rest moves.
         renamed
@@ -395,7 +398,7 @@ class Warehouse:
         return self._updater(nobody, None).landing()
 
     def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
-        from warehouse.operations.log_records import logged  # noqa: PLC0415 - same
+        from warehouse.operations.log_records import announced, logged  # noqa: PLC0415 - same
         from warehouse.operations.update import Updater  # noqa: PLC0415 - same
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
@@ -405,7 +408,7 @@ class Warehouse:
         def session(work: int) -> SparkSession:
             return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
 
-        return Updater(catalog, session, _clock, logged(observer))
+        return Updater(catalog, session, _clock, announced(catalog.root, logged(observer)))
 
     def check(self, *, rows: bool = True) -> CheckReport:
         """Verify the warehouse against its invariants and ``erase_within``, without Java.
@@ -445,8 +448,35 @@ class Warehouse:
         """
         return self._updater(nobody, None).undo_foreign(table, dry_run=dry_run)
 
+    def health(
+        self, reader: Reader | None = None, *, landing: Sequence[LandingFacts] | None = None, layouts: bool = True
+    ) -> Health:
+        """Return whether the warehouse is well, and what needs a person, with the thresholds of ``[health]``.
+
+        Parameters
+        ----------
+        reader
+            The newest epoch; None: it is opened.
+        landing
+            What the landing directories hold; None: they are listed.
+        layouts
+            Whether to look for layouts that no longer fit too, which takes longest.
+
+        Raises
+        ------
+        NoEpochError
+            When nothing was committed yet.
+
+        """
+        from warehouse.health import judge  # noqa: PLC0415 - reading does without
+        from warehouse.operations.health import health_facts  # noqa: PLC0415 - same
+
+        catalog, pinned = self.catalog, self._newest(None) if reader is None else reader
+        listed = self.landing if landing is None else lambda: landing
+        return judge(health_facts(catalog, pinned, listed, now=_clock(), layouts=layouts), catalog.health)
+
     def metrics(self) -> bytes:
-        """Return gauges of the newest epoch and the landing directories, as text for Prometheus.
+        """Return gauges of the newest epoch, the landing directories and the health, as text for Prometheus.
 
         Raises
         ------
@@ -457,7 +487,9 @@ class Warehouse:
         from warehouse.serving.metrics import prometheus_text  # noqa: PLC0415 - nothing else needs it
 
         catalog, reader = self.catalog, self._newest(None)
-        return prometheus_text(reader, self.landing(), catalog.stale_after, retain=catalog.retain, now=_clock())
+        landing = self.landing()
+        health = self.health(reader, landing=landing)
+        return prometheus_text(reader, landing, catalog.stale_after, health, retain=catalog.retain, now=_clock())
 
     def report(self) -> str:
         """Return one HTML page with pictures of the newest epoch and those before it.
@@ -474,7 +506,7 @@ class Warehouse:
 
         # not logged: the probes made for the page are nobody's
         with Reader.open(self.root, resources=self.resources(self.sql_bounds)) as reader:
-            return html_page(figures_of(reader), self.directory.absolute().name)
+            return html_page(figures_of(reader), self.directory.absolute().name, self.health(reader))
 
     def explain(self, view: str) -> Explanation:
         """Return a declared view's plan, and what the newest epoch, if there is one, tells of it; needs no Spark.
@@ -555,6 +587,7 @@ class Warehouse:
             When there is no such table to be kept in memory.
 
         """
+        self._check_open()
         self._check_hot(hot)
         return self._reader(as_of, resources, hot)
 
@@ -576,10 +609,15 @@ class Warehouse:
 
         return Resources(f"{bounds.memory}B", spill_limit=f"{bounds.spill}B", timeout=bounds.timeout)
 
+    def _check_open(self) -> None:
+        if self._closed:
+            raise UsageError("the warehouse is closed; open it again: Warehouse.open(directory)")
+
     def _newest(self, as_of: Instant | None) -> Reader:
         """A kept reader, refreshed when there is a newer epoch, so that snapshots, footers and hot tables stay warm."""
         from warehouse.epochs.journal import epoch_numbers  # noqa: PLC0415 - one use
 
+        self._check_open()
         moment = _instant(as_of)
         numbers = epoch_numbers(self.root)
         kept = self._readers.get(moment)
@@ -604,22 +642,77 @@ class Warehouse:
         self._newest(None).warm()
 
     def probe(
-        self, table: str, keys: Sequence[object] | None = None, *, as_of: Instant | None = None, **options: Any  # noqa: ANN401 - passed on
+        self,
+        table: str,
+        keys: Sequence[object] | None = None,
+        *,
+        from_: object = None,
+        to: object = None,
+        null: bool = False,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        now: Instant | None = None,
+        as_of: Instant | None = None,
+        system_columns: bool = False,
     ) -> Answer:
-        """Return the live rows of keys, of a key range or of the null key; see :meth:`warehouse.serving.Reader.probe`."""
-        return self._newest(as_of).probe(table, keys, **_with_now(options))
+        """Return the live rows of keys, of a key range or of the null key.
 
-    def scan(self, table: str, *, as_of: Instant | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
-        """Return live rows; see :meth:`warehouse.serving.Reader.scan`."""
-        return self._newest(as_of).scan(table, **_with_now(options))
+        Parameters and errors are those of :meth:`warehouse.serving.Reader.probe`; ``as_of`` reads the newest epoch whose window
+        time is at or before it.
+        """
+        return self._newest(as_of).probe(
+            table,
+            keys,
+            from_=from_,
+            to=to,
+            null=null,
+            columns=columns,
+            limit=limit,
+            now=_instant(now),
+            system_columns=system_columns,
+        )
 
-    def sql(self, query: str, *, as_of: Instant | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
+    def scan(
+        self,
+        table: str,
+        *,
+        columns: Sequence[str] | None = None,
+        where: str | None = None,
+        limit: int | None = None,
+        now: Instant | None = None,
+        as_of: Instant | None = None,
+        system_columns: bool = False,
+    ) -> Answer:
+        """Return live rows in no order; see :meth:`warehouse.serving.Reader.scan`."""
+        return self._newest(as_of).scan(
+            table, columns=columns, where=where, limit=limit, now=_instant(now), system_columns=system_columns
+        )
+
+    def sql(
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] = (),
+        *,
+        now: Instant | None = None,
+        as_of: Instant | None = None,
+    ) -> Answer:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
-        return self._newest(as_of).sql(query, **_with_now(options))
+        return self._newest(as_of).sql(query, parameters, now=_instant(now))
 
-    def changes(self, table: str, *, since: int, to: int | None = None, **options: Any) -> Answer:  # noqa: ANN401 - passed on
+    def changes(
+        self,
+        table: str,
+        *,
+        since: int,
+        to: int | None = None,
+        columns: Sequence[str] | None = None,
+        limit: int | None = None,
+        system_columns: bool = False,
+    ) -> Answer:
         """Return what entered a table and what left it between two epochs; see :meth:`warehouse.serving.Reader.changes`."""
-        return self._newest(None).changes(table, since=since, to=to, **options)
+        return self._newest(None).changes(
+            table, since=since, to=to, columns=columns, limit=limit, system_columns=system_columns
+        )
 
     def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
         """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
@@ -665,10 +758,6 @@ def _root(directory: Path, raw: dict[str, Any]) -> Path | None:
 
 def _instant(given: Instant | None) -> int | None:
     return parse_instant(given) if isinstance(given, str) else given
-
-
-def _with_now(options: dict[str, Any]) -> dict[str, Any]:
-    return {**options, "now": _instant(options["now"])} if "now" in options else options
 
 
 def _options(

@@ -22,6 +22,7 @@ __all__ = [
     "grid_slot",
     "parse_duration",
     "parse_instant",
+    "rough",
     "slot",
     "to_datetime",
     "to_micros",
@@ -99,6 +100,16 @@ def format_duration(duration: int) -> str:
         if count:
             parts.append(f"{count}{unit}")
     return "".join(parts)
+
+
+def rough(duration: int) -> str:
+    """Return a duration as a person says it: to the hour from two days on, to the minute from two hours on, else to the second.
+
+    >>> rough(3 * DAY + 5 * HOUR + MINUTE), rough(3 * HOUR + 61 * SECOND), rough(90 * SECOND + 1)
+    ('3d5h', '3h1m', '1m30s')
+    """
+    unit = HOUR if duration >= 2 * DAY else MINUTE if duration >= 2 * HOUR else SECOND
+    return format_duration(duration // unit * unit)
 
 
 def parse_instant(text: str) -> int:

@@ -34,7 +34,7 @@ _NAMES = [entry.name for entry in ROSTER]
 @click.option("--seed", type=click.IntRange(0), help="Of all data.  [20130101]")
 @click.option("--only", multiple=True, type=click.Choice(_NAMES), help="Only this contender (repeatable).")
 @click.option("--without", multiple=True, type=click.Choice(_NAMES), help="Not this contender (repeatable).")
-@click.option("--again", multiple=True, type=click.Choice(_NAMES), help="Measure this contender anew (repeatable).")
+@click.option("--again", multiple=True, type=click.Choice(_NAMES), help="Measure this contender again (repeatable).")
 @click.option("--patience", type=click.FloatRange(1), default=600, show_default=True, help="Seconds for one answer.")
 @click.option("--results", type=click.Path(path_type=Path), default=_RESULTS, help="Where JSON lines, page, plots go.")
 @click.option("--work", type=click.Path(path_type=Path), help="Where contenders store.  [work, beside the results]")

@@ -1,7 +1,7 @@
 """What a run found, as JSON lines: each is forced to disk when it is written, so a run that is stopped goes on where it was.
 
 The first line is the job with the machine; then, for each contender, ``built``, and for each of its updates ``begun`` and
-``done``. ``failed`` ends a contender (``missing``: it could not run here), ``again`` lets it begin anew.
+``done``. ``failed`` ends a contender (``missing``: it could not run here), ``again`` lets it begin again.
 """
 
 from __future__ import annotations

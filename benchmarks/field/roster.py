@@ -25,8 +25,8 @@ _LAKE = ("duckdb==1.5.5", "duckdb-extensions==1.5.5", "duckdb-extension-ducklake
 class Entry:
     """A contender: its name in results, its class as ``module:Class``, its title on the page, what process it needs.
 
-    ``lake``: DuckLake's own environment; ``alone``: it goes by the clock, so it cannot take turns and starts anew when a run goes
-    on.
+    ``lake``: DuckLake's own environment; ``alone``: it goes by the clock, so it cannot take turns and starts again when a run
+    goes on.
     """
 
     name: str

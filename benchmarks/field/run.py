@@ -2,7 +2,7 @@
 
 The order turns with each update, so that nobody always comes after the same other. A contender that fails, dies or answers
 wrongly is recorded with the reason and takes no further part; the others go on. A contender that was stopped in the
-middle of an update is built anew and makes its finished updates again, without being timed twice.
+middle of an update is rebuilt and makes its finished updates again, without being timed twice.
 """
 
 from __future__ import annotations

@@ -250,7 +250,7 @@ CLAIMS: tuple[Claim, ...] = (
         "R-exp and D-exp always update slower than R-ins and D-ins",
         ("small",),
         _c2,
-        "the source pays for insertions into buckets sorted by expiration; here rows of a rebuilt sub-index are sorted anew "
+        "the source pays for insertions into buckets sorted by expiration; here rows of a rebuilt sub-index are sorted again "
         "whether they were inserted or survived, and an appended run costs the same wherever it lies",
     ),
     Claim(

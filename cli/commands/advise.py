@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import command, complete_tables, project, report_command
+from warehouse.cli import library
+from warehouse.cli.options import command, complete_tables, project, report_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["advise"]
 
@@ -37,7 +37,7 @@ def advise(directory: Path, table: str | None, what_if: str | None) -> Report:
     """Compare layouts for TABLE, or for a table that does not exist yet, and recommend one.
 
     The workload comes from the epochs, the files and this user's read log; prices of files and rows are fitted to the
-    updates and probes that were measured here. The layouts shown are those that no other one beats in update time, probe
+    updates and probes of this warehouse. The layouts shown are those that no other one beats in update time, probe
     time and space on disk; beside them stands what the technique's authors recommend. It needs no Spark and changes nothing.
     """
     return library.advised(directory, table, what_if)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import command, project, report_command
+from warehouse.cli import library
+from warehouse.cli.options import command, project, report_command
 
 if TYPE_CHECKING:
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["backup", "restore"]
 
@@ -22,7 +22,7 @@ __all__ = ["backup", "restore"]
 @report_command
 @project
 def backup(directory: Path, target: Path, *, copy: bool) -> Report:
-    """Copy the newest epoch to DIR, with all that updates need to go on from it, beside updates that are at work.
+    """Copy the newest epoch to DIR, with all that later updates need. It can run during an update.
 
     DIR is new or empty, or holds what a stopped backup left. Links cost no space and no time but share the bytes of the
     warehouse's files: against a failing disk, name a DIR on another one, or give --copy. Landing files are not in it. A backup

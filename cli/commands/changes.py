@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.options import columns_option, command, limit_option, project, rows_command, table_argument
+from warehouse.cli import library
+from warehouse.cli.options import columns_option, command, limit_option, project, rows_command, table_argument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Rows
 
 __all__ = ["changes"]
 

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import verification
-from cli.options import command, project, rows_command
+from warehouse.cli import verification
+from warehouse.cli.options import command, project, rows_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Rows
 
 __all__ = ["check"]
 
@@ -34,7 +34,7 @@ def check(directory: Path, *, quick: bool, repair: bool, views: bool, epoch: int
     """Verify records, tables' logs, files and every row against the warehouse's invariants; nothing is written.
 
     One row for each finding: a fault breaks an invariant, a note is a harmless left-over. Exit code 4 if there is a
-    fault. It needs no lock, so it can run beside an update.
+    fault. It needs no lock, so it can run during an update.
 
     With --views each view is compared with Spark's answer to its own SQL over the rows that are live at the epoch: a view that
     differs is a fault, with the first rows of both; one that cannot be compared is a note with the reason.

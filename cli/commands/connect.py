@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import command, complete_tables, project, report_command
+from warehouse.cli import library
+from warehouse.cli.options import command, complete_tables, project, report_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["TOOLS", "connect"]
 

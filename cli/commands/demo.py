@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.options import command
-from cli.output.visible import styled
+from warehouse.cli.options import command
+from warehouse.cli.output.visible import styled
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,8 +55,8 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("scan", "with_plane", "--where", "dest = 'SFO'", "--columns", "tailnum,manufacturer,model,seats", "--limit", "3"),
     ),
     ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
-    ("Where everything stands", ("status",)),
-    ("One line an update", ("history",)),
+    ("Where everything stands", ("status", "-o", "table")),
+    ("One line an update", ("history", "-o", "table")),
 )
 
 
@@ -69,7 +69,7 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 def demo(keep: Path | None) -> int:
     """Move the windows over a day of real flights, read them and their views, and print each command first."""
-    from cli.main import run  # noqa: PLC0415 - the group imports this module
+    from warehouse.cli.main import run  # noqa: PLC0415 - the group imports this module
 
     with _workplace(keep) as place, _inside(place):
         for title, arguments in _STEPS:

@@ -1,13 +1,13 @@
-"""``doctor``: is everything here that the warehouse needs, and if not, what to do."""
+"""``doctor``: checks that the machine has what the warehouse needs, and says what to do if not."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli.checks import CHECKS, Check
-from cli.options import command, project, rows_command
-from cli.outcome import Rows
-from cli.output import Records
+from warehouse.cli.checks import CHECKS, Check
+from warehouse.cli.options import command, project, rows_command
+from warehouse.cli.outcome import Rows
+from warehouse.cli.output import Records
 
 if TYPE_CHECKING:
     from pathlib import Path

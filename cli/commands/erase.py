@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.options import command, complete_tables, project, report_command
-from cli.progress import progress
+from warehouse.cli import library
+from warehouse.cli.options import command, complete_tables, project, report_command
+from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
     from warehouse.serving.keys import KeyColumn
 
 __all__ = ["erase"]
@@ -46,7 +46,7 @@ def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **giv
     """Remove the rows of each KEY of TABLE from every file under the root, and prove it by reading all that is left.
 
     Rows go from the table, its deferred and rejected rows, Delta's logs and checkpoints and all older epochs, which can
-    no longer be read afterwards; views above are built anew without them. Landing files are yours: those that still
+    no longer be read afterwards; views above are rebuilt without them. Landing files are yours: those that still
     hold a key are listed, and the exit code is 4 while there are any. The receipt, under root/erasures, names keys by
     hashes. An erasure that was interrupted is completed by the next update, or by running it again.
     """
@@ -65,7 +65,7 @@ def erase(directory: Path, table: str | None, *, dry_run: bool, yes: bool, **giv
 
 
 def _keys(table: str | None, given: dict[str, Any]) -> Callable[[Sequence[KeyColumn]], list[tuple[Any, ...]]] | None:
-    """Return what makes keys of the key columns; none for expired rows."""
+    """Return the function that reads the keys, given the key columns; None for expired rows."""
     asked = bool(given["keys"]) or given["keys_from"] is not None
     if asked == given["expired"]:
         raise click.UsageError("give --key or --keys-from, or --expired" + (", not both" if asked else ""))
@@ -75,7 +75,7 @@ def _keys(table: str | None, given: dict[str, Any]) -> Callable[[Sequence[KeyCol
         raise click.UsageError("keys are those of a TABLE; name it")
 
     def parsed(columns: Sequence[KeyColumn]) -> list[tuple[Any, ...]]:
-        from cli.keys import keys_of_lines, positional_key  # noqa: PLC0415 - it imports the engine
+        from warehouse.cli.keys import keys_of_lines, positional_key  # noqa: PLC0415 - it imports the engine
 
         keys = [positional_key(text, columns) for text in given["keys"]]
         source = given["keys_from"]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import command, report_command
+from warehouse.cli import library
+from warehouse.cli.options import command, report_command
 
 if TYPE_CHECKING:
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["init"]
 
@@ -29,7 +29,7 @@ __all__ = ["init"]
     "source",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Infer columns from a csv, json or parquet file and propose key and expiry.",
+    help="Infer columns from a csv, json, parquet or Zeek file and propose key, arrival, expiry and interval.",
 )
 @report_command
 def init(directory: Path, *, example: str | None, source: Path | None) -> Report:

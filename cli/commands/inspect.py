@@ -6,28 +6,43 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import knowledge
-from cli.options import command, complete_views, limit_option, project, rows_command, table_argument
+from warehouse.cli import knowledge
+from warehouse.cli import status as standing
+from warehouse.cli.options import command, complete_views, limit_option, project, report_command, rows_command, table_argument
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Report, Rows
 
-__all__ = ["describe", "files", "history", "rejected", "restored", "status", "tables"]
+__all__ = ["describe", "files", "health", "history", "rejected", "restored", "status", "tables"]
 
 
-@command("status", "Where every table stands.", "stream-wh status", "stream-wh status -v", "stream-wh status --check")
-@click.option("-v", "--verbose", is_flag=True, help="One row for each sub-index and expiry block.")
-@click.option("--check", is_flag=True, help="Exit code 4 when a table is stale, or dead rows lie for too long.")
+@command("status", "The verdict; where each table stands.", "stream-wh status", "stream-wh status -v", "stream-wh status --check")
+@click.option("-v", "--verbose", is_flag=True, help="What ends next; as csv, json, ...: each sub-index and expiry block.")
+@click.option("-x", "--expanded", is_flag=True, help="Every fact on a terminal too, not a line a table.")
+@click.option("--check", is_flag=True, help="Exit code 4 when something needs a person.")
 @rows_command
 @project
-def status(directory: Path, *, verbose: bool, check: bool) -> Rows:
-    """Print for each table: window time, live rows, files, bytes, lag, waiting, changed and unreadable files.
+def status(directory: Path, *, verbose: bool, expanded: bool, check: bool) -> Rows:
+    """Print the verdict, each thing that needs a person with what helps, and a line for each table.
 
-    A view has no landing files. With -v the tables in which operators of views keep their state are shown too.
+    csv, json and the other formats for programs have every fact of each table: window time, live rows, files, bytes, lag,
+    waiting, changed and unreadable files. A view has no landing files. With -v these formats have a row for each sub-index,
+    and the tables in which operators of views keep their state.
     """
-    return knowledge.status(directory, verbose=verbose, check=check)
+    return standing.status(directory, verbose=verbose, expanded=expanded, check=check)
+
+
+@command("health", "The verdict alone, and what helps.", "stream-wh health", "stream-wh health -o json")
+@report_command
+@project
+def health(directory: Path) -> Report:
+    """Print whether the warehouse is ok, needs attention or is broken, and each reason with the command that helps.
+
+    The exit code is 0 for ok, else 4. The thresholds are in [health] of warehouse.toml.
+    """
+    return standing.health(directory)
 
 
 @command("tables", "The names of the tables.", "stream-wh tables")
@@ -71,7 +86,10 @@ def history(directory: Path, limit: int | None) -> Rows:
 @rows_command
 @project
 def rejected(directory: Path, table: str, limit: int | None) -> Rows:
-    """Print the invalid rows of TABLE with their file, record number and reason."""
+    """Print the invalid rows of TABLE with their file, record number and reason.
+
+    They stay for as long as `keep` says, 90 days by default.
+    """
     return knowledge.rejected(directory, table, limit)
 
 
@@ -83,7 +101,7 @@ def rejected(directory: Path, table: str, limit: int | None) -> Rows:
 def restored(directory: Path, view: str, limit: int | None) -> Rows:
     """Print the results of VIEW that began and ended between two updates, so that no window state showed them.
 
-    They are kept for views declared with short_lived = "report". _ts and _exp tell when a result was in the answer,
-    _epoch which update found it.
+    They are kept for views declared with short_lived = "report", as long as `keep` says. _ts and _exp say when a result
+    was in the answer, _epoch which update found it.
     """
     return knowledge.restored(directory, view, limit)

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import InstantOrFirst, command, project, report_command, table_argument
-from cli.progress import progress
+from warehouse.cli import library
+from warehouse.cli.options import InstantOrFirst, command, project, report_command, table_argument
+from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["drop", "rebuild", "reload", "restate", "rollback", "vacuum"]
 
@@ -62,7 +62,7 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
     """Read landing files of TABLE once more under today's warehouse.toml, in place of the rows that they gave.
 
     For a corrected expression or rule: the table goes back to what it held at --since, and the files that were loaded
-    afterwards are loaded again, in one new epoch at the same window time; views that read the table are built anew. With
+    afterwards are loaded again, in one new epoch at the same window time; views that read the table are rebuilt. With
     --since first nothing of the table stays, so columns, search key and layout may have changed too. With --rejected nothing
     leaves the table: records that were rejected and pass now are added.
     """
@@ -72,12 +72,12 @@ def restate(directory: Path, table: str, *, since: int | str | None, rejected: b
         return library.restated(directory, table, step, since=since, rejected=rejected, allow_lost=allow_lost)
 
 
-@command("rebuild", "Build a view anew.", "stream-wh rebuild with_weather")
+@command("rebuild", "Rebuild a view.", "stream-wh rebuild with_weather")
 @click.argument("view")
 @report_command
 @project
 def rebuild(directory: Path, view: str) -> Report:
-    """Build VIEW anew over the live rows, with every view that reads it, and compare each with its query.
+    """Rebuild VIEW over the live rows, with every view that reads it, and compare each with its query.
 
     For a view that `check --views` found to differ. The new epoch is of the same window time. What a view keeps of rows that are
     gone (an output window, an internal one) begins again. Exit code 4 if a view differs still: then it is not served.

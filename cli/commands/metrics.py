@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from cli import verification
-from cli.options import command, project
+from warehouse.cli import verification
+from warehouse.cli.options import command, project
 
 __all__ = ["metrics"]
 

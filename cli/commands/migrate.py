@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.options import command, complete_sources, project, report_command
-from cli.progress import progress
+from warehouse.cli import library
+from warehouse.cli.options import command, complete_sources, project, report_command
+from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["migrate"]
 
@@ -76,7 +76,7 @@ class Rename(click.ParamType["tuple[str, str]"]):
     "stream-wh migrate --rebuild",
 )
 @click.argument("table", required=False, shell_complete=complete_sources)
-@click.option("--rebuild", "way", flag_value="rebuild", help="Write the live rows anew, in one epoch [the default].")
+@click.option("--rebuild", "way", flag_value="rebuild", help="Write the live rows again, in one epoch [the default].")
 @click.option("--side-by-side", "way", flag_value="side-by-side", help="New rows go to the new layout; the old one only expires.")
 @click.option(
     "--move-below", type=Share(), help="Side by side: move what is left once it is less than this share of what there was."
@@ -96,7 +96,7 @@ def migrate(directory: Path, table: str | None, *, way: str | None, dry_run: boo
     """Let TABLE follow warehouse.toml, or without TABLE every table that does not fit it.
 
     What changed there, search key, wider types, layout, max_lifetime (and so p), is taken over; options name keys of
-    the layout that the file leaves out. By --rebuild the live rows are written anew and readers switch at one epoch of
+    the layout that the file leaves out. By --rebuild the live rows are written again and readers switch at one epoch of
     the same window time. With --side-by-side only the layout may change: nothing is written now, new rows go to the new
     layout from the next update on, and the old one vanishes once its rows have expired; `status` shows how much is left.
     A change of anchor or update_interval takes all tables: give no TABLE.
@@ -104,7 +104,7 @@ def migrate(directory: Path, table: str | None, *, way: str | None, dry_run: boo
     if options["move_below"] is not None and way != "side-by-side":
         raise click.UsageError("--move-below goes with --side-by-side; --rebuild moves all at once")
     if way == "side-by-side" and options["renamed"]:
-        raise click.UsageError("--rename writes every row anew; leave out --side-by-side")
+        raise click.UsageError("--rename writes every row again; leave out --side-by-side")
     request = {**options, "side_by_side": way == "side-by-side"}
     if dry_run:
         return library.migrated(directory, table, request, None, dry_run=True)

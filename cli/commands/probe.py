@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.options import (
+from warehouse.cli import library
+from warehouse.cli.options import (
     columns_option,
     command,
     limit_option,
@@ -22,7 +22,7 @@ from cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Rows
     from warehouse.serving.keys import KeyColumn
 
 __all__ = ["probe"]
@@ -74,7 +74,7 @@ def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **gi
 
 def selection(columns: Sequence[KeyColumn], given: dict[str, Any]) -> dict[str, Any]:
     """Return which rows are asked for: keys, or a range, or the null key."""
-    from cli.keys import keys_of_lines, named_key, positional_key  # noqa: PLC0415 - it imports the engine
+    from warehouse.cli.keys import keys_of_lines, named_key, positional_key  # noqa: PLC0415 - it imports the engine
 
     keys = [positional_key(text, columns) for text in given["keys"]]
     if (named := named_key(given["named"], columns)) is not None:

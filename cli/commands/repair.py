@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli import library
-from cli.options import command, project, report_command
-from cli.progress import progress
+from warehouse.cli import library
+from warehouse.cli.options import command, project, report_command
+from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["repair"]
 

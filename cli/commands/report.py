@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from cli import library
-from cli.logs import tell
-from cli.options import command, project
+from warehouse.cli import library
+from warehouse.cli.logs import tell
+from warehouse.cli.options import command, project
 
 __all__ = ["report"]
 

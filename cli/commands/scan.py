@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.bounds import bounds_options
-from cli.options import (
+from warehouse.cli import library
+from warehouse.cli.bounds import bounds_options
+from warehouse.cli.options import (
     columns_option,
     command,
     limit_option,
@@ -22,7 +22,7 @@ from cli.options import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Rows
 
 __all__ = ["scan"]
 

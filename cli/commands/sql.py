@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from cli import library
-from cli.bounds import bounds_options
-from cli.options import command, moment_options, project, rows_command
+from warehouse.cli import library
+from warehouse.cli.bounds import bounds_options
+from warehouse.cli.options import command, moment_options, project, rows_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Rows
+    from warehouse.cli.outcome import Rows
 
 __all__ = ["sql"]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cli import library
-from cli.options import command, project, report_command, update_options
-from cli.progress import progress
+from warehouse.cli import library
+from warehouse.cli.options import command, project, report_command, update_options
+from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["plan", "update"]
 
@@ -48,7 +48,7 @@ def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa
 @report_command
 @project
 def plan(directory: Path, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
-    """Tell what an update with the same options would do: files, rows that wait, sub-indices written and removed."""
+    """Show what an update with the same options would do: files, rows that wait, sub-indices written and removed."""
     check(options)
     return library.planned(directory, options)
 

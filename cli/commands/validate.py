@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cli import library
-from cli.options import command, project, report_command
+from warehouse.cli import library
+from warehouse.cli.options import command, project, report_command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cli.outcome import Report
+    from warehouse.cli.outcome import Report
 
 __all__ = ["validate"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cli.output.emit import DATA_FORMATS, Destination, NothingWrittenError, emit
-from cli.output.records import Records
-from cli.output.sink import ClosedPipeError
+from warehouse.cli.output.emit import DATA_FORMATS, Destination, NothingWrittenError, emit
+from warehouse.cli.output.records import Figure, Records
+from warehouse.cli.output.sink import ClosedPipeError
 
-__all__ = ["DATA_FORMATS", "ClosedPipeError", "Destination", "NothingWrittenError", "Records", "emit"]
+__all__ = ["DATA_FORMATS", "ClosedPipeError", "Destination", "Figure", "NothingWrittenError", "Records", "emit"]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from cli.output.records import Result
-    from cli.output.sink import Sink
+    from warehouse.cli.output.records import Result
+    from warehouse.cli.output.sink import Sink
 
 __all__ = ["write_arrow", "write_parquet"]
 
@@ -49,7 +49,7 @@ def _pump(
     open_writer: Callable[[Any], Any],
     write: Callable[[Any, list[Any]], None],
 ) -> int:
-    """Pass batches on in groups of rows: small ones are gathered, so that the file has few row groups."""
+    """Pass batches on in groups of rows: small batches are put together, so that the file has few row groups."""
     count, held, rows, writer, schema = 0, [], 0, None, None
     try:
         for batch in result.batches():

@@ -6,22 +6,25 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.output.sink import opened
-from cli.output.text import write_csv, write_json, write_jsonl
+from warehouse.cli.output.sink import opened
+from warehouse.cli.output.text import write_csv, write_json, write_jsonl
+from warehouse.cli.output.visible import lines_visible
 from warehouse.errors import EpochVacuumedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from cli.output.records import Result
-    from cli.output.sink import Sink
+    from warehouse.cli.output.records import Result
+    from warehouse.cli.output.sink import Sink
 
 __all__ = ["DATA_FORMATS", "Destination", "NothingWrittenError", "emit"]
 
 DATA_FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
 _BINARY = ("parquet", "arrow")
 _BY_SUFFIX = {
+    ".csv": "csv",
+    ".txt": "csv",
     ".json": "json",
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
@@ -48,7 +51,7 @@ class Destination:
         Raises
         ------
         UsageError
-            When bytes would go to a terminal.
+            When bytes would go to a terminal, or the file's ending is of no format.
 
         """
         terminal = self.file is None and sys.stdout.isatty()
@@ -57,14 +60,25 @@ class Destination:
         if self.format:
             return self.format
         if self.file is not None:
-            return _BY_SUFFIX.get(self.file.suffix.lower(), "csv")
+            return self._by_suffix(self.file)
         return "table" if terminal else "csv"
 
 
-def emit(result: Result, destination: Destination, notes: Mapping[str, str] | None = None) -> int:
+    @staticmethod
+    def _by_suffix(file: Path) -> str:
+        suffix = file.suffix.lower()
+        if suffix and suffix not in _BY_SUFFIX:
+            allowed = ", ".join(_BY_SUFFIX)
+            raise UsageError(f'"{file.name}": the ending {suffix} is of no format; use one of {allowed}, or -o FORMAT')
+        return _BY_SUFFIX.get(suffix, "csv")
+
+
+def emit(
+    result: Result, destination: Destination, notes: Mapping[str, str] | None = None, top: Sequence[str] = ()
+) -> int:
     """Write a result, in bounded memory, and return the number of its rows.
 
-    ``notes`` go into the metadata of the formats that have some.
+    ``notes`` go into the metadata of the formats that have some; ``top`` are lines above a table.
 
     Raises
     ------
@@ -75,6 +89,8 @@ def emit(result: Result, destination: Destination, notes: Mapping[str, str] | No
     chosen = destination.chosen()
     with opened(destination.file) as sink:
         try:
+            if top:
+                sink.write("".join(f"{lines_visible(line)}\n" for line in top).encode(errors="backslashreplace"))
             return _write(result, chosen, sink, notes or {})
         except EpochVacuumedError as error:
             if sink.written and destination.file is None:
@@ -91,14 +107,14 @@ def _write(result: Result, chosen: str, sink: Sink, notes: Mapping[str, str]) ->
         case "jsonl":
             return write_jsonl(result, sink)
         case "parquet":
-            from cli.output.columnar import write_parquet  # noqa: PLC0415 - pyarrow is slow to import
+            from warehouse.cli.output.columnar import write_parquet  # noqa: PLC0415 - pyarrow is slow to import
 
             return write_parquet(result, sink, notes)
         case "arrow":
-            from cli.output.columnar import write_arrow  # noqa: PLC0415 - pyarrow is slow to import
+            from warehouse.cli.output.columnar import write_arrow  # noqa: PLC0415 - pyarrow is slow to import
 
             return write_arrow(result, sink, notes)
         case _:
-            from cli.output.table import write_table  # noqa: PLC0415 - rich is slow to import
+            from warehouse.cli.output.table import write_table  # noqa: PLC0415 - rich is slow to import
 
             return write_table(result, sink)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NewType, Protocol
 
 from warehouse.time import to_datetime
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Records", "Result"]
+__all__ = ["Figure", "Records", "Result"]
+
+Figure = NewType("Figure", str)
+"""A number in words, such as ``1.2M``: a table for people aligns it as numbers."""
 
 
 _TYPES = {
@@ -19,6 +22,7 @@ _TYPES = {
     "float": "DOUBLE",
     "bool": "BOOLEAN",
     "Instant": "TIMESTAMP WITH TIME ZONE",
+    "Figure": "DECIMAL",
     "tuple[str, ...]": "VARCHAR[]",
 }
 

@@ -7,7 +7,7 @@ import sys
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from cli.output.visible import is_terminal
+from warehouse.cli.output.visible import is_terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ class ClosedPipeError(Exception):
 
 
 class Sink:
-    """A binary stream that tells a closed pipe from other failures; ``terminal`` says whether a person reads it."""
+    """A binary stream that distinguishes a closed pipe from other failures; ``terminal`` says whether a person reads it."""
 
     def __init__(self, stream: BinaryIO, *, terminal: bool = False) -> None:
         self._stream = stream

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from cli.output.text import plain_rows, unique_names
-from cli.output.values import text
-from cli.output.visible import visible
+from warehouse.cli.output.text import plain_rows, unique_names
+from warehouse.cli.output.values import text
+from warehouse.cli.output.visible import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cli.output.records import Result
-    from cli.output.sink import Sink
+    from warehouse.cli.output.records import Result
+    from warehouse.cli.output.sink import Sink
 
 __all__ = ["write_table"]
 
@@ -70,7 +70,7 @@ def _console(sink: Sink) -> Console:
         def isatty(self) -> bool:
             return sink.terminal
 
-    # a width of its own: rich would ask the operating system of a stream that is none
+    # a width of its own: for a stream that is no terminal rich would ask the operating system
     width = _terminal_width() if sink.terminal else _UNLIMITED
     return Console(
         file=cast("TextIOBase", Text()),  # type: ignore[arg-type]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cli.output.values import converter, csv_field, encode_json
-from cli.output.visible import json_visible, lines_visible
+from warehouse.cli.output.values import converter, csv_field, encode_json
+from warehouse.cli.output.visible import json_visible, lines_visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.output.records import Result
-    from cli.output.sink import Sink
+    from warehouse.cli.output.records import Result
+    from warehouse.cli.output.sink import Sink
 
 __all__ = ["plain_rows", "unique_names", "write_csv", "write_json", "write_jsonl"]
 

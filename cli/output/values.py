@@ -66,7 +66,7 @@ def plain(value: object) -> object:
 
 
 def converter(sql_type: str) -> Callable[[object], object] | None:
-    """Return what makes values of a DuckDB type plain, or none where they are plain already."""
+    """Return the function that makes values of a DuckDB type plain, or None if they are plain already."""
     if sql_type in _AS_THEY_ARE:
         return None
     if sql_type == "FLOAT":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cli.main import COMMANDS, stream_wh
-from cli.options import ExampleCommand
+from warehouse.cli.main import COMMANDS, stream_wh
+from warehouse.cli.options import ExampleCommand
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from docs.building.rooms import rooms
+from docs.building.svg import drawing
 from warehouse.layout import closing_cells, column, exp_block, expired_below, resolve, row, sub_index
 from warehouse.picturing.svg import rectangle, text
 
@@ -19,16 +21,6 @@ LAYOUT = resolve(periods=12, label="WK", grid=(3, 4))
 NOW = 24
 """The slot of the last update."""
 _SQUARE = 24
-_STYLE = """<style>
-svg { --paper: #fff; --ink: #1d2429; --faint: #56616a; --live: #d6e6f2; --new: #0072b2; --dead: #d55e00; --line: #56616a; }
-@media (prefers-color-scheme: dark) { svg { --paper: #14181b; --ink: #e9eef1; --faint: #a3b0b9; --live: #24445c;
-  --new: #3b96d6; --dead: #e8762a; --line: #a3b0b9; } }
-text { font: 13px system-ui, sans-serif; fill: var(--ink); } .axis { fill: var(--faint); font-size: 12px; }
-.paper { fill: var(--paper); } .live { fill: var(--live); stroke: var(--paper); }
-.dead { fill: var(--dead); stroke: var(--paper); } .new { fill: var(--new); stroke: var(--paper); }
-.rest { fill: none; stroke: var(--line); stroke-width: .6; }
-.border { stroke: var(--ink); stroke-width: 1.6; } .sealed { fill: none; stroke: var(--ink); stroke-width: 3; }
-</style>"""
 
 
 def plane() -> str:
@@ -55,7 +47,7 @@ def plane() -> str:
             parts.append(text(across, down, str(region[0]), "number", "middle"))
     low = top + (len(loads) + 1) * _SQUARE
     parts += _key(left, low, (("live", "live"), ("new", f"loaded by update {NOW + 1}"), ("dead", "expired by then")))
-    return _picture(left + (len(ends) + 1) * _SQUARE, low + 26, parts, "Which sub-index and block a row lies in, by its slots")
+    return drawing(left + (len(ends) + 1) * _SQUARE, low + 26, parts, "Which sub-index and block a row lies in, by its slots")
 
 
 def updates() -> str:
@@ -84,10 +76,10 @@ def updates() -> str:
     low = 2 * tall
     dropped, merged = "a past block is dropped unread", "runs are merged, once"
     parts += _key(left, low, (("new", "a run is appended"), ("dead", dropped), ("sealed", merged)))
-    return _picture(left + columns * (LAYOUT.columns * wide + gap), low + 26, parts, "What six updates do to the grid")
+    return drawing(left + columns * (LAYOUT.columns * wide + gap), low + 26, parts, "What six updates do to the grid")
 
 
-FIGURES = {"plane.svg": plane, "updates.svg": updates}
+FIGURES = {"plane.svg": plane, "updates.svg": updates, "rooms.svg": rooms}
 
 
 def write() -> None:
@@ -116,10 +108,3 @@ def _key(left: float, y: float, kinds: Iterable[tuple[str, str]]) -> list[str]:
         parts += [rectangle(kind, x, y, 14, 14), text(x + 20, y + 12, told, "axis")]
         x += 36 + 6.4 * len(told)
     return parts
-
-
-def _picture(width: float, height: float, parts: Iterable[str], title: str) -> str:
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}">'
-        f"<title>{title}</title>{_STYLE}\n{rectangle('paper', 0, 0, width, height)}\n" + "\n".join(parts) + "\n</svg>\n"
-    )

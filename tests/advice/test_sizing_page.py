@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cli.main import run
+from warehouse.cli.main import run
 
 if TYPE_CHECKING:
     import pytest

@@ -91,7 +91,8 @@ def test_an_update_runs_the_command_and_tells_where_the_tables_stand(fake: Fake)
         {**where, "rows": 20, "inserted": 2, "expired": 1},
     ]
     assert events(running, "cars", "owners", "parked") == expected
-    assert told == {**where, "moved": True, "tables": dict(zip(("cars", "owners", "parked"), expected, strict=True))}
+    tables = dict(zip(("cars", "owners", "parked"), expected, strict=True))
+    assert told == {**where, "moved": True, "health": "ok", "tables": tables}
 
 
 def test_options_are_those_of_the_command(fake: Fake) -> None:
@@ -140,17 +141,36 @@ def test_an_executable_that_is_not_there_fails_at_once(fake: Fake) -> None:
 
 
 def test_files_that_need_a_person_fail_the_task_or_warn(fake: Fake, log: Log) -> None:
-    """The epoch is committed either way; by default the task fails, so that somebody looks."""
+    """The epoch is committed either way; on request the task fails, so that somebody looks."""
     problems = [{"stream": "cars", "file": "bad.csv", "reason": "unreadable", "message": "truncated"}]
     fake.answers("update", {**moved(7, "2024-01-01T05:00:00Z", cars=4), "problems": problems}, code=1)
     fake.stands("2024-01-01T05:00:00Z", 7, cars=40)
     with pytest.raises(AirflowFailException, match=r"committed, but 1 need a person: cars: bad.csv: truncated"):
+        update(fake, on_problems="fail").execute(context())
+    for answer in ("warn", "broken"):
+        operator = update(fake, on_problems=answer, tables=["cars"])
+        running = context()
+        assert operator.execute(running)["moved"]
+        assert "bad.csv" in log.text(logging.WARNING)
+        assert events(running, "cars")[0]["rows"] == 40
+
+
+def test_the_task_fails_where_the_warehouse_is_broken(fake: Fake, log: Log) -> None:
+    """By default for that alone: what needs attention is a warning, one readable sentence with the way on."""
+    rejected = {"level": "attention", "table": "cars", "text": "26% were rejected", "command": "stream-wh rejected cars"}
+    still = {"level": "broken", "table": "parked", "text": "stands still: it fails", "command": None}
+    record = moved(7, "2024-01-01T05:00:00Z", cars=4)
+    for level, concerns in (("attention", [rejected]), ("attention", [rejected]), ("broken", [still, rejected])):
+        fake.answers("update", {**record, "health": level, "concerns": concerns})
+    fake.stands("2024-01-01T05:00:00Z", 7, cars=40)
+    assert update(fake, tables=["cars"]).execute(context())["health"] == "attention"
+    assert "cars: 26% were rejected (`stream-wh rejected cars`)" in log.text(logging.WARNING)
+    assert "epoch 7, cars: 4 inserted" in log.text(logging.INFO)
+    with pytest.raises(AirflowFailException, match="the warehouse needs attention: cars: 26% were rejected"):
+        update(fake, on_problems="fail").execute(context())
+    with pytest.raises(AirflowFailException, match="the warehouse is broken: parked: stands still: it fails"):
         update(fake).execute(context())
-    operator = update(fake, on_problems="warn", tables=["cars"])
-    running = context()
-    assert operator.execute(running)["moved"]
-    assert "bad.csv" in log.text(logging.WARNING)
-    assert events(running, "cars")[0]["rows"] == 40
+    assert update(fake, on_problems="warn", tables=["cars"]).execute(context())["health"] == "broken"
 
 
 def test_a_task_of_the_past_warns(fake: Fake, log: Log) -> None:
@@ -252,7 +272,7 @@ def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
         StreamWarehouseUpdateOperator(task_id="update", project=str(tmp_path / "nowhere"))
     with pytest.raises(Exception, match="give `warehouse`"):
         StreamWarehouseUpdateOperator(task_id="update", project="{{ params.project }}", tables=["a"])
-    with pytest.raises(ValueError, match='"fail" or "warn"'):
+    with pytest.raises(ValueError, match='"broken", "fail" or "warn"'):
         update(fake, on_problems="ignore")
 
 

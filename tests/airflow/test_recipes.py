@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airflow_stream_wh.verdict import RETRY_CODES
-from cli.commands.update import update
-from cli.main import stream_wh
+from warehouse.cli.commands.update import update
+from warehouse.cli.main import stream_wh
 
 from .recipes import recipe
 

@@ -61,10 +61,12 @@ def test_committed_work_with_problems_is_no_failed_update() -> None:
         **NOTHING,
         "problems": [{"stream": "cars", "file": "bad.csv", "message": "truncated"}],
         "failed_views": [{"view": "parked", "message": "division by zero"}],
+        "stopped": [{"table": "trips", "message": "changed from outside; `stream-wh repair --undo-foreign trips`"}],
     }
     judgement = judge(ended(1, json.dumps(record)))
     assert judgement.verdict is Verdict.PROBLEMS
-    assert "2 need a person: cars: bad.csv: truncated; view parked: division by zero" in judgement.reason
+    assert "3 need a person: cars: bad.csv: truncated; table trips: changed from outside" in judgement.reason
+    assert "--undo-foreign trips`; view parked: division by zero" in judgement.reason
 
 
 @pytest.mark.parametrize("output", ["", "Killed", "[1]", "null"])

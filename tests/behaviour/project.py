@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
+from tests.declared import write_declarations
 from warehouse import Warehouse
 from warehouse.epochs.journal import read_epoch
 from warehouse.storage.snapshot import read_snapshot
@@ -32,15 +33,6 @@ Bag = Counter[tuple[Any, Any, int, int]]
 
 _INSTANT = pa.timestamp("us", tz="UTC")
 LANDED = pa.schema([("k", pa.string()), ("v", pa.int64()), ("t", _INSTANT), ("x", _INSTANT)])
-
-
-def toml_value(value: object) -> str:
-    """Return a value as TOML writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(toml_value, value)) + "]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 @dataclass
@@ -70,12 +62,7 @@ class Project:
     def declare(self) -> None:
         """Write ``warehouse.toml``."""
         rules = self.rules
-        lines = [
-            "[warehouse]",
-            f'anchor = "{format_instant(rules.anchor)}"',
-            f'update_interval = "{format_duration(rules.interval)}"',
-            *(f"{key} = {toml_value(value)}" for key, value in self.warehouse_keys.items()),
-        ]
+        times = {"anchor": format_instant(rules.anchor), "update_interval": format_duration(rules.interval)}
         stream = {
             "format": "parquet",
             "search_key": "k",
@@ -86,14 +73,12 @@ class Project:
             **({} if rules.max_lifetime is None else {"max_lifetime": format_duration(rules.max_lifetime)}),
             **({} if rules.max_ahead is None else {"max_ahead": format_duration(rules.max_ahead)}),
             **self.keys,
+            "columns": {"k": "string", "v": "bigint", "t": "timestamp", "x": "timestamp"},
         }
-        for name, layout in self.layouts.items():
-            lines += [f"[streams.{name}]", f'landing = "landing/{name}"']
-            lines += [f"{key} = {toml_value(value)}" for key, value in stream.items()]
-            lines += [f"[streams.{name}.columns]"]
-            lines += ['k = "string"', 'v = "bigint"', 't = "timestamp"', 'x = "timestamp"']
-            lines += [f"[streams.{name}.layout]"] + [f"{key} = {toml_value(value)}" for key, value in layout.items()]
-        (self.directory / "warehouse.toml").write_text("\n".join(lines) + "\n")
+        streams = {
+            name: {"landing": f"landing/{name}", **stream, "layout": dict(layout)} for name, layout in self.layouts.items()
+        }
+        write_declarations(self.directory, {"warehouse": {**times, **self.warehouse_keys}, "streams": streams})
 
     def land(self, rows: Sequence[Row], *, streams: Iterable[str] | None = None, name: str | None = None) -> None:
         """Put rows into one new file of each stream's landing directory."""

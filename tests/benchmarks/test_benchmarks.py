@@ -48,6 +48,16 @@ def test_growth_is_measured_in_turn(tmp_path: Path) -> None:
     assert "with 10 times the live rows" in result.output
 
 
+@pytest.mark.usefixtures("spark")
+def test_durability_is_measured_in_turn(tmp_path: Path) -> None:
+    """With few rows and with many; the updates that sync do so many times, and how often is told."""
+    options = [*SIZE, "--only", "durability", "--results", str(tmp_path)]
+    result = CliRunner().invoke(main, options, catch_exceptions=False)
+    assert ["of 100 rows" in result.output, "of 200 rows" in result.output] == [True, True]
+    (saved,) = tmp_path.glob("*.json")
+    assert all(count > 1 for name, count in json.loads(saved.read_text())["details"].items() if name.startswith("syncs"))
+
+
 def table_of(output: str) -> str:
     """Return the Markdown table of what was printed, progress left out."""
     return "".join(line + "\n" for line in output.splitlines() if line.startswith("|"))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import copy
-import json
 from typing import TYPE_CHECKING, Any
 
+from tests.declared import write_declarations
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError, Problem
 
@@ -49,17 +49,7 @@ def project(directory: Path, changes: dict[str, Any] | None = None) -> Path:
             table.pop(last)
         else:
             table[last] = copy.deepcopy(value)
-    lines = [f"{json.dumps(key)} = {_toml(value)}" for key, value in content.items()]
-    (directory / "warehouse.toml").write_text("\n".join(lines))
-    return directory
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, dict):
-        return "{ " + ", ".join(f"{json.dumps(key)} = {_toml(each)}" for key, each in value.items()) + " }"
-    if isinstance(value, list):
-        return "[" + ", ".join(_toml(each) for each in value) + "]"
-    return json.dumps(value)
+    return write_declarations(directory, content)
 
 
 def loaded(directory: Path, changes: dict[str, Any] | None = None) -> Catalog:

@@ -81,7 +81,7 @@ def test_the_defaults_it_shows_are_the_defaults(tmp_path: Path) -> None:
     )
 
 
-_INVENTED = {"options", "layout", "erase_within", "widest_block", "stale_after"}
+_INVENTED = {"options", "sources", "layout", "erase_within", "widest_block", "stale_after"}
 
 
 def _without_inventions(catalog: Catalog) -> dict[str, object]:
@@ -188,21 +188,25 @@ def test_from_parquet(tmp_path: Path) -> None:
         ("id", "string"),
         ("created", "timestamp"),
         ("price", "decimal(9,2)"),
+        ("hidden", "bigint"),
         ("list", "array<smallint>"),
         ("big", "decimal(20,0)"),
     ]
     text = catalog.file.read_text()
     assert '# "tags": ignored' in text
-    assert '# "_hidden": ignored (a reserved name)' in text
+    assert 'hidden = { type = "bigint", from = "_hidden" }' in text
     assert "rows never expire" in text
 
 
 @pytest.mark.parametrize(
     ("header", "value", "arrival"),
     [
-        ("t", "1367366400", "timestamp_seconds(t)"),
-        ("t", "1367366400000", "timestamp_millis(t)"),
-        ("t", "1367366400000000", "timestamp_micros(t)"),
+        ("t", "1367366400", "t"),
+        ("t", "1367366400.25", "t"),
+        ("t", "1367366400000", "t"),
+        ("t", "1367366400000000", "t"),
+        ("t", "1367366400000000000", "t"),
+        ("ts", "1367366400", "ts"),
         ("day", "2013-05-01", "CAST(day AS TIMESTAMP)"),
         ("ts", "2013-05-01 00:00:00", "ts"),
         ("order", "2013-05-01 00:00:00", "order"),
@@ -264,10 +268,10 @@ def test_odd_names(tmp_path: Path, name: str, stream: str) -> None:
 
 
 def test_a_column_with_an_odd_name(tmp_path: Path) -> None:
-    """Names are quoted where TOML and SQL need it, and what cannot be stored is ignored."""
+    """Names are quoted where TOML and SQL need it, and a column that cannot be stored under its own name gets another."""
     source = tmp_path / "x.csv"
     source.write_text('"a b","seen-at","größe"\n1,2013-01-01 00:00:00,2\n')
     catalog = proposed(source)
     stream = catalog.streams[0]
-    assert (stream.arrival, stream.unknown_columns) == ("`seen-at`", "ignore")
-    assert [column.name for column in stream.columns] == ["seen-at", "größe"]
+    assert (stream.arrival, stream.unknown_columns) == ("`seen-at`", "reject")
+    assert [column.name for column in stream.columns] == ["a_b", "seen-at", "größe"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from warehouse.catalog.drift import effective_layout
 from warehouse.catalog.retention import derived_retain, slots_dead
 from warehouse.layout import how_long_dead
+from warehouse.planning.keeping import keep_by_table
 from warehouse.time import DAY, HOUR
 
 from .project import loaded, problems
@@ -126,3 +127,17 @@ def test_a_place_without_moving_is_a_mistake(tmp_path: Path) -> None:
     """And a word that is none of the three."""
     assert 'after_load = "move"' in _fault(tmp_path, {"streams.flights.move_to": "done"})
     assert "delete" in _fault(tmp_path, {"streams.flights.after_load": "remove"})
+
+
+def test_keep_is_that_of_the_table_else_of_the_warehouse(tmp_path: Path) -> None:
+    """90 days where nothing says otherwise; a stream, a relation and a view may say so for themselves, or for ever."""
+    assert dict(keep_by_table(loaded(tmp_path))) == {"flights": 90 * DAY}
+    columns = {"k": "string", "b": "timestamp"}
+    relation = {"landing": "landing/planes", "format": "csv", "search_key": "k", "changed_at": "b", "columns": columns}
+    view = {"sql": "SELECT tailnum FROM flights", "search_key": "tailnum"}
+    own = {"warehouse.keep": "2w", "relations": {"planes": relation}, "views": {"v": {**view, "keep": "0s"}}}
+    assert dict(keep_by_table(loaded(tmp_path, own))) == {"flights": 14 * DAY, "planes": 14 * DAY, "v": 0}
+    everywhere = {"warehouse.keep": "forever", "streams.flights.keep": "1d", "views": {"v": view}}
+    assert dict(keep_by_table(loaded(tmp_path, everywhere))) == {"flights": DAY}
+    other = {"relations": {"planes": {**relation, "keep": "3d"}}, "streams.flights.keep": "forever"}
+    assert dict(keep_by_table(loaded(tmp_path, other))) == {"planes": 3 * DAY}

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from sample_data import make_expected, make_flights, make_planes, make_weather
-from sample_data.landing_files import hourly, replace, without_nan
+from warehouse.sample_data import make_expected, make_flights, make_planes, make_weather
+from warehouse.sample_data.landing_files import hourly, replace, without_nan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-FLIGHTS = files("sample_data") / "flights"
+FLIGHTS = files("warehouse.sample_data") / "flights"
 LANDING = FLIGHTS / "landing"
 EXPECTED = FLIGHTS / "expected"
 NAN = float("nan")
@@ -116,7 +116,7 @@ def test_what_the_readme_counts() -> None:
     aircraft = {flight["tailnum"] for flight in flights}
     unknown = [flight for flight in flights if flight["tailnum"] not in known]
     assert 2 * sum(flight["carrier"] in {"AA", "MQ"} for flight in unknown) > len(unknown)
-    text = " ".join((files("sample_data") / "README.md").read_text(encoding="utf-8").split())
+    text = " ".join((files("warehouse.sample_data") / "README.md").read_text(encoding="utf-8").split())
     for counted in (
         f"a departure ({len(flights)})",
         f"at EWR, JFK or LGA ({len(weather)})",

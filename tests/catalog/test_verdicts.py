@@ -27,6 +27,8 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
     [
         ({"warehouse.retain": "1d"}, "free", "in force at once"),
         ({"spark": {"spark.driver.memory": "1g"}}, "free", "in force at once"),
+        ({"warehouse.keep": "1d"}, "free", "the next update removes what is older"),
+        ({f"{STREAM}.keep": "forever"}, "free", "the next update removes what is older"),
         ({"warehouse.publish": "delta"}, "free", "the next update makes live/NAME"),
         ({f"{STREAM}.publish": "off"}, "free", "stays as it is for `retain`"),
         ({"warehouse.target_file_size": "64MB"}, "from now on", "files written from now on"),
@@ -37,6 +39,8 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
         ({f"{STREAM}.max_lifetime": "2d"}, "from now on", "p stays until a migration of flights"),
         ({f"{STREAM}.search_key": ["tailnum", "ttl"]}, "rebuild", "`stream-wh migrate flights --rebuild`"),
         ({f"{STREAM}.columns.more": "int"}, "from now on", "rows loaded before have null"),
+        ({f"{STREAM}.columns.keep": "int"}, "from now on", "rows loaded before have null"),
+        ({f"{STREAM}.columns.publish": "int"}, "from now on", "rows loaded before have null"),
         ({f"{STREAM}.columns.ttl": "bigint"}, "rebuild", "`stream-wh migrate flights --rebuild`"),
         ({f"{STREAM}.columns.ttl": "smallint"}, "refused", "`stream-wh restate flights --since first`"),
         ({f"{STREAM}.columns.ttl": None}, "refused", "`stream-wh migrate flights --rename ttl=NEW`"),

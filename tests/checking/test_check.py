@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from cli.main import run
 from warehouse.checking.check import check
+from warehouse.cli.main import run
 from warehouse.epochs.journal import epoch_path, plan_path, read_epoch, read_record, record_path, write_record
 from warehouse.planning.steps import Plan
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import summed_name
 
 if TYPE_CHECKING:
@@ -158,13 +158,13 @@ def test_a_missing_commit_is_a_fault(damaged: Project) -> None:
     """The log does not reach the recorded version."""
     state = damaged.epoch.table("a")
     assert state is not None
-    commit_path(damaged.root / state.path, state.version).unlink()
+    entry_path(damaged.root / state.path, state.version).unlink()
     assert faults(damaged) == {"log"}
 
 
 def test_properties_protocol_and_columns_are_compared(damaged: Project) -> None:
     """What external readers rely on is as it was made."""
-    first = commit_path(damaged.root / "tables/a", 0)
+    first = entry_path(damaged.root / "tables/a", 0)
     text = first.read_text()
     assert '"minReaderVersion":1' in text
     first.write_text(text.replace('"minReaderVersion":1', '"minReaderVersion":3').replace('"10"', '"11"'))

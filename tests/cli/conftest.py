@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from cli.main import run
+from warehouse.cli.main import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def invoke() -> Callable[..., Ended]:
 def command_line() -> list[str]:
     """Return the installed entry point, or what it calls when the project is not installed."""
     installed = Path(sys.executable).parent / "stream-wh"
-    return [str(installed)] if installed.exists() else [sys.executable, "-m", "cli"]
+    return [str(installed)] if installed.exists() else [sys.executable, "-m", "warehouse.cli"]
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_status_says_that_the_layout_does_not_fit(run: Callable[..., Ended]) -> 
     ended = run("status", "-o", "json")
     assert ended.code == 0
     assert [row["table"] for row in json.loads(ended.out)] == ["names"]
-    assert 'warning: the layout of "names" no longer fits: an update interval costs 40 s' in ended.err
+    assert "warning: names: its layout no longer fits: an update interval costs 40 s" in ended.err
     assert "see `stream-wh advise names`, then `stream-wh migrate names`" in ended.err
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import click
 import pytest
 
-from cli import errors
-from cli.errors import CANCELLED
-from cli.main import COMMANDS, stream_wh
+from warehouse.cli import errors
+from warehouse.cli.errors import CANCELLED
+from warehouse.cli.main import COMMANDS, stream_wh
 from warehouse.errors import LockHeldError, Problem, UnknownNameError, UnreadableFilesError, UsageError
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], None]:
         def tables(directory: Path) -> object:  # noqa: ARG001 - stands in for a function of that shape
             raise error
 
-        monkeypatch.setattr("cli.knowledge.tables", tables)
+        monkeypatch.setattr("warehouse.cli.knowledge.tables", tables)
 
     return fail
 
@@ -79,13 +79,14 @@ def test_the_real_entry_point_starts(stream_wh: Callable[..., Ended]) -> None:
     unknown = stream_wh("prove")
     assert (unknown.code, unknown.out) == (2, "")
     assert "No such command" in unknown.err
+    assert "No such command 'staus'. (Did you mean 'status'?)" in stream_wh("staus").err
     assert stream_wh("probe").code == 2
     assert stream_wh("-C", "no/such/directory", "status").code == 2
 
 
 def test_starting_imports_nothing_heavy(environment: dict[str, str]) -> None:
     """Help of a reading command imports neither the engine nor the libraries of other commands."""
-    code = "import sys; from cli.main import run; run(['probe', '--help']); print(*sys.modules)"
+    code = "import sys; from warehouse.cli.main import run; run(['probe', '--help']); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     assert not set(done.stdout.splitlines()[-1].split()) & set(HEAVY)
 
@@ -188,7 +189,7 @@ def test_options_that_do_not_go_together_are_usage_errors(invoke: Callable[..., 
 
 def test_instants_are_iso_8601_or_now() -> None:
     """An offset counts, none means UTC, `now` is the clock's."""
-    from cli.options import INSTANT  # noqa: PLC0415 - one test looks at the type itself
+    from warehouse.cli.options import INSTANT  # noqa: PLC0415 - one test looks at the type itself
 
     assert INSTANT.convert("2013-01-01T12:00:00+02:00", None, None) == INSTANT.convert("2013-01-01T10:00Z", None, None)
     assert INSTANT.convert("2013-01-01", None, None) == INSTANT.convert("2013-01-01T00:00:00Z", None, None)
@@ -197,7 +198,7 @@ def test_instants_are_iso_8601_or_now() -> None:
 
 def test_a_closed_pipe_is_silent(environment: dict[str, str]) -> None:
     """Nobody listening is no error."""
-    program = "import sys; from cli.main import run; sys.exit(run(sys.argv[1:]))"
+    program = "import sys; from warehouse.cli.main import run; sys.exit(run(sys.argv[1:]))"
     reader, writer = os.pipe()
     os.close(reader)
     for arguments in (["--help"], ["doctor", "-o", "csv"]):
@@ -215,10 +216,10 @@ def test_a_closed_pipe_is_silent(environment: dict[str, str]) -> None:
 def test_interrupting_ends_with_130(environment: dict[str, str]) -> None:
     """Ctrl-C during an update tells that nothing is lost."""
     program = (
-        "import sys, time, cli.library\n"
+        "import sys, time, warehouse.cli.library\n"
         "def wait(*_): print('ready', flush=True); time.sleep(60)\n"
-        "cli.library.updated = wait\n"
-        "from cli.main import run\n"
+        "warehouse.cli.library.updated = wait\n"
+        "from warehouse.cli.main import run\n"
         "sys.exit(run(['update']))\n"
     )
     process = subprocess.Popen(
@@ -243,7 +244,7 @@ def test_completion_knows_commands_and_tables(tmp_path: Path, environment: dict[
             "COMP_CWORD": str(len(words.split()) - 1),
         }
         done = subprocess.run(
-            [sys.executable, "-c", "from cli.main import main; main()"],
+            [sys.executable, "-c", "from warehouse.cli.main import main; main()"],
             capture_output=True,
             text=True,
             env=env,
@@ -254,7 +255,7 @@ def test_completion_knows_commands_and_tables(tmp_path: Path, environment: dict[
 
 def test_the_job_takes_the_options_of_update(monkeypatch: pytest.MonkeyPatch) -> None:
     """A scheduler's entry point passes its arguments to the same command."""
-    from jobs import update  # noqa: PLC0415 - one test needs it
+    from warehouse.jobs import update  # noqa: PLC0415 - one test needs it
 
     seen: list[list[str]] = []
     monkeypatch.setattr(update, "run", lambda arguments: seen.append(arguments) or 0)
@@ -272,9 +273,9 @@ def test_configuration_errors_list_every_problem() -> None:
 
 
 def test_an_interrupt_inside_exec_does_not_change_the_exit_code(tmp_path: Path) -> None:
-    """CPython remembers that Ctrl-C came in code made from a string (a data class); `python -m cli` exits 130 all the same."""
+    """CPython remembers a Ctrl-C in code made from a string (a data class); `python -m warehouse.cli` still exits with 130."""
     stand_in = """
-        import cli.main
+        import warehouse.cli.main
 
         def run(arguments):
             try:
@@ -282,9 +283,9 @@ def test_an_interrupt_inside_exec_does_not_change_the_exit_code(tmp_path: Path) 
             except KeyboardInterrupt:
                 return 130
 
-        cli.main.run = run
+        warehouse.cli.main.run = run
     """
     (tmp_path / "sitecustomize.py").write_text(dedent(stand_in))
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{Path(__file__).parent.parent.parent}"}
-    done = subprocess.run([sys.executable, "-m", "cli", "update"], env=environment, check=False)
+    done = subprocess.run([sys.executable, "-m", "warehouse.cli", "update"], env=environment, check=False)
     assert done.returncode == CANCELLED

@@ -16,10 +16,10 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from cli.main import run
-from sample_data.make_expected import EXPECTED, QUERIES
 from tests.docs.tutorial import copied
+from warehouse.cli.main import run
 from warehouse.epochs.journal import newest_epoch
+from warehouse.sample_data.make_expected import EXPECTED, QUERIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,7 +45,7 @@ def _without_write_permission() -> None:
 def _read(project: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a reading verb as its own process, one that may write nothing under the project, even when root runs it."""
     return subprocess.run(
-        [sys.executable, "-m", "cli", "-C", str(project), *arguments],
+        [sys.executable, "-m", "warehouse.cli", "-C", str(project), *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "JAVA_HOME": "/nonexistent"},
         capture_output=True,

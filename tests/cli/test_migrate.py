@@ -39,7 +39,7 @@ def test_plan_tells_what_changed_keys_mean_and_migrate_follows(copy: Project, in
         "warehouse.retain": "free",
     }
     foreseen = invoke(*at, "migrate", "a", "--dry-run")
-    assert (foreseen.code, "to be written anew" in foreseen.out, copy.numbers) == (0, True, [0, 1, 2])
+    assert (foreseen.code, "to be written again" in foreseen.out, copy.numbers) == (0, True, [0, 1, 2])
     done = invoke(*at, "migrate", "a", "--side-by-side", "--move-below", "5%")
     assert (done.code, copy.epoch.cause) == (0, "migrate"), done.err
     assert "a: norebuild 2x4" in done.err

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from cli.logs import JsonFormatter, configure
 from tests.serving.house import House, build
+from warehouse.cli.logs import JsonFormatter, configure
 from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.lock import announce, writer_lock
 from warehouse.epochs.points import Moment, Point, nobody
 from warehouse.epochs.records import StepSeconds
 from warehouse.operations.log_records import logged
-from warehouse.time import parse_instant
+from warehouse.time import HOUR, parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,6 +41,9 @@ search_key = "name"
 arrival = "at"
 columns = { name = "string", value = "int", weight = "double", parts = "array<int>" }
 stale_after = "%s"
+
+[health]
+ignore = ["overdue", "rejected", "undeclared"]
 """
 
 
@@ -91,8 +97,60 @@ def test_a_stale_table_makes_a_check_fail(place: Place) -> None:
     place.declare("2h")
     ended = place.run("status", "--check")
     assert ended.code == 4
-    assert 'table "names" is stale: the last update was committed at 2013-01-01T04:01:00Z' in ended.err
+    assert "warning: names: is stale: the last update was committed at 2013-01-01T04:01:00Z" in ended.err
     assert place.run("status").code == 0
+
+
+def test_a_table_for_people_has_the_verdict_and_a_line_for_each_table(place: Place) -> None:
+    """The verdict, each concern with its level, an empty line, the tables: none of its lines is wider than 100 columns."""
+    place.declare("2h")
+    ended = place.run("status", "-o", "table")
+    verdict, concern, empty, *table = ended.out.splitlines()
+    assert verdict.startswith("attention: 1 thing needs a person; epoch 2 of window time 2013-01-01T04:00:00Z, updated 2013")
+    assert concern.startswith("  attention: names: is stale: the last update was committed at 2013-01-01T04:01:00Z")
+    assert empty == ""
+    assert max(map(len, table)) <= 100
+    (names,) = [line for line in table if line.startswith("names")]
+    assert names.rstrip().endswith("stale")
+    assert "is stale" not in ended.err
+    full = place.run("status", "-x", "-o", "table").out
+    assert full.splitlines()[:3] == [verdict, concern, empty]
+    assert "gone_from_disk_within" in full
+
+
+def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
+    """For each table the live rows that expire with the next update, within six hours and within a day."""
+    tau = parse_instant("2013-01-01T04:00:00Z")
+    lines = place.run("status", "-v", "-o", "table").out.splitlines()
+    for name in ("names", "pairs"):
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        ends = [row.exp for row in place.house[name].live(4)]
+        told = [int(each.split(" ")[0]) for each in re.split(r"\s{2,}", line)[2:5]]
+        assert told == [sum(end <= tau + hours * HOUR for end in ends) for hours in (1, 6, 24)], line
+
+
+def test_health_is_one_record_for_programs(place: Place) -> None:
+    """Level, concerns with the way on, and exit code 4; ok ends with 0."""
+    assert (place.run("health").code, place.run("health").out.partition(";")[0]) == (0, "ok")
+    (place.directory / "landing" / "waits.json").unlink()
+    (place.directory / "landing").rmdir()
+    place.declare("2h")
+    ended = place.run("health", "-o", "json")
+    record = json.loads(ended.out)
+    assert (ended.code, record["health"], record["epoch"]) == (4, "broken", 2)
+    assert [(each["kind"], each["level"]) for each in record["concerns"]] == [("landing", "broken"), ("stale", "attention")]
+
+
+def test_an_update_that_runs_is_named_with_its_step(place: Place) -> None:
+    """While the lock is held; after an error, which leaves the record of the holder, nobody is at work."""
+    now = parse_instant("2026-01-01T00:00:00Z")
+    with suppress(ValueError), writer_lock(place.house.root, now):
+        announce(place.house.root, "epoch 3, step 1: load names")
+        (note,) = json.loads(place.run("health", "-o", "json").out)["notes"]
+        assert note.startswith("an update is running since 2026-01-01T00:00:00Z, by process ")
+        assert note.endswith(": epoch 3, step 1: load names")
+        raise ValueError
+    assert json.loads(place.run("health", "-o", "json").out)["notes"] == []
 
 
 def test_metrics_are_text_for_prometheus(place: Place, tmp_path: Path) -> None:
@@ -105,6 +163,7 @@ def test_metrics_are_text_for_prometheus(place: Place, tmp_path: Path) -> None:
         for sample in family.samples
     }
     assert samples["stream_wh_epoch",] == 2
+    assert samples["stream_wh_health",] == 0
     assert samples["stream_wh_window_time_seconds",] == parse_instant("2013-01-01T04:00:00Z") / 1e6
     assert samples["stream_wh_table_live_rows", "names"] == len(place.house["names"].live(4))
     assert samples["stream_wh_update_rows", "names", "inserted"] == 9

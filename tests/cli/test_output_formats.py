@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 from pyarrow import ipc, parquet
 
-from cli.output import Destination, Records, emit
-from cli.output.emit import _write
-from cli.output.sink import ClosedPipeError, Sink, opened
-from cli.output.visible import json_visible, lines_visible, visible
+from warehouse.cli.output import Destination, Records, emit
+from warehouse.cli.output.emit import _write
+from warehouse.cli.output.sink import ClosedPipeError, Sink, opened
+from warehouse.cli.output.visible import json_visible, lines_visible, visible
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from cli.output.records import Result
+    from warehouse.cli.output.records import Result
 
 PEOPLE = Records(
     (("name", "VARCHAR"), ("n", "BIGINT")),
@@ -209,6 +209,15 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
         broken()
     assert file.read_text() == "former"
     assert list(tmp_path.iterdir()) == [file]
+
+
+@pytest.mark.parametrize(("name", "chosen"), [("x.csv", "csv"), ("x.NDJSON", "jsonl"), ("x", "csv"), ("x.parquet", "parquet")])
+def test_the_ending_chooses_the_format(name: str, chosen: str) -> None:
+    """One that is of no format is refused, unless -o says which."""
+    assert Destination(file=Path(name)).chosen() == chosen
+    with pytest.raises(UsageError, match=r"the ending \.xlsx is of no format"):
+        Destination(file=Path("x.xlsx")).chosen()
+    assert Destination("json", Path("x.xlsx")).chosen() == "json"
 
 
 def test_a_closed_pipe_is_told_apart() -> None:

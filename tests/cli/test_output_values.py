@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cli.output.values import converter, csv_field, encode_json, plain, text
+from warehouse.cli.output.values import converter, csv_field, encode_json, plain, text
 
 
 def shown(value: object, sql_type: str) -> object:

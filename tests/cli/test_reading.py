@@ -186,6 +186,12 @@ def test_metadata_is_rows_too(project: Project) -> None:
     assert standing["names"]["rejected_rows"] == 3
     assert [row["sub_index"] for row in project.rows("status", "-v")] == [1]
     assert [row["reason"] for row in project.rows("rejected", "names", "--limit", "2")] == ["null_key"] * 2
+    assert project.run("rejected", "names", "--limit", "2", "-o", "table").out.startswith("3 rejected rows: 3 null_key\n\n")
+    assert project.run("rejected", "names", "-o", "csv").err.startswith("3 rejected rows: 3 null_key\n")
+    brief = project.run("history", "-o", "table").out.splitlines()
+    names = ("epoch", "cause", "window_time", "committed", "inserted", "expired", "rejected", "results", "took")
+    assert tuple(brief[0].split()) == names
+    assert max(map(len, brief)) <= 100
     for command in (
         ["tables"],
         ["describe", "names"],
@@ -277,7 +283,7 @@ def test_a_reader_that_stops_early_ends_the_command_silently(built: tuple[Path, 
     """`| head` gets its lines and sees no error."""
     query = "select range, repeat('x', 100) as x from range(200000)"
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "-C", str(built[0]), "sql", query],
+        [sys.executable, "-m", "warehouse.cli", "-C", str(built[0]), "sql", query],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
@@ -292,7 +298,7 @@ def test_a_reader_that_stops_early_ends_the_command_silently(built: tuple[Path, 
 
 def test_csv_to_a_probe_imports_nothing_that_is_slow(built: tuple[Path, House], environment: dict[str, str]) -> None:
     """Reading starts neither pyspark nor pyarrow, rich, pydantic or sqlglot."""
-    code = "import sys; from cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
+    code = "import sys; from warehouse.cli.main import run; run(sys.argv[1:]); print(*sys.modules)"
     # the epochs of this warehouse carry no digest, so that its declarations are checked with pydantic
     done = subprocess.run(
         [sys.executable, "-c", code, "-C", str(built[0]), "probe", "names", "a"],
@@ -333,7 +339,7 @@ def test_reading_needs_no_write_permission(readable: Path, environment: dict[str
     # the first round imports everything: another user may not be able to read this Python's files
     program = (
         "import json, os, sys\n"
-        "from cli.main import run\n"
+        "from warehouse.cli.main import run\n"
         "commands = [['-C', sys.argv[1], *each] for each in json.loads(sys.argv[2])]\n"
         "codes = [run(each) for each in commands]\n"
         f"if os.geteuid() == 0: os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"

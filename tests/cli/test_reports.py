@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from cli.outcome import render_report
-from cli.reports import of_plan, of_update, of_vacuum
+from warehouse.cli.outcome import render_report
+from warehouse.cli.reports import of_plan, of_update, of_vacuum
 from warehouse.epochs.records import Counts, Epoch, StepSeconds
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.operations.update import UpdateReport
 from warehouse.operations.vacuum import VacuumReport
-from warehouse.planning.explain import StepExplanation
 from warehouse.planning.inputs import LandingFacts
 from warehouse.planning.steps import Plan
+from warehouse.steps.kind import StepExplanation
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
@@ -87,6 +87,14 @@ def test_an_emptied_landing_directory_is_a_warning() -> None:
     assert [text.split(";")[0] for text in report.warnings] == [
         "flights: the landing directory is empty, and 3 files of before gone from it"
     ]
+
+
+def test_names_matched_ignoring_case_are_told() -> None:
+    """A file whose header has other letters' case is loaded, and what was taken for what is said."""
+    facts = LandingFacts("dns", (), (), 1, 0, ignoring_case=(("Client", "CLIENT"),))
+    report = of_update(UpdateReport((EPOCH,), landing=(facts,)))
+    assert report.exit_code == 0
+    assert '"Client" from "CLIENT"' in " ".join(report.warnings)
 
 
 def test_a_completed_update_is_told_apart() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.keys import keys_of_lines, named_key, positional_key
+from warehouse.cli.keys import keys_of_lines, named_key, positional_key
 from warehouse.errors import UnknownNameError, UsageError
 from warehouse.serving.keys import KeyColumn
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 import pytest
 
-from cli import checks
-from cli.commands import demo
-from cli.main import stream_wh
+from warehouse.cli import checks
+from warehouse.cli.commands import demo
+from warehouse.cli.main import stream_wh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def test_a_check_that_breaks_has_failed(tmp_path: Path, monkeypatch: pytest.Monk
     def broken(_: Path) -> checks.Finding:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("cli.commands.doctor.CHECKS", (("broken", broken),))
+    monkeypatch.setattr("warehouse.cli.commands.doctor.CHECKS", (("broken", broken),))
     ended = invoke("-C", str(tmp_path), "doctor", "-o", "json")
     assert ended.code == 4
     assert ended.json()[0]["ok"] is False  # type: ignore[index]

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from benchmarks.event_log import event_log_settings, tasks
+from tests.declared import toml
 from tests.objects.server import SERVER, StoreProject, made_bucket
-from tests.operations.projects import at, text, toml
+from tests.operations.projects import at, text
 from warehouse.checking.check import check
 from warehouse.objects.client import client
 
@@ -52,7 +53,7 @@ def test_executors_write_to_the_store(
     settings = {**ON_BOTH, **event_log_settings(events), "spark.master": cluster.url}
     file = project.directory / "warehouse.toml"
     file.write_text(f"spark = {toml(settings)}\n{file.read_text()}")
-    command = ["-m", "cli.main", "-C", str(project.directory), "update", "--at", text(HOURS), "--each"]
+    command = ["-m", "warehouse.cli.main", "-C", str(project.directory), "update", "--at", text(HOURS), "--each"]
     done = subprocess.run(
         [sys.executable, *command], env={**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": "no-python"},
         cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,

@@ -54,7 +54,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "string": (
         "", "a", "it's", 'say "x"', "100%", "per%20cent", "a/b\\c", "line\nbreak\ttab", "NULL", " ", "ü", "\ud7ff", "\ue000",
         "\uffff" * 33, "\U0001f600" * 33, TOP, TOP * 40, TOP * 33 + "a", "x" * 32 + TOP + "q", "x" * 32 + "y", "y" * 5000,
-        "z" * 8000, None, "a" * 33, "#+&?=:;,`$",
+        "z" * 8000, None, "a" * 33, "#+&?=:;,`$", "a\x85b", "a\u2028b", "a\u2029b", "\u2027" * 40,
     ),
     "binary": (b"", b"\x00\xff", b"\xf4\x8f\xbf\xbf", None),
     "date": (date(1, 1, 1), date(9999, 12, 31), date(1969, 12, 31), None, date(2024, 2, 29), date(1582, 10, 10)),

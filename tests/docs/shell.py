@@ -15,7 +15,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cli.main import run
+from warehouse.cli.main import run
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,6 @@ import click
 import pytest
 from markdown_it import MarkdownIt
 
-from cli.main import COMMANDS, stream_wh
 from docs.building.commands import commands_page
 from docs.building.errors import OF_THE_COMMAND_LINE, errors_of_the_library, errors_page
 from docs.building.figures import FIGURES, FOLDER, LAYOUT, NOW, plane
@@ -17,6 +16,7 @@ from docs.building.generated import PAGES as GENERATED
 from docs.building.keys import KeysError, joined
 from docs.building.links import within_the_site
 from docs.building.python import CLASSES
+from warehouse.cli.main import COMMANDS, stream_wh
 
 from .blocks import PAGES, ROOT
 
@@ -62,7 +62,7 @@ def test_every_error_code_is_in_the_reference() -> None:
 def test_the_tables_of_keys_are_those_of_the_models() -> None:
     """Every table says what a key allows; one that lacks a key, or tells another default, does not build."""
     page = joined(CONFIGURATION)
-    assert page.count("| allowed |") == 6
+    assert page.count("| allowed |") == 7
     assert "| `seal` | `true` | true or false |" in page
     with pytest.raises(KeysError, match=r"misses \['read_log'\]"):
         joined(re.sub(r"\| `read_log`.*\n", "", CONFIGURATION))
@@ -80,7 +80,7 @@ def test_links_out_of_the_docs_become_names() -> None:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_figures_are_those_that_the_layout_makes(name: str) -> None:
-    """`python -c "from docs.building.figures import write; write()"` makes them anew."""
+    """`python -c "from docs.building.figures import write; write()"` makes them again."""
     assert (FOLDER / name).read_text() == FIGURES[name]()
 
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 import duckdb
 import pytest
 
-from cli.main import run
-from sample_data import __file__ as samples
-from tests.operations.projects import toml
+from tests.declared import toml
+from warehouse.cli.main import run
 from warehouse.publishing.database import DATABASE
+from warehouse.sample_data import __file__ as samples
 
 from .blocks import PAGES, Block, blocks_of
 from .execute import console, lines_of, python, script, sql
@@ -31,10 +31,7 @@ if TYPE_CHECKING:
 NOT_RUN = {"tutorial.md": 1, "schedulers.md": 1, "object-storage.md": 1, "other-tools.md": 1}
 """How many blocks of a page say that they are not run; no other page has any."""
 ELSEWHERE = {
-    "README.md": {  # .ci/run, tests/docs/test_site.py, and by hand
-        "tests", "long tests", "tests on a cluster", "tests of object storage", "tests of the Airflow provider",
-        "tests with other tools", "demo", "the docs as a site",
-    },
+    "README.md": {"tests", "demo"},  # .ci/run, and by hand
     "object-storage.md": {"a root in a store"},  # tests/objects
     "clusters.md": {"standalone", "spark-submit on a cluster"},  # tests/cluster
     "schedulers.md": {  # tests/airflow

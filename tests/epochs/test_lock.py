@@ -62,7 +62,8 @@ def _started(*command: str) -> subprocess.Popen[str]:
 
 def _update(project: Project, *before: str) -> subprocess.CompletedProcess[str]:
     """Run the command, as on another host with ``before``."""
-    command = [*before, sys.executable, "-m", "cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"]
+    arguments = ["-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"]
+    command = [*before, sys.executable, "-m", "warehouse.cli", *arguments]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120, check=False)
 
 

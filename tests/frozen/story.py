@@ -47,6 +47,15 @@ VIEWS: dict[str, dict[str, object]] = {
     "latest": {"sql": "SELECT k, b FROM row_window(b, 3)", "search_key": "k"},
 }
 
+FIELDS: dict[str, dict[str, object]] = {
+    "packed": {"sql": "SELECT k, named_struct('e', e, 'k', k) AS st, array(1, 2) AS ar FROM a", "search_key": "k"},
+    "fields": {"sql": "SELECT k, st.e AS e FROM packed WHERE st.k <> 'y1'", "search_key": "k"},
+    "mapped": {"sql": "SELECT k, transform(ar, x -> x + 1) AS v FROM packed", "search_key": "k"},
+    "counted": {"sql": "SELECT st.k AS k, count(*) AS n FROM packed GROUP BY st.k", "search_key": "k"},
+    "kept": {"sql": "SELECT k, to_json(struct(k, st.e)) AS v FROM packed", "search_key": "k"},
+}
+"""Whose nodes this build writes in other words: fields of structures, variables, fields without names."""
+
 
 def land_hour(project: Path, hour: int, streams: tuple[str, ...] = ("a", "b", "r")) -> None:
     """Land the files of an hour: rows that live short and long, come late and early, wait, and one that is none."""
@@ -159,6 +168,7 @@ FROZEN: dict[str, tuple[dict[str, dict[str, dict[str, object]]], dict[str, objec
         rebuild,
     ),
     "unfinished": ({"streams": _streams(), "views": FEW}, {}, unfinished),
+    "words": ({"streams": {"a": _streams()["a"]}, "views": FIELDS}, {}, rebuild),
     "past": (
         {"streams": {"a": _streams()["a"], "b": stream(landing="landing/b", unknown_columns="add")}, "views": FEW},
         {"retain": "2h"},

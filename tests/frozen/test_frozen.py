@@ -64,10 +64,11 @@ class Frozen:
         """Where the tables are."""
         return load_catalog(self.directory).root
 
-    def update(self, hour: int) -> None:
-        """Move the windows to an hour."""
-        self.updater().update(UpdateOptions(at=at(hour)))
+    def update(self, hour: int) -> tuple[str, ...]:
+        """Move the windows to an hour; return what was told."""
+        report = self.updater().update(UpdateOptions(at=at(hour)))
         self.clock += HOUR
+        return (*report.warnings, *(text for epoch in report.epochs for text in epoch.warnings))
 
     def faults(self) -> list[str]:
         """Return what `check` has to say."""
@@ -110,12 +111,16 @@ def test_it_is_opened_and_checked(path: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("path", QUICK + [pytest.param(path, marks=pytest.mark.long) for path in MANY], ids=named)
 def test_it_is_moved_on_and_taken_back(path: Path, tmp_path: Path, spark: SparkSession) -> None:
-    """An update loads what was not loaded, with the rows that its own build would have; going back undoes just that."""
+    """An update loads what was not loaded, with the rows that its own build would have, and rebuilds no view.
+
+    Going back undoes just that.
+    """
     frozen = thawed(path, tmp_path / "project", spark)
     hour = frozen.expected["hour"] + 1
     land_future(frozen.directory, hour)
     before = frozen.loaded()
-    frozen.update(hour)
+    told = frozen.update(hour)
+    assert [text for text in told if "is rebuilt" in text] == []
     added = frozen.loaded() - before
     assert (f"{hour:02d}.csv" in {path for _, path in added}, before <= frozen.loaded()) == (True, True)
     assert answers(frozen.directory) == frozen.expected["after"][0]

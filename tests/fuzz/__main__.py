@@ -45,8 +45,11 @@ def main() -> int:
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--shrink", type=int, default=0, help="how many differences of a batch are made smaller")
     parser.add_argument("--hours", type=int, default=4)
+    parser.add_argument("--cores", type=int, default=2)
     given = parser.parse_args()
-    spark = spark_session(SMALL_AND_SHORT)
+    cores = str(given.cores)
+    one = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
+    spark = spark_session(tuple({**dict(SMALL_AND_SHORT), **one}.items()))
     found, compared, failing, some = [], 0, 0, 0
     refused: Counter[str] = Counter()
     for first in range(given.seed, given.seed + given.queries, given.batch):

@@ -410,16 +410,22 @@ class _Maker:
         ]
         own = {
             STRING: [f"upper({inner[0]})", f"concat({inner[0]}, '-', {inner[1]})", f"CAST({number} AS string)",
-                     f"map('x', {inner[0]})['x']", f"{inner[0]} || 'x'"],
+                     f"map('x', {inner[0]})['x']", f"{inner[0]} || 'x'",
+                     f"element_at(map(coalesce({inner[0]}, 'p'), {inner[1]}, 'x x', 'y'), 'p')",
+                     f"array_join(map_keys(map('x', {number})), ',')"],
             INT: [f"CAST({inner[0]} % 7 AS int)", f"length({self._value(scope, STRING, 0, qualified=qualified)})",
-                  f"try_add({inner[0]}, 1)", f"named_struct('n', {inner[0]}, 'm', 1).n", f"array({inner[0]}, 2)[0]"],
+                  f"try_add({inner[0]}, 1)", f"named_struct('n', {inner[0]}, 'm', 1).n", f"array({inner[0]}, 2)[0]",
+                  f"size(map_filter(map(1, {inner[0]}, 2, {inner[1]}), (k, v) -> v > k))",
+                  f"map_entries(map('n', {inner[0]}))[0].value",
+                  f"map_values(transform_values(map('k', {inner[0]}), (n, k) -> k % 5))[0]"],
             LONG: [f"try_add({number}, {inner[0]})", f"CAST({number} AS bigint)", f"try_multiply({inner[0]}, 3)",
                    f"{inner[0]} % 5"],
             DOUBLE: [f"CAST({number} AS double)", f"{inner[0]} / 4", f"-({inner[0]})", f"{inner[0]} * 0.5D"],
             DECIMAL: [f"CAST({inner[0]} / 3 AS decimal(10,2))", f"abs({inner[0]})"],
             BOOLEAN: [f"({condition})", f"NOT ({condition})"],
             STRUCT: [f"named_struct('x', {self._value(scope, INT, 0)}, 'y', {self._value(scope, STRING, 0)})"],
-            ARRAY: [f"array({self._value(scope, INT, 0)}, 1)", f"transform({inner[0]}, x -> x % 3)"],
+            ARRAY: [f"array({self._value(scope, INT, 0)}, 1)", f"transform({inner[0]}, x -> x % 3)",
+                    f"map_values(map_concat(map('x', {self._value(scope, INT, 0)}), map('y', 1)))"],
         }  # fmt: skip
         return self.chance.choice([*general, *own[kind]])
 

@@ -17,10 +17,9 @@ import pytest
 
 from tests.operations.projects import Project, at, stream
 from warehouse.project import Warehouse
-from warehouse.steps.evaluation import INTERPRETED
 from warehouse.storage import lookup, scan
-from warehouse.storage.session import table_session
-from warehouse.views.maintenance import join_inputs, kept, maintain
+from warehouse.storage.session import INTERPRETED, table_session
+from warehouse.views.maintenance import appended, cache, distinct, join_inputs
 from warehouse.views.plans import judged_views
 
 from .answers import Answer, answer, differences
@@ -136,9 +135,9 @@ class House:
         with pytest.MonkeyPatch.context() as patch:
             if engine == SPARK:
                 patch.setattr(lookup, "LARGE", _NOTHING)
-                for module in (join_inputs, kept, maintain):
+                for module in (join_inputs, cache, distinct):
                     patch.setattr(module, "FEW", 0)
-            for module, name in ((maintain, "local_results"), (scan, "looked_up")):
+            for module, name in ((appended, "local_results"), (scan, "looked_up")):
                 _counted(patch, module, name, served, engine)
             yield
 

@@ -22,7 +22,7 @@ BYTES = b"\xff\x1b[31m"
 
 def run(directory: Path, arguments: Sequence[bytes | str]) -> subprocess.CompletedProcess[bytes]:
     """Run the command."""
-    command = [os.fsencode(part) for part in (sys.executable, "-m", "cli", "-C", str(directory), *arguments)]
+    command = [os.fsencode(part) for part in (sys.executable, "-m", "warehouse.cli", "-C", str(directory), *arguments)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60, check=False)
 
 

@@ -143,3 +143,11 @@ def test_a_header_that_no_option_can_read(tmp_path: Path, options: dict[str, str
     groups, problems = headers(tmp_path, [LandingFile("a.csv", 6, 1)], options)
     assert (groups, [problem.reason for problem in problems]) == ({}, ["unreadable"])
     assert csv_header(tmp_path / "a.csv", {}) == ("k", "b", "e")
+
+
+@pytest.mark.parametrize("character", ["\x0b", "\x1e", "\x85", "\u2028", "\u2029"], ids=ascii)
+def test_a_header_ends_at_the_end_of_a_line(tmp_path: Path, character: str) -> None:
+    """Spark ends a line at a line feed or carriage return alone; in Python more characters end one."""
+    for end in ("\n", "\r\n", "\r"):
+        (tmp_path / "a.csv").write_bytes(f"k,b{character}b,e{end}1,2,3{end}".encode())
+        assert csv_header(tmp_path / "a.csv", {}) == ("k", f"b{character}b", "e")

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, example, given
 from hypothesis import strategies as st
 
-from cli.keys import keys_of_lines, named_key, positional_key
+from warehouse.cli.keys import keys_of_lines, named_key, positional_key
 from warehouse.errors import QueryError, QueryTimeoutError, UnknownNameError, UsageError, WarehouseError
 from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
@@ -253,16 +253,16 @@ def test_the_command_ends_a_query_that_the_engine_does_not(
 ) -> None:
     """One call of a function is neither counted nor interrupted by the engine; the process is bounded then."""
     script = """
-import sys, cli.bounds, warehouse.serving.watch
+import sys, warehouse.cli.bounds, warehouse.serving.watch
 from pathlib import Path
 from warehouse.project import Warehouse
 from warehouse.catalog.sizes import SqlBounds
-import cli.library as library
-cli.bounds._OWN_MEMORY = 400_000_000
+import warehouse.cli.library as library
+warehouse.cli.bounds._OWN_MEMORY = 400_000_000
 warehouse.serving.watch._GRACE_SECONDS = 0.5
 root, seconds = Path(sys.argv.pop(1)), int(sys.argv.pop(1))
 library.opened = lambda directory: Warehouse(directory, root, SqlBounds(memory=10**8, timeout=seconds * 1_000_000))
-from cli.main import main
+from warehouse.cli.main import main
 main()
 """
     run = subprocess.run(

@@ -15,6 +15,7 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LandingError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -243,13 +244,13 @@ def test_a_missing_landing_directory_is_an_error_and_nothing_is_written(tmp_path
 
 
 def test_many_files_are_loaded_in_several_epochs_with_the_same_rows(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkSession, set_limits: Callable[..., object]
 ) -> None:
     """A plan names a bounded number of files; the rest follow at the same window time, with the same load slots."""
     lines = [row(f"k{number}", 0.5 + number / 10, 4) for number in range(5)]
     pictures = []
     for cap in (100, 2):
-        monkeypatch.setattr("warehouse.planning.inputs.FILES_PER_PLAN", cap)
+        set_limits(files_per_plan=cap)
         project = Project(tmp_path / str(cap), spark)
         for number, line in enumerate(lines):
             project.land(f"{number}.csv", csv(line))

@@ -1,4 +1,4 @@
-"""From one layout to the next: what stays, what is derived anew, how cells are numbered, how much of the old one is left."""
+"""From one layout to the next: what stays, what is derived again, how cells are numbered, how much of the old one is left."""
 
 from __future__ import annotations
 

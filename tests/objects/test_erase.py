@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from cli.erasure import of_receipt
 from tests.objects.server import StoreProject, made_bucket
 from tests.operations.projects import StoppedError, at, csv, row, stop_at, stream
 from warehouse.checking.check import check
+from warehouse.cli.erasure import of_receipt
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Point
 from warehouse.errors import StoreBusyError, UsageError

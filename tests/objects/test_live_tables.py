@@ -14,9 +14,9 @@ from warehouse.checking.live import live_findings
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
 from warehouse.publishing.live.log import LIVE, newest_state
-from warehouse.publishing.live.publish import Rules, free, publish, purge
+from warehouse.publishing.live.publish import LiveRules, free, publish, purge
 from warehouse.serving.engine import Resources
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,12 +42,12 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
     """Rows are those of a scan; former versions go, leftovers too, and a purge leaves one version."""
     for epoch in house.epochs:
         held = [state.name for state in epoch.tables if state.kind != "state"]
-        rules = Rules(held, (), KEPT)
+        rules = LiveRules(held, (), KEPT)
         assert publish(house.root, epoch, rules, now=epoch.committed_at) == tuple(held)
         assert publish(house.root, epoch, rules, now=epoch.committed_at) == ()
         for name in held:
             assert bag(DeltaTable(str(house.root / LIVE / name)).to_pyarrow_table()) == scanned(house, name, epoch), name
-    last, rules = house.epochs[-1], Rules(names(house), (), 0)
+    last, rules = house.epochs[-1], LiveRules(names(house), (), 0)
     assert pl.read_delta(str(house.root / LIVE / "names")).height == scanned(house, "names", last).total()
     (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
     assert free(house.root, last, rules, now=1 << 61, grace=0).files
@@ -64,7 +64,7 @@ def test_every_epoch_is_published_by_the_store_alone(house: House) -> None:
 
 def test_the_first_of_two_processes_commits(house: House) -> None:
     """The other, which has no lock to keep it out, is told; nothing of what the first wrote is touched."""
-    rules, (former, *_, newest) = Rules(["names"], (), KEPT), house.epochs
+    rules, (former, *_, newest) = LiveRules(["names"], (), KEPT), house.epochs
     publish(house.root, former, rules, now=former.committed_at)
 
     def meanwhile(moment: Moment) -> None:
@@ -75,4 +75,4 @@ def test_the_first_of_two_processes_commits(house: House) -> None:
         publish(house.root, newest, rules, now=newest.committed_at, observer=meanwhile)
     place = house.root / LIVE / "names"
     assert bag(DeltaTable(str(place)).to_pyarrow_table()) == scanned(house, "names", newest)
-    assert not commit_path(place, 2).exists()
+    assert not entry_path(place, 2).exists()

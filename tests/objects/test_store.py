@@ -15,11 +15,13 @@ from warehouse.epochs import claim
 from warehouse.epochs.claim import CLAIM, store_claim
 from warehouse.errors import ForeignChangeError, LockHeldError, PlatformError, StoreBusyError
 from warehouse.objects.client import client
-from warehouse.storage.deltalog import Commit, commit_path, commits_after, void_commit
+from warehouse.storage.deltalog import Commit, commits_after, void_commit
 from warehouse.storage.durable import remove_tree, write_exclusive, write_replacing
-from warehouse.storage.entries import append_entry, entry_at
+from warehouse.storage.entries import append_entry, entry_at, entry_path
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from warehouse.objects.path import ObjectPath
 
 WRITERS = 16
@@ -95,7 +97,7 @@ def commit(table: ObjectPath, version: int, **metadata: int) -> None:
     import json  # noqa: PLC0415 - here alone
 
     line = {"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps(metadata)}}
-    write_exclusive(commit_path(table, version), (json.dumps(line) + "\n").encode())
+    write_exclusive(entry_path(table, version), (json.dumps(line) + "\n").encode())
 
 
 def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> None:
@@ -110,10 +112,10 @@ def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> Non
     foreign = append_entry(table, made, [{"commitInfo": {"operation": "OPTIMIZE"}}])
     with pytest.raises(ForeignChangeError, match="commit 2"):
         append_entry(table, made, [{"commitInfo": {}}])
-    commit_path(table, 2).write_bytes(b"{}\n")
+    entry_path(table, 2).write_bytes(b"{}\n")
     with pytest.raises(ForeignChangeError, match="commit 2"):
         append_entry(table, foreign, [{"commitInfo": {}}])
-    assert not commit_path(table, 3).exists()
+    assert not entry_path(table, 3).exists()
 
 
 def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath) -> None:
@@ -137,24 +139,24 @@ def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:
         assert (bucket / CLAIM).exists()
 
 
-def test_a_claim_that_gives_no_sign_of_life_is_taken_over(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_that_gives_no_sign_of_life_is_taken_over(bucket: ObjectPath, set_limits: Callable[..., object]) -> None:
     """Its holder, once it goes on, neither renews nor removes the claim of the other."""
-    monkeypatch.setattr(claim, "LEASE", -1.0)
+    set_limits(claim_seconds=-1.0)
     with store_claim(bucket, 0):
         _, tag = (bucket / CLAIM).read_with_tag()
         other = store_claim(bucket, 2)
         other.__enter__()
         content = (bucket / CLAIM).read_bytes()
-        monkeypatch.setattr(claim, "_SIGN_OF_LIFE", 0.0)
+        set_limits(claim_renewal_seconds=0.0)
         claim._keep(bucket / CLAIM, {}, tag, Event())  # it ends, since the claim is not its own any more
     assert (bucket / CLAIM).read_bytes() == content
     other.__exit__(None, None, None)
     assert not (bucket / CLAIM).exists()
 
 
-def test_a_holder_gives_signs_of_life(bucket: ObjectPath, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_gives_signs_of_life(bucket: ObjectPath, set_limits: Callable[..., object]) -> None:
     """It writes its claim again, and ends with the object gone."""
-    monkeypatch.setattr(claim, "_SIGN_OF_LIFE", 0.01)
+    set_limits(claim_renewal_seconds=0.01)
     with store_claim(bucket, 0):
         deadline = time.monotonic() + 30
         while b"signs" not in (bucket / CLAIM).read_bytes():

@@ -15,17 +15,18 @@ import pytest
 
 from tests.operations.projects import csv, row
 from warehouse.checking.check import check
-from warehouse.epochs import claim
 from warehouse.epochs.claim import CLAIM
 from warehouse.epochs.journal import numbers, plan_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError, LockHeldError
-from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.storage.actions import remove_action
+from warehouse.storage.deltalog import commits_after
 from warehouse.storage.durable import write_exclusive
+from warehouse.storage.entries import entry_path
 from warehouse.storage.replay import replay
-from warehouse.storage.reversal import remove_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tests.objects.server import StoreProject
@@ -78,9 +79,9 @@ def landed(project: StoreProject) -> None:
 
 
 @pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+def impatient(set_limits: Callable[..., object]) -> None:
     """Take every holder of the claim for gone, however alive."""
-    monkeypatch.setattr(claim, "LEASE", -1.0)
+    set_limits(claim_seconds=-1.0)
 
 
 def clean(project: StoreProject) -> None:
@@ -143,11 +144,11 @@ def straggler(project: StoreProject, epoch: int) -> Path:
     """Commit the rows of an epoch once more, as a writer of its plan would that nobody waited for."""
     table = project.root / "tables" / "a"
     last = list(commits_after(table, -1))[-1].version
-    lines = commit_path(table, last).read_text().splitlines()
+    lines = entry_path(table, last).read_text().splitlines()
     actions = [json.loads(line) for line in lines if '"add"' in line]
     said = {"operation": "WRITE", "userMetadata": json.dumps({"epoch": epoch, "step": 0}), "engineInfo": "stream-wh"}
     info = {"commitInfo": said}
-    path = commit_path(table, last + 1)
+    path = entry_path(table, last + 1)
     write_exclusive(path, "".join(json.dumps(action) + "\n" for action in (info, *actions)).encode())
     return path
 
@@ -169,9 +170,9 @@ def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> Non
     assert [commit.reverses for commit in commits_after(table, version - 1)][:2] == [None, version - 1]
     assert project.keys() == "x1 x2 y1 y2"
     clean(project)
-    path = commit_path(table, list(commits_after(table, -1))[-1].version + 1)
+    path = entry_path(table, list(commits_after(table, -1))[-1].version + 1)
     gone = next(iter(replay(table, int(path.stem) - 1).files.values()))
-    outside = ({"commitInfo": {"operation": "DELETE"}}, remove_of(gone, 0))
+    outside = ({"commitInfo": {"operation": "DELETE"}}, remove_action(gone, 0))
     write_exclusive(path, "".join(json.dumps(action) + "\n" for action in outside).encode())
     with pytest.raises(ForeignChangeError):
         project.update(3)
@@ -180,7 +181,7 @@ def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> Non
 
 def killed(project: StoreProject, until: ObjectPath) -> None:
     """Run an update as a process and kill it, its JVM too, once an object is there."""
-    command = [sys.executable, "-m", "cli.main", "-C", str(project.directory), "update", "--at", "2024-01-01T02:00:00Z"]
+    command = [sys.executable, "-m", "warehouse.cli.main", "-C", str(project.directory), "update", "--at", "2024-01-01T02:00:00Z"]
     process = subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + SECONDS

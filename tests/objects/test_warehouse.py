@@ -22,6 +22,7 @@ from warehouse.project import Warehouse
 from warehouse.serving import Reader
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -59,14 +60,14 @@ def told(reader: Reader, since: int) -> dict[str, object]:
 
 
 def test_it_holds_what_a_local_one_holds(
-    tmp_path: Path, bucket: ObjectPath, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, bucket: ObjectPath, spark: SparkSession, set_limits: Callable[..., object]
 ) -> None:
     """Streams, views, archives, waiting and invalid rows, probes, scans, SQL and changes: all answers are the same.
 
     Logs are summed up where an epoch names the version, never above. And so after going back, and after what fell out of
     `retain` was deleted.
     """
-    monkeypatch.setattr("warehouse.storage.checkpoints.CHECKPOINT_INTERVAL", 3)
+    set_limits(checkpoint_interval=3)
     stored = StoreProject(tmp_path / "stored", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS, place=bucket / "house")
     local = Project(tmp_path / "local", spark, dict(STREAMS), {"retain": "1h"}, views=VIEWS)
     for project in (stored, local):
@@ -105,7 +106,7 @@ def test_verbs_and_commands_work(project: StoreProject, tmp_path: Path) -> None:
     environment = {**os.environ, "STREAM_WH_CACHE": str(tmp_path / "cache")}
 
     def command(*given: str) -> subprocess.CompletedProcess[str]:
-        whole = [sys.executable, "-m", "cli.main", "-C", str(project.directory), *given]
+        whole = [sys.executable, "-m", "warehouse.cli.main", "-C", str(project.directory), *given]
         return subprocess.run(whole, capture_output=True, text=True, check=False, env=environment)
 
     shown = command("probe", "a", "same", "-o", "json")

@@ -61,7 +61,7 @@ def main(rows: int, work: Path) -> None:
             _each(house, keys, 1)
             _tell(f"{name}: warm probe that looks for a newer epoch {_each(house, keys):.2f} ms")
     for name, project in both.items():
-        command = [sys.executable, "-m", "cli.main", "-C", str(project.directory), "probe", "a", keys[0]]
+        command = [sys.executable, "-m", "warehouse.cli.main", "-C", str(project.directory), "probe", "a", keys[0]]
         done = [_seconds(lambda command=command: subprocess.run(command, capture_output=True, check=True)) for _ in range(7)]
         _tell(f"{name}: the command {statistics.median(done) * 1000:.0f} ms")
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from .projects import Project
+from .projects import Project, csv, row
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -18,3 +18,12 @@ if TYPE_CHECKING:
 def project(tmp_path: Path, spark: SparkSession) -> Project:
     """A project with one stream of CSV files, four slots deep."""
     return Project(tmp_path / "project", spark)
+
+
+@pytest.fixture(scope="session")
+def followed(history: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """The warehouse with a past after its next update (of 4.csv), with which nobody meddled: tests read it, and no more."""
+    model = history.copy(tmp_path_factory.mktemp("followed") / "project")
+    model.land("4.csv", csv(row("n", 3.5, 7)))
+    model.update(4)
+    return model

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-__all__ = ["CHANGES", "HARMLESS", "REMOVED", "empty_commit"]
+__all__ = ["CHANGES", "HARMLESS", "REMOVED", "empty_commit", "split"]
 
 
 def _append(table: Path) -> None:
@@ -41,7 +41,7 @@ def _lying_optimize(table: Path) -> None:
     """An OPTIMIZE that says it changes no row, with a row more in a file."""
     version = DeltaTable(str(table)).version()
     _append(table)
-    path = commit_path(table, version + 1)
+    path = entry_path(table, version + 1)
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     for action in actions:
         for name in ("add", "remove"):
@@ -50,6 +50,25 @@ def _lying_optimize(table: Path) -> None:
         if "commitInfo" in action:
             action["commitInfo"]["operation"] = "OPTIMIZE"
     path.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+def split(table: Path) -> None:
+    """Cut the rows of a table in two files, as one commit that says it changes no row."""
+    delta = DeltaTable(str(table))
+    rows = delta.to_pyarrow_table()
+    before = delta.version()
+    for half in (rows.slice(0, 1), rows.slice(1)):
+        write_deltalake(str(table), half, mode="overwrite" if half.num_rows == 1 else "append")
+    entries = [entry_path(table, before + number) for number in (1, 2)]
+    actions = [json.loads(line) for entry in entries for line in entry.read_text().splitlines()]
+    for action in actions:
+        for name in ("add", "remove"):
+            if name in action:
+                action[name]["dataChange"] = False
+    actions = [action for action in actions if "commitInfo" not in action]
+    info = {"commitInfo": {"timestamp": 0, "operation": "OPTIMIZE", "operationParameters": {}}}
+    entries[0].write_text("".join(json.dumps(action) + "\n" for action in (info, *actions)))
+    entries[1].unlink()
 
 
 def _properties(table: Path) -> None:
@@ -68,7 +87,7 @@ def _protocol(table: Path) -> None:
 
 
 def _torn(table: Path) -> None:
-    commit_path(table, DeltaTable(str(table)).version() + 1).write_text('{"commitInfo": {"op')
+    entry_path(table, DeltaTable(str(table)).version() + 1).write_text('{"commitInfo": {"op')
 
 
 def _vacuum(table: Path) -> None:
@@ -95,7 +114,7 @@ def _taken_back(table: Path) -> None:
 
 def _commit(table: Path, actions: list[dict[str, Any]]) -> None:
     version = DeltaTable(str(table)).version() + 1
-    commit_path(table, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
+    entry_path(table, version).write_text("".join(json.dumps(action) + "\n" for action in actions))
 
 
 HARMLESS: dict[str, Callable[[Path], None]] = {

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
 
+from tests.declared import write_declarations
 from warehouse.catalog.load import load_catalog
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
@@ -22,7 +23,7 @@ from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -83,15 +84,6 @@ def stream(**changes: object) -> dict[str, object]:
     return {key: value for key, value in keys.items() if value is not None}
 
 
-def toml(table: Mapping[str, object]) -> str:
-    """Return an inline TOML value of plain values."""
-    parts = []
-    for key, value in table.items():
-        shown = toml(value) if isinstance(value, dict) else json.dumps(value)
-        parts.append(f"{json.dumps(key)} = {shown}")
-    return "{" + ", ".join(parts) + "}"
-
-
 @dataclass
 class Project:
     """One warehouse: its directory, its Spark session, its clock in microseconds."""
@@ -114,19 +106,13 @@ class Project:
 
     def declare(self) -> None:
         """Write ``warehouse.toml`` as the fields say, and make the landing directories."""
-        self.directory.mkdir(parents=True, exist_ok=True)
         head: dict[str, object] = {"anchor": format_instant(ANCHOR), "update_interval": "1h", **self.warehouse}
-        lines = ["[warehouse]", *(f"{key} = {json.dumps(value)}" for key, value in head.items())]
-        for section, declared in (("streams", self.streams), ("relations", self.relations), ("views", self.views)):
-            for name, keys in declared.items():
+        sections = {"streams": self.streams, "relations": self.relations, "views": self.views}
+        for declared in sections.values():
+            for keys in declared.values():
                 if "landing" in keys:
                     (self.directory / str(keys["landing"])).mkdir(parents=True, exist_ok=True)
-                lines.append(f"[{section}.{name}]")
-                lines += [
-                    f"{key} = {toml(value) if isinstance(value, dict) else json.dumps(value)}"
-                    for key, value in keys.items()
-                ]
-        (self.directory / "warehouse.toml").write_text("\n".join(lines) + "\n")
+        write_declarations(self.directory, {"warehouse": head, **{name: keys for name, keys in sections.items() if keys}})
 
     def change(self, name: str = "a", **changes: object) -> None:
         """Declare a stream with other keys; ``None`` takes one away."""

@@ -93,6 +93,19 @@ def test_a_file_goes_when_every_readable_epoch_has_its_rows(project: Project) ->
     assert _files(project) == ["a/3.csv", "loaded/a/1.csv", "loaded/a/2.csv"]
 
 
+def test_where_many_epochs_are_readable_an_update_looks_now_and_then(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At every 32nd; `vacuum` always."""
+    monkeypatch.setattr("warehouse.operations.after_load._MANY", 8)
+    catalog = load_catalog(project.directory)
+    assert put_away(catalog, rarely=True, dry_run=True) == 1  # few are readable
+    looked = []
+    for number in range(2, 66):
+        _record(project)
+        looked += [number] if put_away(catalog, rarely=True, dry_run=True) else []
+    assert looked == [*range(2, 8), 32, 64]
+    assert put_away(catalog, dry_run=True) == 1
+
+
 def test_files_stay_unless_one_says_otherwise(project: Project) -> None:
     """``keep`` is the default."""
     project.change(after_load=None)

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import shutil
+from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.frozen.story import answers, land_future
 from tests.frozen.test_frozen import HERE, Frozen, thawed
-from warehouse.epochs.journal import newest_epoch, record_path, write_record
+from warehouse.epochs.journal import encode_record, newest_epoch, numbers, record_path, write_record
 from warehouse.epochs.known import DIRECTORY, keep_ledger, known_files, write_ledger
-from warehouse.errors import BackupError
+from warehouse.errors import BackupError, StorageFailedError
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.backup import back_up, read_backup, verify
 from warehouse.operations.vacuum import retire, sweep, trim_logs
 from warehouse.planning.inputs import stream_inputs
 from warehouse.project import Warehouse
+from warehouse.storage.checkpoints import checkpoint
+from warehouse.storage.entries import entry_path
+from warehouse.storage.replay import replay
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -175,6 +182,159 @@ def test_nothing_is_overwritten(small: Frozen, tmp_path: Path) -> None:
         with pytest.raises(BackupError, match=r"1 file\(s\) are missing or damaged, first root/"):
             Warehouse.restore(tmp_path / "again", target)
         assert not (tmp_path / "again" / "data").exists()
+
+
+def flipped(path: Path) -> None:
+    """Flip a bit in the middle; a link's other name keeps its bytes."""
+    content = bytearray(path.read_bytes())
+    content[-2 if path.suffix == ".json" else len(content) // 2] ^= 1  # not every bit of a commit shows
+    path.unlink()
+    path.write_bytes(content)
+
+
+def some_file(frozen: Frozen, kind: str) -> Path:
+    """Return a file that a backup takes along."""
+    newest = newest_epoch(frozen.root)
+    assert newest is not None
+    state = newest.table("a")
+    assert state is not None
+    table = frozen.root / state.path
+    match kind:
+        case "record":
+            past = newest.number - 1 in numbers(frozen.root, "past")
+            return record_path(frozen.root, newest.number - 1, "past" if past else "epoch")
+        case "shard":
+            return min((frozen.root / DIRECTORY).iterdir())
+        case "commit":
+            return entry_path(table, state.version)
+        case "zero-row file":
+            return frozen.root / state.schema_file
+        case _:
+            return table / max(replay(table, state.version).files)
+
+
+KINDS = ("data file", "record", "shard", "commit", "zero-row file")
+
+
+@pytest.mark.parametrize("damage", [flipped, lambda path: path.unlink()], ids=["flipped", "missing"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_damage_is_not_backed_up(small: Frozen, tmp_path: Path, kind: str, damage: Callable[[Path], None]) -> None:
+    """Whatever is damaged or missing is named, after one more try at the most, and there is no backup."""
+    newest = newest_epoch(small.root)
+    assert newest is not None
+    write_ledger(small.root, replace(newest, number=newest.number - 2))
+    victim = some_file(small, kind)
+    damage(victim)
+    taken: list[str] = []
+    with pytest.raises(BackupError, match=victim.name):
+        back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, after=taken.append)
+    assert max(Counter(taken).values(), default=0) <= 2
+    with pytest.raises(BackupError, match="was stopped"):
+        read_backup(tmp_path / "backup")
+
+
+def test_checkpoints_that_are_torn_or_incomplete_are_left_out(small: Frozen, tmp_path: Path) -> None:
+    """A crash or another writer left them; what is restored is opened from the commits."""
+    newest = newest_epoch(small.root)
+    assert newest is not None
+    for state in newest.tables:
+        for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
+            if version < 0:
+                continue
+            name = entry_path(small.root / path, version).with_suffix(".checkpoint")
+            checkpoint(small.root / path, version)
+            whole = name.with_suffix(".checkpoint.parquet")
+            content = whole.read_bytes()
+            whole.write_bytes(content[:-9])
+            name.with_suffix(".checkpoint.0000000001.0000000002.parquet").write_bytes(content)
+            (whole.parent / "_last_checkpoint").unlink()
+    back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
+    again = restored(tmp_path / "backup", tmp_path / "again", small)
+    assert answers(again.directory) == small.expected["now"]
+    assert again.faults() == []
+
+
+@pytest.mark.parametrize("there", ["nothing", "empty", "warehouse"])
+def test_a_root_that_is_a_link_stays_one(small: Frozen, tmp_path: Path, there: str) -> None:
+    """What it leads to is replaced, on the disk where that is."""
+    back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if there == "warehouse":
+        small.root.rename(disk / "data")
+    elif there == "empty":
+        (disk / "data").mkdir()
+    directory = small.directory if there == "warehouse" else tmp_path / "again"
+    directory.mkdir(exist_ok=True)
+    (directory / "data").symlink_to(disk / "data")
+    Warehouse.restore(directory, tmp_path / "backup", replace=there == "warehouse")
+    assert (directory / "data").is_symlink()
+    assert answers(directory) == small.expected["now"]
+    assert sorted(path.name.partition("-")[0] for path in disk.iterdir()) == ["data", *["data.before"] * (there == "warehouse")]
+    inside = tmp_path / "inside"
+    inside.symlink_to(disk / "data" / "tables")
+    with pytest.raises(BackupError, match="inside the warehouse"):
+        back_up(directory / "data", directory / "warehouse.toml", inside / "backup", now=1)
+
+
+@pytest.mark.parametrize("step", ["copyfile", "rename", "interrupted"])
+@pytest.mark.parametrize("there", [True, False], ids=["replace", "new"])
+def test_a_restore_that_fails_leaves_the_project_as_it_was(
+    small: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, *, there: bool
+) -> None:
+    """No ``warehouse.toml`` of its own, no part of a root; the root that was to give way is where it was."""
+    back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
+    directory = small.directory if there else tmp_path / "again"
+    before = {path for path in tmp_path.rglob("*") if not path.name.startswith(".update")}
+    named = Path.rename
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "there")
+
+    def rename(path: Path, target: Path) -> Path:
+        if not path.name.endswith(".restoring"):
+            return named(path, target)
+        if step == "interrupted":
+            raise KeyboardInterrupt
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), str(path))
+
+    with monkeypatch.context() as patch:
+        if step == "copyfile":
+            patch.setattr(shutil, "copyfile", full)
+        else:
+            patch.setattr(Path, "rename", rename)
+        with pytest.raises(KeyboardInterrupt if step == "interrupted" else StorageFailedError):
+            Warehouse.restore(directory, tmp_path / "backup", replace=there)
+    after = {path for path in tmp_path.rglob("*") if not path.name.startswith(".update")}
+    assert after - {directory} == before - {directory}
+    Warehouse.restore(directory, tmp_path / "backup", replace=there)
+    assert answers(directory) == small.expected["now"]
+
+
+@pytest.mark.parametrize("path", ["root/../../stolen", "/stolen", "../stolen"])
+def test_a_backup_that_names_files_elsewhere_is_refused(small: Frozen, tmp_path: Path, path: str) -> None:
+    """Nothing is written outside the project, whoever made the backup."""
+    made = back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
+    record = tmp_path / "backup" / "backup.json"
+    record.write_bytes(encode_record(replace(made, files=(*made.files, replace(made.files[0], path=path)))))
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(BackupError, match="stolen"):
+        Warehouse.restore(tmp_path / "again", tmp_path / "backup")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_full_disk_stops_a_backup(small: Frozen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says so, and the next run makes it whole."""
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "there")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", full)
+        with pytest.raises(StorageFailedError, match="No space left"):
+            back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, copy=True)
+    back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, copy=True)
+    verify(tmp_path / "backup")
 
 
 def test_shards_of_the_ledger_are_in_it(small: Frozen, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from warehouse.operations.vacuum import GRACE
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.publishing.live.log import newest_state
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 
 from .projects import StoppedError, at
 
@@ -199,7 +199,7 @@ def test_a_place_that_cannot_be_written_at_every_moment(witness: Witness) -> Non
             logs = list(root.glob("*/*/_delta_log"))
             newest = [max(int(path.stem) for path in log.glob("0*.json")) for log in logs]
             places = [record(root, number) for number in numbers for record in (plan_path, epoch_path)]
-            places += [commit_path(log.parent, version + 1) for log, version in zip(logs, newest, strict=True)]
+            places += [entry_path(log.parent, version + 1) for log, version in zip(logs, newest, strict=True)]
             blocks += [place.with_name(f".{place.name}.{os.getpid()}.tmp") for place in places]
             blocks.append(root / f".{DATABASE}.tmp")
             for each in blocks:
@@ -276,7 +276,7 @@ def truncated(path: Path, share: float) -> None:
 
 @pytest.mark.parametrize("share", [0, 0.999])
 def test_a_plan_cut_short_before_anything_was_done(witness: Witness, share: float) -> None:
-    """It is made anew; the rows that it would have loaded are loaded."""
+    """It is made again; the rows that it would have loaded are loaded."""
 
     def cut(moment: Moment) -> None:
         truncated(plan_path(witness.project.root, moment.epoch), share)
@@ -312,7 +312,7 @@ def test_a_plan_cut_short_while_tables_depend_on_it(witness: Witness) -> None:
 @pytest.mark.parametrize("share", [0, 0.999])
 @pytest.mark.parametrize("moment", [(Point.EPOCH_WRITTEN, 1), (Point.RETIRED, 1)], ids=["written", "retired"])
 def test_an_epoch_cut_short(witness: Witness, moment: tuple[Point, int], share: float) -> None:
-    """Readers have the epoch before it, and the next update makes it anew from its plan and the tables' logs."""
+    """Readers have the epoch before it, and the next update makes it again from its plan and the tables' logs."""
     root = witness.project.root
     before = witness.check()
     assert before is not None

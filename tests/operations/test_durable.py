@@ -12,7 +12,7 @@ from warehouse.operations.migrate import MigrationRequest
 from warehouse.storage.durable import watching, write_exclusive, write_replacing
 
 from .disk import Disk, FailingDisk
-from .histories import declared_history, make_history
+from .histories import RELATION
 from .projects import Project, StoppedError, csv, row, stop_at, stream
 
 if TYPE_CHECKING:
@@ -26,11 +26,10 @@ QUICK = 8
 """Of the syncs of an update, one in so many is let fail in the quick run."""
 
 
-def test_the_order_holds_for_every_verb(tmp_path: Path, spark: SparkSession) -> None:
+def test_the_order_holds_for_every_verb(history: Project, tmp_path: Path) -> None:
     """Whatever makes an epoch, a power loss at any moment leaves all that a log entry or an epoch's record names."""
-    directory = tmp_path / "project"
-    declared_history(directory, spark)
-    disk = Disk(directory)
+    project = history.copy(tmp_path / "project")
+    disk = Disk(project.directory)
     seen: dict[str, int] = {}
 
     def judged(verb: str) -> None:
@@ -42,11 +41,18 @@ def test_the_order_holds_for_every_verb(tmp_path: Path, spark: SparkSession) -> 
         disk.epochs = 0
 
     with watching(disk):
-        project = make_history(directory, spark)
-        judged("update")
+        project.streams["c"] = stream(landing="landing/c")
+        project.relations["names"] = {**RELATION, "landing": "landing/names"}
+        project.views["most"] = {"sql": "SELECT DISTINCT c.k FROM c JOIN names ON c.k = names.k", "search_key": "k"}
+        project.declare()
+        project.land("1.csv", "k,c,name\nz,2023-01-01T00:00:00Z,Z\n", landing="landing/names")
+        project.land("1.csv", csv(row("z", 3.5, 7), row("no", 3, "?"), row("w", 4.5, 7)), landing="landing/c")
         project.land("3.csv", csv(row("z", 3.5, 7)))
         project.update(4)
-        judged("update")
+        judged("an update that creates tables of each kind")
+        for declared in (project.streams, project.relations, project.views):
+            declared.popitem()
+        project.declare()
         project.updater().rollback(1)
         judged("rollback")
         project.updater().restate("a", since="first", allow_lost=True)
@@ -100,14 +106,30 @@ def test_what_was_to_be_replaced_is_whole(tmp_path: Path, failing: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
-    """A project after its first update, with the files of the second waiting; it has a view."""
+def first(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, Disk]:
+    """A project after its first update, with the files of the second waiting, and what the disk saw; it has a view."""
     views = {"counts": {"sql": "SELECT k, count(*) AS n FROM a GROUP BY k", "search_key": "k"}}
     project = Project(tmp_path_factory.mktemp("begun") / "project", spark, {"a": stream()}, views=dict(views))
+    disk = Disk(project.directory)
     project.land("1.csv", FIRST)
-    project.update(1)
+    with watching(disk):
+        project.update(1)
     project.land("2.csv", SECOND)
-    return project
+    return project, disk
+
+
+@pytest.fixture(scope="module")
+def begun(first: tuple[Project, Disk]) -> Project:
+    """The project alone."""
+    return first[0]
+
+
+def test_the_order_holds_for_a_first_update(first: tuple[Project, Disk]) -> None:
+    """No directory is there before it."""
+    _, disk = first
+    assert disk.faults == []
+    assert disk.epochs == 1
+    assert disk.entries.keys() == {"CREATE TABLE", "WRITE"}
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.checking.check import check
 from warehouse.epochs.journal import epoch_path, write_record
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 from warehouse.storage.properties import PROPERTIES
 
 from .projects import Project, csv, row, stream
@@ -23,7 +23,7 @@ STATISTICS = "delta.dataSkippingStatsColumns"
 
 def aged(project: Project, table: str) -> None:
     """Make of a project's newest epoch, and of a table's commit 0, what a build of before left: the boolean key is named."""
-    path = commit_path(project.root / "tables" / table, 0)
+    path = entry_path(project.root / "tables" / table, 0)
     actions = [json.loads(line) for line in path.read_text().splitlines()]
     for action in actions:
         if "metaData" in action:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable
 
-from cli.main import run
 from warehouse.checking.check import check
+from warehouse.cli.main import run
 from warehouse.errors import ForeignChangeError, MissingPartError
 from warehouse.steps.foreign import foreign_changes
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
+from warehouse.storage.replay import replay
 
-from .outsiders import CHANGES, HARMLESS, REMOVED
+from .outsiders import CHANGES, HARMLESS, REMOVED, split
 from .projects import Project, csv, row
 
 if TYPE_CHECKING:
@@ -36,42 +38,24 @@ def idle(history: Project, tmp_path: Path) -> Project:
     return copy
 
 
-def _table(project: Project, name: str = "a") -> Path:
+def table_of(project: Project, name: str = "a") -> Path:
+    """Return where a table is."""
     state = project.epoch.table(name)
     assert state is not None
     return project.root / state.path
 
 
-def _faults(project: Project) -> list[str]:
+def faults(project: Project) -> list[str]:
+    """Return what `check` finds wrong."""
     return [f"{finding.code}: {finding.message}" for finding in check(project.root).faults]
 
 
-def _rows(project: Project, name: str) -> list[str]:
-    """The user's columns of the live rows: a view that is built anew has other system columns."""
+def rows_of(project: Project, name: str) -> list[str]:
+    """The user's columns of the live rows: a view that is rebuilt has other system columns."""
     system = ("sub_index", "exp_block")
     return sorted(
         str({key: value for key, value in each.items() if key[0] != "_" and key not in system}) for each in project.live(name)
     )
-
-
-def _several_files(project: Project) -> None:
-    """Cut the files of a table in two, so that an OPTIMIZE has something to do: it is an outsider's too, and adopted."""
-    table = _table(project)
-    delta = DeltaTable(str(table))
-    rows = delta.to_pyarrow_table()
-    before = delta.version()
-    for half in (rows.slice(0, 1), rows.slice(1)):
-        write_deltalake(str(table), half, mode="overwrite" if half.num_rows == 1 else "append")
-    entries = [commit_path(table, before + number) for number in (1, 2)]
-    actions = [json.loads(line) for entry in entries for line in entry.read_text().splitlines()]
-    for action in actions:
-        for name in ("add", "remove"):
-            if name in action:
-                action[name]["dataChange"] = False
-    actions = [action for action in actions if "commitInfo" not in action]
-    info = {"commitInfo": {"timestamp": 0, "operation": "OPTIMIZE", "operationParameters": {}}}
-    entries[0].write_text("".join(json.dumps(action) + "\n" for action in (info, *actions)))
-    entries[1].unlink()
 
 
 @pytest.mark.parametrize("name", [*HARMLESS, "split"])
@@ -79,9 +63,9 @@ def test_what_changes_no_row_is_adopted(idle: Project, name: str) -> None:
     """`check` notes it before; afterwards the newest epoch names the version, says so, and every check passes."""
     before = {state.name: idle.live(state.name) for state in idle.epoch.tables}
     number = idle.epoch.number
-    (_several_files if name == "split" else lambda project: HARMLESS[name](_table(project)))(idle)
+    (split if name == "split" else HARMLESS[name])(table_of(idle))
     changed = bool(foreign_changes(idle.root, idle.epoch))
-    assert not _faults(idle)
+    assert not faults(idle)
     idle.updater().repair()
     assert idle.epoch.number == number + changed
     if changed:
@@ -90,9 +74,9 @@ def test_what_changes_no_row_is_adopted(idle: Project, name: str) -> None:
         assert idle.epoch.foreign[0].became == ("adopted" if name == "split" else "passed")
     state = idle.epoch.table("a")
     assert state is not None
-    assert state.version == DeltaTable(str(_table(idle))).version()
+    assert state.version == DeltaTable(str(table_of(idle))).version()
     assert {name: idle.live(name) for name in before} == before
-    assert not _faults(idle)
+    assert not faults(idle)
     assert not foreign_changes(idle.root, idle.epoch)
 
 
@@ -100,10 +84,10 @@ def test_what_changes_no_row_is_adopted(idle: Project, name: str) -> None:
 def test_what_changes_rows_is_told_and_taken_back(idle: Project, name: str) -> None:
     """The dry run tells and writes nothing; afterwards the table has its rows, and every check passes."""
     before = {state.name: idle.live(state.name) for state in idle.epoch.tables}
-    table = _table(idle)
+    table = table_of(idle)
     CHANGES[name](table)
     if name != "lying optimize":
-        assert any("foreign_commit" in fault and "repair" not in fault for fault in _faults(idle))
+        assert any("foreign_commit" in fault and "repair" not in fault for fault in faults(idle))
     log = sorted(entry.name for entry in (table / "_delta_log").iterdir())
     found = idle.updater().undo_foreign("a", dry_run=True)
     assert [each.how for each in found] == ["removed" if name in REMOVED else "followed"]
@@ -114,90 +98,121 @@ def test_what_changes_rows_is_told_and_taken_back(idle: Project, name: str) -> N
     assert state is not None
     assert state.version == DeltaTable(str(table)).version()
     assert {name: idle.live(name) for name in before} == before
-    assert not _faults(idle)
+    assert not faults(idle)
     assert idle.updater().undo_foreign() == ()
+
+
+@pytest.mark.parametrize("changes", [True, False], ids=["says that rows changed", "says that none did"])
+def test_a_file_with_narrower_bounds_is_taken_back(idle: Project, *, changes: bool) -> None:
+    """The bytes are the same, and readers that go by the bounds would not find its rows."""
+    table = table_of(idle)
+    state = idle.epoch.table("a")
+    assert state is not None
+    add = next(add for add in replay(table, state.version).files.values() if '"x' in str(add["stats"]))
+    bounds = json.loads(str(add["stats"]))
+    narrow = {**bounds, **{name: {**bounds[name], "k": "a"} for name in ("minValues", "maxValues")}}
+    action = {**add, "stats": json.dumps(narrow), "dataChange": changes}
+    entry_path(table, state.version + 1).write_text(json.dumps({"add": action}) + "\n")
+    assert foreign_changes(idle.root, idle.epoch)["tables/a"].kind == "layout"
+    idle.updater().repair()
+    assert [record.became for record in idle.epoch.foreign] == ["reversed"]
+    newest = idle.epoch.table("a")
+    assert newest is not None
+    assert json.loads(str(replay(table, newest.version).files[str(unquote(str(add["path"])))]["stats"])) == bounds
+    assert not faults(idle)
+
+
+def test_what_lands_while_rows_are_compared_is_not_taken_back(idle: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody has judged it: the reversal is refused."""
+    table = table_of(idle)
+    split(table)
+
+    def proven(*_: object) -> tuple[bool, str, str]:
+        CHANGES["append"](table)
+        return True, "", "not to be relied on"
+
+    rows = DeltaTable(str(table)).to_pyarrow_table().num_rows
+    monkeypatch.setattr("warehouse.steps.foreign.prove", proven)
+    with pytest.raises(ForeignChangeError):
+        idle.updater().repair()
+    assert DeltaTable(str(table)).to_pyarrow_table().num_rows == 2 * rows
 
 
 def test_an_epochs_version_is_never_taken_back(idle: Project) -> None:
     """Nothing at or below the newest epoch's version changes, whatever is above it."""
-    table = _table(idle)
+    table = table_of(idle)
     state = idle.epoch.table("a")
     assert state is not None
-    kept = {number: commit_path(table, number).read_bytes() for number in range(state.version + 1)}
+    kept = {number: entry_path(table, number).read_bytes() for number in range(state.version + 1)}
     for change in (CHANGES["delete"], CHANGES["torn"]):
         change(table)
     assert [each.how for each in idle.updater().undo_foreign("a")] == ["removed"]
-    assert kept == {number: commit_path(table, number).read_bytes() for number in kept}
+    assert kept == {number: entry_path(table, number).read_bytes() for number in kept}
     assert DeltaTable(str(table)).version() == state.version
 
 
 def test_files_that_a_foreign_vacuum_deleted_are_named(idle: Project) -> None:
     """They cannot come back: nothing is written, and `check` names them too."""
-    table = _table(idle)
+    table = table_of(idle)
     CHANGES["overwrite"](table)
     DeltaTable(str(table)).vacuum(0, dry_run=False, enforce_retention_duration=False)
     version = DeltaTable(str(table)).version()
     with pytest.raises(MissingPartError, match=r"a VACUUM from outside must have deleted them: sub_index="):
         idle.updater().undo_foreign("a")
     assert DeltaTable(str(table)).version() == version
-    assert any(fault.startswith("file_missing") for fault in _faults(idle))
+    assert any(fault.startswith("file_missing") for fault in faults(idle))
 
 
-def _to_nine(project: Project) -> None:
+def to_nine(project: Project) -> None:
     """Empty commits until version 9, which an epoch names: the next is a foreign one that makes a checkpoint."""
-    table = _table(project)
+    table = table_of(project)
     while DeltaTable(str(table)).version() < 9:
         HARMLESS["empty"](table)
     project.updater().repair()
 
 
 @pytest.mark.parametrize("name", ["delete", "append", "overwrite"])
-def test_a_checkpoint_whose_commit_somebody_removed_never_counts(history: Project, tmp_path: Path, name: str) -> None:
+def test_a_checkpoint_whose_commit_somebody_removed_never_counts(
+    history: Project, followed: Project, tmp_path: Path, name: str
+) -> None:
     """Removing the JSON of a foreign commit at a version divisible by ten leaves its checkpoint: readers served it for ours."""
     project = history.copy(tmp_path / "project")
-    _to_nine(project)
+    to_nine(project)
     before = project.live()
-    table = _table(project)
+    table = table_of(project)
     CHANGES[name](table)
     DeltaTable(str(table)).create_checkpoint()
     assert (table / f"_delta_log/{10:020d}.checkpoint.parquet").exists()
-    commit_path(table, 10).unlink()
-    assert any("checkpoint_above" in fault for fault in _faults(project))
+    entry_path(table, 10).unlink()
+    assert any("checkpoint_above" in fault for fault in faults(project))
     assert project.live() == before
     project.land("4.csv", csv(row("n", 3.5, 7)))
     project.update(4)
-    assert not _faults(project)
-    assert _keys(project) == _keys(_followed(history, tmp_path / "model"))
+    assert not faults(project)
+    assert keys(project) == keys(followed)
 
 
-def _followed(history: Project, directory: Path) -> Project:
-    """The same warehouse, with which nobody meddled."""
-    model = history.copy(directory)
-    model.land("4.csv", csv(row("n", 3.5, 7)))
-    model.update(4)
-    return model
-
-
-def _keys(project: Project) -> dict[str, list[str]]:
-    return {name: _rows(project, name) for name in ("a", "b", *VIEWS)}
+def keys(project: Project) -> dict[str, list[str]]:
+    """Return the users' rows of the tables and views."""
+    return {name: rows_of(project, name) for name in ("a", "b", *VIEWS)}
 
 
 def test_a_checkpoint_that_the_commits_contradict_is_found_and_removed(idle: Project) -> None:
     """`check` replays the commits and compares; `check --repair` believes them, since they are all there."""
-    _to_nine(idle)
-    table = _table(idle)
+    to_nine(idle)
+    table = table_of(idle)
     CHANGES["delete"](table)
     DeltaTable(str(table)).create_checkpoint()
-    commit_path(table, 10).unlink()
+    entry_path(table, 10).unlink()
     info = {"commitInfo": {"timestamp": 0, "operation": "WRITE", "operationParameters": {}}}
-    commit_path(table, 10).write_text(json.dumps(info) + "\n")
+    entry_path(table, 10).write_text(json.dumps(info) + "\n")
     number = 10
     assert len(list((table / "_delta_log").glob(f"{number:020d}.checkpoint*"))) == 1
     _pin(idle, number)
-    assert any(fault.startswith("checkpoint_differs") for fault in _faults(idle))
+    assert any(fault.startswith("checkpoint_differs") for fault in faults(idle))
     done = idle.updater().repair()
     assert any("which is not what the commits lead to" in line for line in done)
-    assert not _faults(idle)
+    assert not faults(idle)
 
 
 def _pin(project: Project, version: int) -> None:
@@ -231,22 +246,22 @@ MOVING = ["delete", "optimize", "lying optimize"]
     ],
 )
 def test_an_update_goes_on_after_the_command_of_its_message(
-    history: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+    history: Project, followed: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """The update tells the command, and after that everything is as if nobody had come."""
+    """The update says that the table stands still, with the command; after that everything is as if nobody had come."""
     project = history.copy(tmp_path / "project")
-    model = _followed(history, tmp_path / "model")
-    {**HARMLESS, **CHANGES}[name](_table(project))
+    {**HARMLESS, **CHANGES}[name](table_of(project))
     project.land("4.csv", csv(row("n", 3.5, 7)))
     if name in CHANGES:
-        with pytest.raises(ForeignChangeError, match="repair --undo-foreign a"):
-            project.update(4)
+        report = project.update(4)
+        assert [table for table, why in report.stopped if "repair --undo-foreign a" in why] == ["a"]
+        assert keys(project)["b"] == keys(followed)["b"]
         _run(project, capsys, "repair", "--undo-foreign", "a")
     report = project.update(4)
     assert (report.stopped, report.failed_views) == ((), ())
-    assert _keys(project) == _keys(model)
-    assert [each["k"] for each in project.deferred()] == [each["k"] for each in model.deferred()]
-    assert not _faults(project)
+    assert keys(project) == keys(followed)
+    assert [each["k"] for each in project.deferred()] == [each["k"] for each in followed.deferred()]
+    assert not faults(project)
 
 
 def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
@@ -257,7 +272,7 @@ def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) 
 
 def test_a_verb_that_needs_the_table_says_what_to_do(idle: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """A rollback writes to all tables; the command in its message works."""
-    CHANGES["delete"](_table(idle))
+    CHANGES["delete"](table_of(idle))
     with pytest.raises(ForeignChangeError, match=r'"tables/a" was changed.*commit 4 \(DELETE\)') as raised:
         idle.updater().rollback(1)
     command = str(raised.value).split("`")[1].split()
@@ -265,29 +280,31 @@ def test_a_verb_that_needs_the_table_says_what_to_do(idle: Project, capsys: pyte
     told = _run(idle, capsys, *command[1:], "--dry-run")
     assert told["done"][0]["how"] == "followed"
     _run(idle, capsys, *command[1:])
-    assert not _faults(idle)
+    assert not faults(idle)
 
 
 def test_status_tells_of_foreign_commits(idle: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Those to adopt, and those that stop the table, with the command."""
     for name, word in (("vacuum", "change nothing"), ("delete", "repair --undo-foreign a")):
-        {**HARMLESS, **CHANGES}[name](_table(idle))
+        {**HARMLESS, **CHANGES}[name](table_of(idle))
         assert run(["-C", str(idle.directory), "status"]) == 0
         assert word in capsys.readouterr().err
 
 
-def test_what_sparks_own_maintenance_leaves_is_adopted(history: Project, spark: SparkSession, tmp_path: Path) -> None:
+def test_what_sparks_own_maintenance_leaves_is_adopted(
+    history: Project, followed: Project, spark: SparkSession, tmp_path: Path
+) -> None:
     """A VACUUM of Spark that deletes nothing, then its OPTIMIZE over several files."""
     project = history.copy(tmp_path / "project")
-    _several_files(project)
+    split(table_of(project))
     before = {state.name: project.live(state.name) for state in project.epoch.tables}
-    spark.sql(f"VACUUM delta.`{_table(project)}`")
-    spark.sql(f"OPTIMIZE delta.`{_table(project)}`")
+    spark.sql(f"VACUUM delta.`{table_of(project)}`")
+    spark.sql(f"OPTIMIZE delta.`{table_of(project)}`")
     project.updater().repair()
     assert [record.path for record in project.epoch.foreign] == ["tables/a"]
     assert {name: project.live(name) for name in before} == before
-    assert not _faults(project)
+    assert not faults(project)
     project.land("4.csv", csv(row("n", 3.5, 7)))
     project.update(4)
-    assert _keys(project) == _keys(_followed(history, tmp_path / "model"))
-    assert not _faults(project)
+    assert keys(project) == keys(followed)
+    assert not faults(project)

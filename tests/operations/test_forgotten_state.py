@@ -1,4 +1,4 @@
-"""State of operators that a plan does not build anew is kept as long as the view reads it."""
+"""State of operators that a plan does not build again is kept as long as the view reads it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def state(table: str, operator: Operator, spare_of: str | None = None) -> TableS
 
 
 def forgotten(tables: list[TableState], *built: tuple[str, Operator]) -> list[str]:
-    """Return what a plan forgets that builds these nodes anew."""
+    """Return what a plan forgets that builds these nodes again."""
     nodes = tuple(
         NodePlan(name, "v", "", node(name, made), LAYOUT, 0, first=True, short_lived="drop", columns=()) for name, made in built
     )
@@ -37,7 +37,7 @@ def forgotten(tables: list[TableState], *built: tuple[str, Operator]) -> list[st
 
 
 def test_state_is_kept_while_the_view_reads_it() -> None:
-    """A join of a DISTINCT and a group: whichever part is built anew, the others stay, spare rows with their DISTINCT."""
+    """A join of a DISTINCT and a group: whichever part is rebuilt, the others stay, spare rows with their DISTINCT."""
     shown, grouped = Distinct(Scan("a")), Group(Scan("b"), ("k",), ())
     join = Join((Scan("v.1"), Scan("v.2")), ())
     tables = [state("v.1", shown), state("v.1.spare", shown, "v.1"), state("v.2", grouped), state("v", join)]

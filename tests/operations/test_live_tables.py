@@ -13,6 +13,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.publishing.live.log import LIVE, newest_state
+from warehouse.storage.fingerprint import has_sum
 from warehouse.time import DAY, NEVER, to_micros
 
 from .projects import Project, StoppedError, csv, row, stop_at, stream
@@ -54,6 +55,7 @@ def answers(project: Project, tables: set[str] = TABLES, *, beside: frozenset[st
         assert state is not None
         assert state.epoch == project.epoch.number, name
         assert comparable(raw(project, name)) == comparable(project.live(name)), name
+        assert all(map(has_sum, state.files)), name  # shared files have their table's, pieces their own
     assert {path.name for path in (project.root / LIVE).iterdir()} == tables | beside
     assert check(project.root, published=tables).findings == ()
 

@@ -1,4 +1,4 @@
-"""Migrating by writing anew: the same rows in another layout, at one epoch of the same window time; crashes, views, rollback."""
+"""Migrating by writing again: the same rows in another layout, at one epoch of the same window time; crashes, views, rollback."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_another_search_key(copy: Project) -> None:
 
 
 def test_another_grid_of_times(copy: Project, tmp_path: Path) -> None:
-    """All slots are counted anew, those of waiting rows and of views too; answers are as before, and go on every half hour."""
+    """All slots are counted again, those of waiting rows and of views too; answers are as before, and go on every half hour."""
     twin = copy.copy(tmp_path / "twin")
     before = rows_of(copy)
     copy.warehouse |= {"update_interval": "30m"}
@@ -221,7 +221,7 @@ def test_a_grid_of_times_that_does_not_meet_the_window_time(copy: Project) -> No
 
 
 def test_wider_types_and_other_names(copy: Project) -> None:
-    """Values stay, waiting rows follow, views above are built anew; what would lose values is refused."""
+    """Values stay, waiting rows follow, views above are rebuilt; what would lose values is refused."""
     copy.land("1.csv", csv(row("z", 3.2, 6) + ",7", row("q", 5.2, 6) + ",8", header="key,b,e,n"), landing="landing/n")
     columns = {"key": "string", "b": "timestamp", "e": "timestamp", "n": "int"}
     keys = {"landing": "landing/n", "format": "csv", "search_key": "key", "arrival": "b", "expires": "e", "max_lifetime": "4h"}

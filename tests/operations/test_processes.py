@@ -94,7 +94,7 @@ def test_a_dead_holder_never_blocks(project: Project, holder: subprocess.Popen[s
 def _interrupted(project: Project) -> tuple[int, str]:
     """Return the exit code and standard error of an update that gets Ctrl-C once its plan is written."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
+        [sys.executable, "-m", "warehouse.cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
         cwd=ROOT,
         env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
         stdout=subprocess.PIPE,

@@ -25,8 +25,8 @@ from warehouse.serving.reader import Reader
 from warehouse.storage import checkpoints
 from warehouse.storage import replay as replaying
 from warehouse.storage.commit import CommitFacts, commit
-from warehouse.storage.deltalog import commit_path, create_table
-from warehouse.storage.entries import entry_at
+from warehouse.storage.deltalog import create_table
+from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.tables import rows_schema
 from warehouse.time import DAY
@@ -34,6 +34,7 @@ from warehouse.time import DAY
 from .projects import Project, StoppedError, csv, row, stop_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 LAST = 5
@@ -56,7 +57,7 @@ def versions(project: Project) -> set[tuple[str, int]]:
 def require_open(project: Project) -> None:
     """Every version that a readable epoch names is there, and every reader opens it."""
     for path, version in versions(project):
-        assert commit_path(project.root / path, version).exists(), (path, version)
+        assert entry_path(project.root / path, version).exists(), (path, version)
         assert DeltaTable(str(project.root / path), version=version).version() == version
 
 
@@ -78,7 +79,7 @@ def test_a_log_of_whatever_age_is_not_cut_by_a_commit(tmp_path: Path) -> None:
         commit(table, entry_at(table, version), statistics=[], leaving=None, facts=CommitFacts({}))
         if checkpoints.checkpoint_due(version, version + 1):
             checkpoints.checkpoint(table, version + 1)
-    assert all(commit_path(table, version).exists() for version in range(31))
+    assert all(entry_path(table, version).exists() for version in range(31))
     now = pa.array([None], pa.timestamp("us", "UTC"))
     none = pa.array([None], pa.int64())
     cells = pa.array([1], pa.int32())
@@ -90,12 +91,12 @@ def test_a_log_of_whatever_age_is_not_cut_by_a_commit(tmp_path: Path) -> None:
         for path in (table / "_delta_log").iterdir():
             os.utime(path, (LONG_AGO, LONG_AGO))
     assert max(replaying.checkpoints(table / "_delta_log")) > 30, "the other writer has made one"
-    assert all(commit_path(table, version).exists() for version in range(41))
+    assert all(entry_path(table, version).exists() for version in range(41))
 
 
-def test_tables_of_every_kind_rest_at_each_version(history: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_every_kind_rest_at_each_version(history: Project, tmp_path: Path, set_limits: Callable[..., object]) -> None:
     """Updates, an update that is stopped and finished, reading, checks, going back and freeing space all still work."""
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_INTERVAL", 1)
+    set_limits(checkpoint_interval=1)
     project = history.copy(tmp_path / "project")
     sql = "SELECT a.k, b.e FROM a JOIN b ON a.k = b.k"
     project.views["short"] = {"sql": sql, "search_key": "k", "short_lived": "report"}
@@ -138,7 +139,7 @@ def test_an_older_builds_tables_are_kept_from_others_cleanup(project: Project) -
     epoch = project.epoch
     assert {state.properties for state in epoch.tables} == {PROPERTIES}
     for entry in epoch.entries:
-        path = commit_path(project.root / entry.path, 0)
+        path = entry_path(project.root / entry.path, 0)
         path.write_text(path.read_text().replace('"delta.enableExpiredLogCleanup":"false"', '"x":"y"'))
     epoch_path(project.root, 0).unlink()
     older = tuple(replace(state, properties=1) for state in epoch.tables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,22 +17,24 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.errors import (
     ChangedDeclarationError,
     EmptyFirstRunError,
-    ForeignChangeError,
     NoEpochError,
     RecordDamagedError,
     UnknownNameError,
     UpdateTimeError,
     UsageError,
 )
+from warehouse.ingest.landing import list_landing
 from warehouse.operations.vacuum import GRACE
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.entries import entry_path
 from warehouse.time import DAY, HOUR
 
 from .projects import Project, StoppedError, at, csv, row, stop_at, stream
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from warehouse.ingest.files import LandingFile
 
 
 def landed(project: Project, *lines: str, name: str = "1.csv", landing: str = "landing/a") -> Project:
@@ -68,6 +71,31 @@ def test_a_history_is_replayed_one_epoch_a_slot(project: Project, tmp_path: Path
     assert [epoch.slot for epoch in late.update(5, each=True, start=3.5).epochs] == [4, 5]
     with pytest.raises(UsageError, match="epochs already"):
         late.update(6, each=True, start="first")
+
+
+def test_each_landing_directory_is_listed_once_for_an_epoch(
+    project: Project, history: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many streams, views and steps ask for Spark; it may hold a million files."""
+    listed: Counter[str] = Counter()
+
+    def counted(landing: Path, pattern: str) -> Iterator[LandingFile]:
+        listed[landing.name] += 1
+        return list_landing(landing, pattern)
+
+    monkeypatch.setattr("warehouse.planning.inputs.list_landing", counted)
+    landed(project, row("a", 0.5, 9))
+    project.update(1)
+    assert listed == {"a": 1}
+    listed.clear()
+    copy = history.copy(tmp_path / "copy")
+    copy.land("4.csv", csv(row("new", 3.2, 7)))
+    copy.update(4)
+    assert len(listed) > 1
+    assert set(listed.values()) == {1}
+    listed.clear()
+    copy.update(6, each=True)
+    assert set(listed.values()) == {2}
 
 
 def test_a_stream_declared_later_is_built_at_the_same_window_time(project: Project) -> None:
@@ -166,7 +194,7 @@ def test_commits_whose_files_did_not_survive_are_undone_and_made_again(project: 
             if moment.point == Point.STEPS_DONE:
                 state = project.epoch.table("a")
                 assert state is not None
-                log = json.loads(commit_path(project.root / state.path, state.version + 1).read_text().splitlines()[-1])
+                log = json.loads(entry_path(project.root / state.path, state.version + 1).read_text().splitlines()[-1])
                 file = project.root / state.path / log["add"]["path"]
                 file.unlink() if damage == "missing" else file.write_bytes(file.read_bytes()[:-9])
                 raise StoppedError
@@ -181,8 +209,8 @@ def test_commits_whose_files_did_not_survive_are_undone_and_made_again(project: 
 # --- changes from outside ---
 
 
-def test_a_table_changed_from_outside_stops_the_update_before_anything_is_written(project: Project) -> None:
-    """The error names the commit; readers keep the last epoch; without the commit the update goes on."""
+def test_a_table_changed_from_outside_stands_still_before_anything_is_written(project: Project) -> None:
+    """The update names the commit; readers keep the table's rows; without the commit it goes on."""
     landed(project, row("a", 0.5, 4))
     project.update(1)
     state = project.epoch.table("a")
@@ -191,10 +219,10 @@ def test_a_table_changed_from_outside_stops_the_update_before_anything_is_writte
     foreign = DeltaTable(str(table)).to_pyarrow_table()
     write_deltalake(str(table), foreign, mode="append")
     landed(project, row("b", 1.5, 4), name="2.csv")
-    with pytest.raises(ForeignChangeError, match=f"commit {state.version + 1} "):
-        project.update(2)
-    assert (project.numbers, project.keys()) == ([0], "a")
-    commit_path(table, state.version + 1).unlink()
+    ((name, why),) = project.update(2).stopped
+    assert (name, f"commit {state.version + 1} " in why) == ("a", True)
+    assert (project.numbers, project.keys()) == ([0, 1], "a")
+    entry_path(table, state.version + 1).unlink()
     project.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
     project.update(2)
     assert project.keys() == "a b"
@@ -203,9 +231,9 @@ def test_a_table_changed_from_outside_stops_the_update_before_anything_is_writte
 # --- retention ---
 
 
-def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, set_limits: Callable[..., object]) -> None:
     """Superseded epochs stay readable for ``retain``, then their files go; loaded files stay known for ever."""
-    monkeypatch.setattr("warehouse.operations.vacuum._PAST_RECORDS", 2)
+    set_limits(past_records=2)
     project.warehouse["retain"] = "3h"
     project.change(layout={"technique": "rebuild", "grid": [1, 1]})
     expected = {}
@@ -232,9 +260,9 @@ def test_space_comes_back_when_epochs_fall_out_of_retain(project: Project, monke
     assert "k2" not in project.keys().split()
 
 
-def test_logs_lose_what_no_readable_epoch_needs(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_logs_lose_what_no_readable_epoch_needs(project: Project, set_limits: Callable[..., object]) -> None:
     """Updates alone keep a table's log as long as the epochs that can be read, from the checkpoint below the oldest on."""
-    monkeypatch.setattr("warehouse.storage.checkpoints.CHECKPOINT_INTERVAL", 3)
+    set_limits(checkpoint_interval=3)
     project.warehouse["retain"] = "3h"
     project.declare()
     for slot in range(1, 12):
@@ -370,3 +398,21 @@ def test_a_copied_root_works(project: Project, tmp_path: Path) -> None:
     assert copy.keys() == "a b"
     assert load_catalog(copy.directory).root == copy.root
     assert copy.epoch.committed_at - at(0) > HOUR
+
+
+# --- texts ---
+
+
+def test_keys_with_characters_that_end_lines_elsewhere(project: Project) -> None:
+    """U+0085, U+2028 and U+2029 are characters of a key: commits, statistics and the live table have them."""
+    keys = ["a\x85b", "a\u2028b", "a\u2029b", "\u2027" * 40]
+    landed(project, *(row(key, 0.5, 4) for key in keys))
+    project.update(1)
+    landed(project, *(row(key, 1.5, 5) for key in keys), name="2.csv")
+    with pytest.raises(StoppedError):
+        project.update(2, observer=stop_at(Point.STEPS_DONE))
+    assert not project.update(2).left_out
+    assert sorted(each["k"] for each in project.live()) == sorted(2 * keys)
+    with Warehouse.open(project.directory) as warehouse:
+        for key in keys:
+            assert len(warehouse.probe("a", [key], now=at(2)).all()) == 2

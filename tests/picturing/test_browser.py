@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.serving.house import add_views, build
+from warehouse.health import Health
 from warehouse.picturing.figures import figures_of
 from warehouse.picturing.page import html_page
 from warehouse.serving import Reader
@@ -69,7 +70,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with Reader.open(made.root) as reader:
         figures = figures_of(reader)
     tables = (*figures.tables, replace(figures.tables[0], name=LONGEST))
-    text = html_page(replace(figures, tables=tables), "a warehouse")
+    text = html_page(replace(figures, tables=tables), "a warehouse", Health("ok", ()))
     (directory / "page.html").write_text(text)
     return directory / "page.html"
 

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.main import run
 from tests.serving.house import House, add_views, build
+from warehouse.cli.main import run
 from warehouse.epochs.records import StepSeconds
+from warehouse.health import Concern, Health
 from warehouse.picturing.charts import Axis, Series, stacked
 from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
 from warehouse.picturing.graph import Node, graph
@@ -161,13 +162,45 @@ def test_seconds_of_an_update_are_those_of_its_steps_and_the_rest(house: House) 
     assert (found.seconds, found.lag) == (3.0, 60.0)
 
 
+def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> None:
+    """By table with the next update, within six hours and a day; the page has the numbers, or says that nothing ends."""
+    tau = figures.window_time
+    for each in figures.endings:
+        if each.table in ("names", "pairs", "days"):
+            ends = [row.exp for row in house[each.table].live(SLOT)]
+            assert each.rows == sum(end <= tau + each.within for end in ends), each
+    text = html_page(figures, "w", Health("ok", ()))
+    day = {each.table: each for each in figures.endings if each.within == 24 * HOUR}
+    assert '<td class="text">names</td>' in text
+    assert f"{day['names'].rows:,} (" in text
+    assert "No live row ends within a day" in html_page(replace(figures, endings=()), "w", Health("ok", ()))
+
+
+def test_the_verdict_stands_on_top_with_what_helps(figures: Figures) -> None:
+    """Each concern is text, never markup, and leads to its table where the page has one."""
+    known = figures.tables[0].name
+    concerns = (
+        Concern("broken", "standing_still", known, "stands still: a < b", "stream-wh rebuild x"),
+        Concern("attention", "unreadable", "never built", "1 landing file could not be loaded: <i>.csv"),
+    )
+    text = html_page(figures, "w", Health("broken", concerns, ("an update is running",)))
+    page = _Page(text)
+    assert page.open == []
+    assert text.index("broken: 2 things need a person") < text.index('id="all-tables"')
+    assert f'<a href="#table-{known}">{known}</a>: stands still: a &lt; b; <code>stream-wh rebuild x</code>' in text
+    assert "never built: 1 landing file could not be loaded: &lt;i&gt;.csv" in text
+    assert "an update is running" in text
+    assert page.targets <= {f"#{place}" for place in page.places}
+
+
 def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
     """Every element is closed; there is no script, no address, no link but to places of the page; every table has its own."""
-    text = html_page(figures, "a <b> & 'c'")
+    text = html_page(figures, "a <b> & 'c'", Health("ok", ()))
     page = _Page(text)
     assert page.open == []
     assert not page.names & {"script", "link", "img", "iframe", "src", "onload", "onclick"}
-    sections = {f"table-{table.name}" for table in figures.tables}
+    sections = {f"table-{table.name}" for table in figures.tables} | {"all-tables", "all-what-ends-next", "all-what-reads-what"}
+    sections.add("all-updates")
     assert (page.targets, page.places) == ({f"#{place}" for place in sections}, {"arrow", *sections})
     assert "://" not in text
     assert "url(" not in text.replace("url(#arrow)", "")
@@ -183,7 +216,7 @@ def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) 
     tables = tuple(replace(table, failed="<i>1 / 0</i>", kind="<view>") for table in figures.tables)
     steps = tuple(StepFigures(f"<step {number}>", 1.0 + number) for number in range(12))
     epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
-    page = _Page(html_page(replace(figures, tables=tables, epochs=epochs), "w"))
+    page = _Page(html_page(replace(figures, tables=tables, epochs=epochs), "w", Health("ok", ())))
     told = " ".join(page.texts)
     assert ("<i>1 / 0</i>" in told, "<view>" in told, "<step 11>" in told, "other steps" in told) == (True, True, True, True)
     assert not page.names & {"i", "view", "step"}
@@ -214,7 +247,7 @@ def test_a_warehouse_without_any_row(figures: Figures) -> None:
     """Empty tables and an epoch that took no time are drawn too."""
     empty = tuple(table for table in figures.tables if table.name == "nothing")
     epoch = EpochFigures(0, 0, 0, "update", (), (("nothing", 0, 0),))
-    assert _Page(html_page(replace(figures, tables=empty, epochs=(epoch,), edges=()), "w")).open == []
+    assert _Page(html_page(replace(figures, tables=empty, epochs=(epoch,), edges=()), "w", Health("ok", ()))).open == []
 
 
 def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture[str]) -> None:

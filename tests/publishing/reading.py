@@ -30,7 +30,7 @@ for line in sys.stdin:
         answers = [connection.execute(query).fetchall() for query in json.loads(line)]
     print(json.dumps(answers), flush=True)
 """
-"""Answers each line of queries over the file, which it attaches anew each time, with a line of rows."""
+"""Answers each line of queries over the file, which it attaches again each time, with a line of rows."""
 
 
 def attached(root: Path, name: str = "w") -> duckdb.DuckDBPyConnection:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from cli.commands import connect
-from cli.main import run
 from tests.serving.house import LAYOUT, House, build, same_tables_later
+from warehouse.cli.commands import connect
+from warehouse.cli.main import run
 from warehouse.errors import MissingPartError, UnknownNameError, UsageError
 from warehouse.project import Warehouse
 from warehouse.publishing import database

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
 
 
-def publish(house: House, number: int = -1, *, anew: bool = False) -> None:
+def publish(house: House, number: int = -1, *, rebuild: bool = False) -> None:
     """Replace the file by that of an epoch."""
-    database.replace(house.root, house.epochs[number], anew=anew)
+    database.replace(house.root, house.epochs[number], rebuild=rebuild)
 
 
 @pytest.fixture(scope="module")
@@ -217,14 +217,14 @@ def test_every_kind_of_change_is_found(own: House) -> None:
         "UPDATE _tables SET version = 0 WHERE name = 'days'": "rows of _tables",
     }
     for change, part in changes.items():
-        publish(own, anew=True)
+        publish(own, rebuild=True)
         (own.root / DATABASE).chmod(0o644)
         with duckdb.connect(str(own.root / DATABASE)) as connection:
             connection.execute(change)
         found = difference(own.root, own.epochs[-1])
         assert found is not None, change
         assert (found.kind, part in found.message) == ("changed", True), (change, found.message)
-    publish(own, anew=True)
+    publish(own, rebuild=True)
     assert difference(own.root, own.epochs[-1]) is None
     same_tables_later(own, 5)
     found = difference(own.root, own.epochs[-1])

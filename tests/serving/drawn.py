@@ -96,7 +96,7 @@ class _Making:
         ]
 
     def replace_keys(self) -> None:
-        """Take the rows of some keys out of the files in which they lie; what is left of these files is written anew."""
+        """Take the rows of some keys out of the files in which they lie; what is left of these files is written again."""
         gone = self.draw(st.sets(st.sampled_from(["a", "b", "c", None]), max_size=2))
         touched = [file for file in self.files if any(row[0] in gone for row in file.rows)]
         self.files = [file for file in self.files if file not in touched]

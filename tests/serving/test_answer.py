@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import duckdb
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from warehouse.errors import PlatformError, QueryError, UsageError
 from warehouse.serving import Reader, Resources
+from warehouse.serving.answer import require_module
 
 from .house import Row, Table, add_epoch, build
 
@@ -124,3 +127,56 @@ def test_a_probe_larger_than_the_memory_is_sorted_on_disk(wide: House) -> None:
     with Reader.open(wide.root, resources=Resources(memory_limit="160MB", threads=1)) as reader:
         answer = reader.probe("days", from_=date(2000, 1, 1))
         assert sum(len(rows) for rows in answer.rows()) == 200_000
+
+
+def test_an_answer_is_a_stream_of_arrow(reader: Reader) -> None:
+    """Whatever takes the PyCapsule interface reads it, again each time."""
+    answer = reader.scan("names")
+    rows = answer.all()
+    assert pa.table(answer).num_rows == len(rows)
+    assert pa.RecordBatchReader.from_stream(answer).schema.metadata[b"stream_wh.epoch"] == b"2"
+    assert len(pl.DataFrame(answer)) == len(rows)
+    assert answer.pl().columns == answer.df().columns.to_list() == [name for name, _ in answer.columns]
+    assert sorted(map(repr, answer)) == sorted(map(repr, rows))
+    assert (len(answer), bool(answer), bool(reader.probe("names", []))) == (len(rows), True, False)
+
+
+def test_a_notebook_shows_the_first_rows_as_text(reader: Reader) -> None:
+    """Markup in data stays text; what is left out is said."""
+    shown = reader.sql("SELECT '<b>' AS \"<i>\", NULL AS n UNION ALL SELECT 'x', i FROM range(30) t(i)")._repr_html_()
+    assert "<td>&lt;b&gt;</td><td><i>null</i></td>" in shown
+    assert "&lt;i&gt;" in shown
+    assert shown.count("<tr>") == 21
+    assert "epoch 2, window time 2013-01-01T04:00:00Z; only the first 20 rows are shown" in shown
+    assert "only the first" not in reader.sql("SELECT 1")._repr_html_()
+
+
+def test_values_are_bound_in_sql(reader: Reader) -> None:
+    """By position and by name, again each time that the answer is read; a value is never SQL."""
+    name = "it's"
+    expected = reader.sql("SELECT value FROM names WHERE name = 'it''s' ORDER BY 1").all()
+    assert expected
+    for query, values in (
+        ("SELECT value FROM names WHERE name = ? ORDER BY 1", [name]),
+        ("SELECT value FROM names WHERE name = $1 ORDER BY 1", (name,)),
+        ("SELECT value FROM names WHERE name = $name ORDER BY 1", {"name": name}),
+    ):
+        answer = reader.sql(query, values)
+        assert answer.all() == answer.all() == expected
+        assert len(answer) == answer.arrow().num_rows == len(expected)
+    assert reader.sql("SELECT ?::VARCHAR", ["'; DROP TABLE names; --"]).all() == [("'; DROP TABLE names; --",)]
+    for query, wrong in (("SELECT ?", []), ("SELECT ?", [1, 2]), ("SELECT $a", {"b": 1}), ("SELECT 1", [1])):
+        with pytest.raises(QueryError):
+            reader.sql(query, wrong).all()
+    with pytest.raises(UsageError, match="parameters is one text"):
+        reader.sql("SELECT ?", "x")
+
+
+def test_what_is_closed_reads_no_more(house: House) -> None:
+    """The answer of a closed reader says so; so does a library that is not installed."""
+    with Reader.open(house.root) as opened:
+        answer = opened.scan("names")
+    with pytest.raises(UsageError, match="is closed"):
+        answer.all()
+    with pytest.raises(PlatformError, match="`pip install no_such_library`"):
+        require_module("no_such_library", "x()")

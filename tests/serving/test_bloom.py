@@ -8,22 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from warehouse.serving.bloom import Filters, probes_of, xxh64
+from warehouse.serving.bloom import Filters, probes_of
 from warehouse.serving.keys import KeyColumn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-
-def test_hashes() -> None:
-    """The published values, and one for a text longer than a stripe."""
-    assert xxh64(b"") == 0xEF46DB3751D8E999
-    assert xxh64(b"abc") == 0x44BC2CF5AD770999
-    assert xxh64(b"Nobody inspects the spammish repetition") == 0xFBCEA83C8A378BF1
 
 
 @pytest.mark.parametrize(
@@ -78,9 +69,3 @@ def test_a_file_without_filters_may_hold_anything(tmp_path: Path) -> None:
         == []
     )
     assert not filters.may_hold(path, [])
-
-
-@given(st.binary(max_size=100))
-def test_hashes_are_64_bits(data: bytes) -> None:
-    """Whatever the length."""
-    assert 0 <= xxh64(data) < 2**64

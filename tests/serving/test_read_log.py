@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.serving import Reader, read_log
+from warehouse.serving import Reader
 from warehouse.serving.read_log import VARIABLE, Read, log_file, reads_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from .house import House
@@ -91,9 +92,9 @@ def test_a_directory_that_takes_nothing_is_no_error(house: House, tmp_path: Path
     assert (tmp_path / "taken").read_text() == ""
 
 
-def test_the_log_is_bounded(house: House, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_is_bounded(house: House, state: Path, set_limits: Callable[..., object]) -> None:
     """A log that is full becomes the older of two; the one before goes."""
-    monkeypatch.setattr(read_log, "_MOST_BYTES", 500)
+    set_limits(read_log_bytes=500)
     for _ in range(5):
         ask(house.root)
     files = sorted(state.rglob("*.jsonl"))

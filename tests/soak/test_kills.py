@@ -29,7 +29,7 @@ MIGRATIONS = {
     "beside": [(Point.LOCKED, 1), (Point.DATABASE_READY, 1)],  # it writes its epoch and nothing else
     "": OF_STEPS,
 }
-"""The moments at which migrations are killed: written anew, side by side, and the update that moves what the latter left."""
+"""The moments at which migrations are killed: written again, side by side, and the update that moves what the latter left."""
 
 
 @pytest.mark.long

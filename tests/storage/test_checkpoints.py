@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.storage.checkpoints import checkpoint, drop_torn_checkpoints
-from warehouse.storage.deltalog import commit_path
 from warehouse.storage.durable import watching
+from warehouse.storage.entries import entry_path
 from warehouse.storage.replay import checkpoints, replay
 
 if TYPE_CHECKING:
@@ -38,12 +38,12 @@ def test_readers_begin_at_a_checkpoint(table: Path) -> None:
     before = {version: replay(table, version).files.keys() for version in range(7)}
     checkpoint(table, 3)
     for version in range(3):
-        commit_path(table, version).unlink()
+        entry_path(table, version).unlink()
     checkpoint(table, 6)
     assert sorted(checkpoints(table / "_delta_log")) == [3, 6]
     assert all(replay(table, version).files.keys() == before[version] for version in range(3, 7))
     assert (keys(table), keys(table, 4)) == ([2, 3, 4, 5], [0, 1, 2, 3, 4])
-    commit_path(table, 4).unlink()
+    entry_path(table, 4).unlink()
     assert keys(table) == [2, 3, 4, 5]
     assert DeltaTable(table).version() == 6
     assert [path.name for path in table.iterdir() if not path.name.startswith("p=")] == ["_delta_log"]
@@ -86,7 +86,7 @@ def test_a_torn_checkpoint_goes_where_the_log_reaches_without_it(table: Path) ->
     drop_torn_checkpoints(table, 6)
     assert sorted(checkpoints(log)) == [3]
     assert keys(table) == [2, 3, 4, 5]
-    commit_path(table, 1).unlink()
+    entry_path(table, 1).unlink()
     (log / f"{3:020d}.checkpoint.parquet").write_bytes(b"")
     drop_torn_checkpoints(table, 0)
     assert sorted(checkpoints(log)) == [3], "only a copy of it can mend the log"

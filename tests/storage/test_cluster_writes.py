@@ -61,14 +61,14 @@ def test_rows_that_are_not_found_are_an_error(spark: SparkSession, tmp_path: Pat
 
 def test_what_a_lost_task_leaves_is_not_committed(tmp_path: Path) -> None:
     """A task that goes on after it was taken for lost writes where no commit looks: of this write, or of one before."""
-    from tests.storage.test_commit import FACTS, PLACE, _added, _stage  # noqa: PLC0415 - the table of that module
+    from tests.storage.test_commit import FACTS, PLACE, _added, stage_keys  # noqa: PLC0415 - the table of that module
 
     table = tmp_path / "t"
     create_table(
         table, table_id="5f0c9a0e-0000-4000-8000-000000000002", schema=rows_schema([ColumnRecord("k", "string")]),
         partition_columns=["sub_index", "exp_block"], properties={}, metadata={}, created_at=0,
     )  # fmt: skip
-    _stage(table, "good.parquet", "x")
+    stage_keys(table, "good.parquet", "x")
     for left in (f"_temporary/0/_temporary/attempt_1/{PLACE}", f".5f0c9a0e/_temporary/0/task_1/{PLACE}", f".5f0c9a0e/{PLACE}"):
         (table / STAGED / left).mkdir(parents=True)
         pq.write_table(pa.table({"k": ["late"]}), table / STAGED / left / "late.parquet")

@@ -19,8 +19,8 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ForeignChangeError
 from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.commit import STAGED, CommitFacts, commit
-from warehouse.storage.deltalog import commit_path, create_table
-from warehouse.storage.entries import entry_at
+from warehouse.storage.deltalog import create_table
+from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.tables import rows_schema
 from warehouse.storage.writer import write_runs
@@ -38,7 +38,11 @@ PLACE = "sub_index=1/exp_block=0"
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     """Return an empty table."""
-    path = tmp_path / "t"
+    return empty_table(tmp_path / "t")
+
+
+def empty_table(path: Path) -> Path:
+    """Make a table with the key k and no rows."""
     create_table(
         path,
         table_id="5f0c9a0e-0000-4000-8000-000000000001",
@@ -51,7 +55,7 @@ def table(tmp_path: Path) -> Path:
     return path
 
 
-def _stage(table: Path, name: str, *keys: str) -> None:
+def stage_keys(table: Path, name: str, *keys: str) -> None:
     """Put a file where Spark would have written it."""
     now = pa.array([datetime(2024, 1, 1, tzinfo=UTC)] * len(keys), pa.timestamp("us", "UTC"))
     slots = pa.array([1] * len(keys), pa.int64())
@@ -62,15 +66,15 @@ def _stage(table: Path, name: str, *keys: str) -> None:
 
 
 def _added(table: Path, version: int) -> list[str]:
-    actions = [json.loads(line) for line in commit_path(table, version).read_text().splitlines()]
+    actions = [json.loads(line) for line in entry_path(table, version).read_text().splitlines()]
     return [action["add"]["path"] for action in actions if "add" in action]
 
 
 def test_what_is_staged_is_added_and_partitions_leave(table: Path) -> None:
     """The second commit replaces the first one's partition; other readers see just its rows."""
-    _stage(table, "a.parquet", "x", "y")
+    stage_keys(table, "a.parquet", "x", "y")
     commit(table, entry_at(table, 0), statistics=["k"], leaving=None, facts=FACTS)
-    _stage(table, "b.parquet", "z")
+    stage_keys(table, "b.parquet", "z")
     commit(table, entry_at(table, 1), statistics=["k"], leaving=lambda values: values["sub_index"] == 1, facts=FACTS)
     assert [_added(table, version) for version in (1, 2)] == [[f"{PLACE}/a.parquet"], [f"{PLACE}/b.parquet"]]
     assert DeltaTable(str(table)).get_add_actions(flatten=True).column("num_records").to_pylist() == [1]
@@ -79,7 +83,7 @@ def test_what_is_staged_is_added_and_partitions_leave(table: Path) -> None:
 
 def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
     """A step that only removes finds files staged by one that did not end: they are dropped."""
-    _stage(table, "left.parquet", "x")
+    stage_keys(table, "left.parquet", "x")
     none = cast("Any", None)
     write_runs(none, table, key=[("k", "string")], sizes={}, base=entry_at(table, 0), leaving=lambda *_: False, facts=FACTS)
     assert _added(table, 1) == []
@@ -89,26 +93,26 @@ def test_what_an_attempt_has_left_is_of_no_other_commit(table: Path) -> None:
 def test_a_version_is_made_once(table: Path) -> None:
     """Somebody else's commit is told, and stays as it is."""
     commit(table, entry_at(table, 0), statistics=[], leaving=None, facts=FACTS)
-    before = commit_path(table, 1).read_bytes()
+    before = entry_path(table, 1).read_bytes()
     with pytest.raises(ForeignChangeError):
         commit(table, entry_at(table, 0), statistics=[], leaving=None, facts=CommitFacts({"epoch": 2}))
-    assert commit_path(table, 1).read_bytes() == before
+    assert entry_path(table, 1).read_bytes() == before
 
 
 def test_a_base_is_known_by_its_content(table: Path) -> None:
     """An entry of the same number that somebody else wrote is no base."""
     base = entry_at(table, 0)
-    path = commit_path(table, 0)
+    path = entry_path(table, 0)
     path.write_text(path.read_text().replace("CREATE TABLE", "CREATE OR REPLACE TABLE"))
     with pytest.raises(ForeignChangeError, match="commit 0"):
         commit(table, base, statistics=[], leaving=None, facts=FACTS)
-    assert not commit_path(table, 1).exists()
+    assert not entry_path(table, 1).exists()
 
 
 def test_a_log_that_is_summed_up_opens_without_what_is_below(table: Path) -> None:
     """Readers begin at a checkpoint, which holds the files and the transactions; no commit makes one or cuts the log."""
     for version in range(11):
-        _stage(table, f"{version}.parquet", "x")
+        stage_keys(table, f"{version}.parquet", "x")
         commit(table, entry_at(table, version), statistics=["k"], leaving=None, facts=CommitFacts({}, "app", version))
         for path in (table / "_delta_log").iterdir():
             os.utime(path, (0, 0))
@@ -116,7 +120,7 @@ def test_a_log_that_is_summed_up_opens_without_what_is_below(table: Path) -> Non
     assert len(list((table / "_delta_log").iterdir())) == 12
     checkpoint(table, 10)
     for version in range(10):
-        commit_path(table, version).unlink()
+        entry_path(table, version).unlink()
     current = DeltaTable(str(table))
     assert (current.version(), len(current.file_uris()), current.transaction_version("app")) == (11, 11, 10)
 

@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commit_path
-from warehouse.storage.entries import entry_at
+from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.logcut import commit_mark, cut_log, trim_log
 from warehouse.storage.replay import replay
 
@@ -84,7 +84,7 @@ def test_a_mark_never_takes_the_place_of_a_commit(table: Path) -> None:
 def test_a_log_that_lacks_a_commit_is_not_cut(table: Path) -> None:
     """Nothing is removed then."""
     commit_mark(table, entry_at(table, 3), {}, 0)
-    commit_path(table, 3).unlink()
+    entry_path(table, 3).unlink()
     with pytest.raises(MissingPartError):
         cut_log(table, 4)
     assert _secrets(table)
@@ -101,3 +101,80 @@ def test_trimming_keeps_every_version_from_the_oldest_on(table: Path) -> None:
     checkpoint.write_bytes(content)
     assert trim_log(table, 3) == (f"{0:020d}.json", f"{1:020d}.json")
     assert [len(_rows(table, version)) for version in (2, 3)] == [4, 5]
+
+
+def _checkpoint(table: Path) -> Path:
+    return table / "_delta_log" / f"{2:020d}.checkpoint.parquet"
+
+
+def _flipped(content: bytes, place: float) -> bytes:
+    """Some bytes in the middle are others; the file ends as Parquet files do."""
+    at = int(len(content) * place)
+    return content[:at] + bytes(each ^ 0xFF for each in content[at : at + 8]) + content[at + 8 :]
+
+
+def test_a_damaged_checkpoint_is_nothing_to_rely_on(table: Path) -> None:
+    """Whichever bytes of it are damaged: the commits stay, or it says the same as before."""
+    before = [replay(table, version) for version in (2, 3)]
+    content = _checkpoint(table).read_bytes()
+    noticed = 0
+    for place in range(4, 100, 4):
+        _checkpoint(table).write_bytes(_flipped(content, place / 100))
+        try:
+            same = [replay(table, version) for version in (2, 3)] == before
+        except MissingPartError:
+            same = False
+        noticed += not same
+        assert bool(trim_log(table, 3, dry_run=True)) == same, place
+    assert noticed > 3
+    _checkpoint(table).write_bytes(_flipped(content, 0.95))
+    assert trim_log(table, 3) == ()
+    assert entry_path(table, 0).exists()
+
+
+def test_a_checkpoint_that_the_commits_contradict_is_nothing_to_rely_on(table: Path) -> None:
+    """It may be that of a commit that somebody removed; an earlier one that is right serves."""
+    DeltaTable(table).create_checkpoint()
+    right = _checkpoint(table).read_bytes()
+    (table / "_delta_log" / f"{3:020d}.checkpoint.parquet").write_bytes(right)
+    assert trim_log(table, 3, dry_run=True) == (f"{0:020d}.json", f"{1:020d}.json")
+    assert trim_log(table, 3) == (f"{0:020d}.json", f"{1:020d}.json")
+    assert len(_rows(table, 2)) == 4
+
+
+def test_where_nothing_is_removed_nothing_is_synced(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trimming again costs a listing."""
+    assert trim_log(table, 3)
+    monkeypatch.setattr("warehouse.storage.logcut.sync_tree", None)
+    monkeypatch.setattr("warehouse.storage.logcut.checkpointed", None)
+    assert trim_log(table, 3) == ()
+
+
+@pytest.mark.parametrize("how", ["damaged", "foreign"])
+def test_a_log_is_not_cut_at_a_checkpoint_that_is_wrong(table: Path, how: str) -> None:
+    """It is written again from the commits before anything is removed."""
+    commit_mark(table, entry_at(table, 3), {}, 0)
+    before = replay(table, 4)
+    content = _checkpoint(table).read_bytes()
+    place = table / "_delta_log" / f"{4:020d}.checkpoint.parquet"
+    place.write_bytes(content if how == "foreign" else _flipped(content, 0.3))
+    assert cut_log(table, 4)
+    assert replay(table, 4).files.keys() == before.files.keys()
+    assert _rows(table, 4) == ["b", "b", "c", "c", "d"]
+
+
+def _named(checkpoint: Path) -> list[str]:
+    actions = pq.read_table(checkpoint).to_pylist()
+    return [each["remove"]["path"] for each in actions if each["remove"] is not None and each["remove"]["path"]]
+
+
+def test_a_cut_log_names_no_file_that_has_left(table: Path) -> None:
+    """Where the version had a checkpoint already, deltalake's, which names them: it is written again."""
+    before = replay(table, 2)
+    assert _named(_checkpoint(table))
+    cut_log(table, 2)
+    assert not _named(_checkpoint(table))
+    assert replay(table, 2).files.keys() == before.files.keys()
+    written = _checkpoint(table).stat().st_mtime_ns
+    assert cut_log(table, 2) == ()
+    assert _checkpoint(table).stat().st_mtime_ns == written, "it is written once"

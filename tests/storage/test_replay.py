@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commit_path, commits_after, replace_table, whole
-from warehouse.storage.entries import entry_at
+from warehouse.storage.deltalog import commits_after, replace_table, whole
+from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.restore import lost_files, restore_table
 from warehouse.storage.tables import deferred_schema
@@ -47,7 +47,7 @@ def test_each_version_has_the_files_that_delta_rs_finds(table: Path) -> None:
         assert (state.metadata["id"], state.protocol["minWriterVersion"]) == (str(delta.metadata().id), 2)
     DeltaTable(str(table)).create_checkpoint()
     for version in range(6):
-        commit_path(table, version).unlink()
+        entry_path(table, version).unlink()
     again = replay(table, 5)
     assert again.files.keys() == plain[5].files.keys()
     for path, add in again.files.items():
@@ -81,7 +81,7 @@ def test_a_table_goes_back_by_further_links_to_its_files(table: Path) -> None:
 def test_a_commit_that_was_prepared_before_a_crash_is_made_again(table: Path) -> None:
     """Links of the first attempt are no hindrance; a version that is taken is never overwritten."""
     restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
-    commit_path(table, 6).unlink()
+    entry_path(table, 6).unlink()
     restore_table(table, entry_at(table, 5), 3, epoch=8, metadata={}, at=10**15)
     assert keys(table) == keys(table, 3)
     with pytest.raises(ForeignChangeError):

@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commit_path, commits_after, set_columns
-from warehouse.storage.entries import LogEntry, append_entry, entry_at, require_entry
+from warehouse.storage.deltalog import commits_after, set_columns
+from warehouse.storage.entries import LogEntry, append_entry, entry_at, entry_path, require_entry
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import counting, reversal, reverse
 
@@ -113,17 +113,17 @@ def test_only_an_entry_of_ours_takes_back(table: Path) -> None:
 def test_an_entry_follows_its_base_and_no_other(table: Path) -> None:
     """Of the same number with another content, or with one that somebody else put on it, it is refused and writes nothing."""
     base = entry_at(table, 5)
-    content = commit_path(table, 5).read_bytes()
-    commit_path(table, 5).write_bytes(content.replace(b'"operation":"WRITE"', b'"operation":"write"'))
+    content = entry_path(table, 5).read_bytes()
+    entry_path(table, 5).write_bytes(content.replace(b'"operation":"WRITE"', b'"operation":"write"'))
     with pytest.raises(ForeignChangeError, match="commit 5"):
         append_entry(table, base, [{"commitInfo": {}}])
-    assert not commit_path(table, 6).exists()
-    commit_path(table, 5).write_bytes(content)
+    assert not entry_path(table, 6).exists()
+    entry_path(table, 5).write_bytes(content)
     _delete(table)
-    foreign = commit_path(table, 6).read_bytes()
+    foreign = entry_path(table, 6).read_bytes()
     with pytest.raises(ForeignChangeError, match="commit 6"):
         append_entry(table, base, [{"commitInfo": {}}])
-    assert commit_path(table, 6).read_bytes() == foreign
+    assert entry_path(table, 6).read_bytes() == foreign
     assert append_entry(table, entry_at(table, 6), [{"commitInfo": {}}]) == entry_at(table, 7)
 
 

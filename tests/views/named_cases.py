@@ -65,6 +65,21 @@ FIELDS = {
 }
 """Fields of structures, and columns that are called as they are."""
 
+STRUCTURES = {
+    "fields as written": Case("SELECT k, struct(a.N, st.x, ar[0], n + 1, (f), 'c' AS c) AS v FROM a"),
+    "fields of renamed columns": Case("SELECT k, to_json(struct(x, y)) AS v FROM (SELECT k, n AS x, f AS y FROM a) t"),
+    "fields of a join": Case("SELECT a.k, struct(a.n, c.q) AS v FROM a JOIN c ON a.k = c.k"),
+    "fields without a function": Case("SELECT a.k, to_json((a.n, c.q)) AS v FROM a JOIN c ON a.k = c.k"),
+    "fields of variables": Case("SELECT k, transform(ar, X -> struct(x, n, X AS z)) AS v FROM a"),
+    "fields of aggregates": Case("SELECT k, struct(k, sum(n), max(st).x, min(n) AS least) AS v FROM a GROUP BY k"),
+    "fields of a grouped structure": Case("SELECT struct(k, n) AS v, count(*) AS k FROM a GROUP BY struct(k, n)"),
+    "a field of an aggregate over a join": Case("SELECT a.k, max((a.n, c.q)).q AS v FROM a JOIN c ON a.k = c.k GROUP BY a.k"),
+    "zipped arrays": Case("SELECT t.k, to_json(arrays_zip(t.ar, array(c.q), t.ar)) AS v FROM a t JOIN c ON t.k = c.k"),
+    "zipped arrays of variables": Case("SELECT k, transform(array(ar), x -> arrays_zip(x, ar)) AS v FROM a"),
+    "zipped aggregates": Case("SELECT k, to_json(arrays_zip(max(ar), array(1))) AS v FROM a GROUP BY k"),
+}
+"""Fields that are called as what they are computed by; only Spark tells how."""
+
 LAMBDAS = {
     "variable": Case("SELECT k, transform(ar, x -> x + a.n) AS v FROM a", "SELECT k, [ar[1] + n] AS v FROM a"),
     "variable called as a column": Case("SELECT k, transform(ar, n -> n * 2) AS v FROM a", "SELECT k, [ar[1] * 2] AS v FROM a"),
@@ -89,6 +104,24 @@ CLAUSES = {
     ),
     "order by an input": Case(
         "SELECT k, -n AS n FROM a ORDER BY a.n LIMIT 1", "SELECT k, -n AS n FROM a WHERE a.n = (SELECT min(n) FROM a)"
+    ),
+    "order by an input called as an output": Case(
+        "SELECT a.k, c.q AS a FROM a JOIN c ON a.k = c.k ORDER BY a.n LIMIT 1",
+        "SELECT t.k, c.q AS a FROM a t JOIN c ON t.k = c.k ORDER BY t.n LIMIT 1",
+    ),
+    "order by an input called as an expression": Case(
+        "SELECT k, upper(k) AS a FROM a ORDER BY a.n LIMIT 2", "SELECT k, upper(k) AS a FROM a t ORDER BY t.n LIMIT 2"
+    ),
+    "order by an input called as a structure": Case(
+        "SELECT k, st AS a FROM a ORDER BY a.n LIMIT 2", "SELECT k, st AS a FROM a t ORDER BY t.n LIMIT 2"
+    ),
+    "order by a field of a structure called as the input": Case(
+        "SELECT k, st AS a FROM a ORDER BY a.x DESC LIMIT 2",
+        "SELECT k, st AS a FROM a t ORDER BY struct_extract(t.st, 'x') DESC LIMIT 2",
+    ),
+    "having an input called as an output": Case(
+        "SELECT a.k, count(*) AS a FROM a GROUP BY a.k HAVING a.k > 'p'",
+        "SELECT t.k, count(*) AS a FROM a t WHERE t.k > 'p' GROUP BY t.k",
     ),
     "order by an expression of a group's alias": Case(
         "SELECT k, sum(n) AS n FROM a GROUP BY k ORDER BY -n, k LIMIT 2",
@@ -166,6 +199,7 @@ NULL_SAFE = {
 }
 """Equalities in which null equals null, beside others."""
 
+_WINDOW = "window(CASE WHEN q IS NOT NULL THEN b END, '1 hour')"
 VALUES = {
     "distinct zeros": Case("SELECT DISTINCT k, f FROM a"),
     "zeros of first rows": Case("SELECT k, f, n FROM a ORDER BY n LIMIT 3"),
@@ -180,10 +214,22 @@ VALUES = {
     "sum of large decimals": Case("SELECT count(*) AS k, sum(z) AS v FROM a"),
     "int and text": Case("SELECT n AS k FROM a UNION ALL SELECT '5' FROM c"),
     "int and text in a column": Case("SELECT k, n FROM a UNION SELECT k, '5' FROM c"),
+    "int and bigint of INTERSECT": Case("SELECT k, n FROM a INTERSECT SELECT k, CAST(q AS bigint) FROM c"),
+    "int and decimal of INTERSECT": Case("SELECT n AS k FROM a INTERSECT SELECT CAST(q AS decimal(12,2)) FROM c"),
     "int and decimal": Case("SELECT k, n FROM a UNION ALL SELECT k, 1.5 FROM c"),
     "int and bigint": Case("SELECT k, n FROM a EXCEPT ALL SELECT k, CAST(q AS bigint) FROM c"),
     "tumbling windows": Case("SELECT window.start AS s, window.end AS t, count(*) AS k FROM a GROUP BY window(b, '1 hour')"),
     "a window of each row": Case("SELECT k, window(b, '30 minutes').end AS t FROM a"),
+    "windows of null times": Case(f"SELECT k, q, {_WINDOW}.start AS s FROM c"),
+    "windows that are not used": Case(f"SELECT k, q FROM (SELECT k, q, {_WINDOW} AS w FROM c) t"),
+    "groups of null times": Case(f"SELECT k, count(*) AS n FROM c GROUP BY k, {_WINDOW}"),
+    "windows in a condition": Case(f"SELECT k, q FROM c WHERE q = 2 OR {_WINDOW}.start > '1970-01-01'"),
+    "windows in an order": Case(f"SELECT k, q FROM c ORDER BY {_WINDOW}.start, q LIMIT 9"),
+    "windows in QUALIFY": Case(f"SELECT k, q FROM c QUALIFY row_number() OVER (PARTITION BY {_WINDOW} ORDER BY q) = 1"),
+    "windows in QUALIFY over groups": Case(
+        f"SELECT k, min(q) AS n FROM c GROUP BY k, {_WINDOW} QUALIFY row_number() OVER (PARTITION BY window.start ORDER BY k) = 1"
+    ),
+    "windows inside an aggregate": Case(f"SELECT count(*) AS k, max({_WINDOW}.start) AS s FROM c"),
 }
 """Values that are lost where they are handled by other rules than Spark's; only Spark tells what they must be."""
 

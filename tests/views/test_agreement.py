@@ -9,8 +9,7 @@ import pytest
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ConfigurationError
 from warehouse.views.language.own_text import without_windows
-from warehouse.views.maintenance.agreement import Analyser
-from warehouse.views.maintenance.shapes import Shape
+from warehouse.views.maintenance.analysis import Analyser, Shape
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +56,10 @@ def test_columns_are_compared_with_what_spark_analyses(spark: SparkSession) -> N
         ("SELECT ' time_window(a, 1) ' AS k FROM row_window(a, 3)", "SELECT ' time_window(a, 1) ' AS k FROM a"),
         ("SELECT k FROM time_window(a, INTERVAL '2' HOUR), b", "SELECT k FROM a, b"),
         ("SELECT w.k FROM Time_Window(row_window(a, 3), INTERVAL 2 HOURS) AS w", "SELECT w.k FROM a AS w"),
+        ("SELECT k FROM row_window((SELECT k FROM b), 3) date", "SELECT k FROM (SELECT k FROM b) date"),
+        ("SELECT k FROM row_window((SELECT k FROM b), 3);", "SELECT k FROM (SELECT k FROM b) AS row_window;"),
+        ("SELECT k FROM row_window((SELECT k FROM b), 3) MINUS SELECT k FROM time_window(a, INTERVAL 1 DAY)",
+         "SELECT k FROM (SELECT k FROM b) AS row_window MINUS SELECT k FROM a"),
         ("SELECT k FROM time_window((SELECT k, (1 + 2) AS n FROM a), INTERVAL 1 DAY) WHERE k > 'a'",
          "SELECT k FROM (SELECT k, (1 + 2) AS n FROM a) AS time_window WHERE k > 'a'"),
     ],

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sample_data import __file__ as samples
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.model import View
+from warehouse.sample_data import __file__ as samples
 from warehouse.views.plans import compile_views
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from warehouse.storage import lookup
 from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
 from warehouse.views.algebra import Project as Projection
-from warehouse.views.maintenance import join_inputs, kept, maintain
+from warehouse.views.maintenance import appended, cache, distinct, join_inputs
 from warehouse.views.maintenance.local_joins import local_results
 from warehouse.views.maintenance.picking import picks_only
 
@@ -75,12 +75,12 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize(("few", "large"), [(kept.FEW, lookup.LARGE), (kept.FEW, NOTHING), (0, lookup.LARGE)])
+@pytest.mark.parametrize(("few", "large"), [(cache.FEW, lookup.LARGE), (cache.FEW, NOTHING), (0, lookup.LARGE)])
 def test_few_rows_and_many_make_the_same_answers(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, large: int
 ) -> None:
     """Gathered or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
-    for module in (join_inputs, kept, maintain):
+    for module in (join_inputs, cache, distinct):
         monkeypatch.setattr(module, "FEW", few)
     monkeypatch.setattr(lookup, "LARGE", large)
     at_hand: set[tuple[str, ...]] = set()
@@ -90,7 +90,7 @@ def test_few_rows_and_many_make_the_same_answers(
         at_hand.update([tuple(sorted(set(scanned(join))))] if found is not None else [])
         return found
 
-    monkeypatch.setattr(maintain, "local_results", watched)
+    monkeypatch.setattr(appended, "local_results", watched)
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "abc"}
     project = Project(tmp_path / "project", spark, streams, views=VIEWS)
     for run, lines in LINES.items():
@@ -119,7 +119,7 @@ def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str,
     rows = spark.sql(sql)
     assert can_be_gathered(rows.schema) == goes
     if goes:
-        found, _ = kept.gathered(rows)
+        found, _ = cache.collected(rows)
         assert found.collect() == rows.collect()
 
 

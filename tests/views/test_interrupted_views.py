@@ -137,7 +137,7 @@ def planned(begun: Project, tmp_path_factory: pytest.TempPathFactory) -> Plan:
 def test_what_a_stopped_update_had_in_memory_is_found_again(
     begun: Project, undisturbed: dict[str, Any], planned: Plan, tmp_path: Path, table: str
 ) -> None:
-    """After a table's commit everything else starts anew; rows that were dead on arrival are read from their files again."""
+    """After a table's commit everything else starts again; rows that were dead on arrival are read from their files again."""
     project = begun.copy(tmp_path / "project")
     with pytest.raises(StoppedError):
         project.update(2, observer=stop_at(Point.STEP_COMMITTED, _steps(planned, table)[0]))

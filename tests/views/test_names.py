@@ -32,8 +32,7 @@ INSERT INTO a VALUES
     ('q', 1, 0.5, {x: 3, y: 'w'}, 1, 1, [33], NULL, NULL), ('r', 3, 9.5, {x: 4, y: 'w'}, 1, 1, [44], NULL, NULL);
 CREATE TABLE c (k VARCHAR, q INT);
 INSERT INTO c VALUES ('p', 100), ('q', 2), (NULL, NULL), ('s', 3);
-CREATE MACRO named_struct(one, first) AS {v: first}, (one, first, other, second) AS {n: first, k: second};
-CREATE MACRO struct(first, second) AS {n: first, f: second};
+CREATE MACRO named_struct(one, first) AS {v: first}, (one, first, other, second) AS {n: first, k: second, f: second};
 """
 
 

@@ -328,7 +328,7 @@ VERBATIM = [
     "left(k, 2)",
     "k LIKE 'a%' ESCAPE '/'",
     "parts[0] + element_at(parts, 1)",
-    "struct(k, v AS w).w",
+    "named_struct('k', k, 'w', v).w",
     "v DIV 2 + v % 2 - -v",
 ]
 

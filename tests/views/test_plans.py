@@ -210,7 +210,7 @@ def test_report_where_short_lived_results_are_known(*, sql: str, tells: bool) ->
     """Elsewhere "report" is refused: nothing would ever be told."""
     found = problems(View("v", sql, (next(iter(plan(sql).columns)),), short_lived="report"))
     assert [problem.key for problem in found] == ([] if tells else ["views.v.short_lived"])
-    assert tells or "computed anew where its inputs changed" in found[0].found
+    assert tells or "recomputed where its inputs changed" in found[0].found
 
 
 def test_views_over_views_that_tell() -> None:

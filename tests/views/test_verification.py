@@ -84,7 +84,7 @@ def test_a_first_build_that_differs_stands_still(
         assert [each.view for each in warehouse.view_findings()] == ["large"]
         assert [finding.code for finding in warehouse.check(rows=False).faults] == ["view_differs"]
     _land(project, 2)
-    assert project.update(2).failed_views == ()  # a view that failed is built anew, and compared again
+    assert project.update(2).failed_views == ()  # a view that failed is rebuilt, and compared again
     with Warehouse.open(project.directory) as warehouse:
         assert len(warehouse.scan("large").all()) == 6
         assert warehouse.view_findings() == ()
@@ -118,14 +118,14 @@ def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(
     project.update(3)
     status = invoke(*place, "status", "--check")
     assert status.code == 4
-    assert 'view "large" differed from its query at epoch 1' in status.err
+    assert "large: differed from its query: " in status.err
     assert "stream-wh rebuild large" in status.err
     assert invoke(*place, "check", "--quick").code == 4
     assert invoke(*place, "check", "--views", "--epoch", "0").code == 0
     assert [each.view for each in open_findings(project.root, project.epoch)] == ["large"]
     rebuilt = invoke(*place, "rebuild", "large")
     assert (rebuilt.code, project.epoch.cause) == (0, "rebuild"), rebuilt.err
-    assert invoke(*place, "status", "--check").code == 0
+    assert "differed from its query" not in invoke(*place, "status", "--check").err
     assert invoke(*place, "check", "--views").code == 0
     with Warehouse.open(project.directory) as warehouse:
         assert warehouse.sql("SELECT DISTINCT k FROM large EXCEPT SELECT k FROM above").all() == []
@@ -173,7 +173,7 @@ def test_a_proof_interrupted_is_made_again(tmp_path: Path, spark: SparkSession) 
     assert state is not None
     assert state.view is not None
     assert (state.view.failed or "").startswith("it differs from its query")
-    assert report.failed_views == ()  # the same update has built it anew
+    assert report.failed_views == ()  # the same update has rebuilt it
 
 
 @pytest.mark.parametrize(
@@ -184,11 +184,21 @@ def test_a_proof_interrupted_is_made_again(tmp_path: Path, spark: SparkSession) 
             "SELECT w.k FROM time_window( a , INTERVAL 1 HOUR ) AS w JOIN row_window(c, 2, k) ON c.k = w.k",
             "SELECT w.k FROM `stream_wh_window_1` AS w JOIN `stream_wh_window_2` AS `c` ON c.k = w.k",
         ),
+        *(
+            (f"SELECT {word}.k FROM time_window(a, INTERVAL 1 HOUR) {word} JOIN c ON c.k = {word}.k",
+             f"SELECT {word}.k FROM `stream_wh_window_1` {word} JOIN c ON c.k = {word}.k")
+            for word in ("date", "current", "rows", "first", "`left`")
+        ),
+        *(
+            (f"SELECT k FROM time_window(a, INTERVAL 1 HOUR) {rest}", f"SELECT k FROM `stream_wh_window_1` AS `a` {rest}")
+            for rest in ("LEFT ANTI JOIN c USING (k)", "GROUP BY k", "-- w", "WHERE k = ' w'", "ORDER BY k LIMIT 1")
+        ),
+        ("SELECT k FROM `time_window`(`a`, INTERVAL 1 HOUR);", "SELECT k FROM `stream_wh_window_1` AS `a`;"),
         ("WITH a AS (SELECT k FROM a) SELECT k FROM a", "WITH a AS (SELECT k FROM a) SELECT k FROM a"),
         ("SELECT `time_window`.k FROM c AS `time_window`", "SELECT `time_window`.k FROM c AS `time_window`"),
         ("SELECT 'ü', k FROM a, TIME_WINDOW(c, INTERVAL 1 HOUR) x WHERE 1 = 1", None),
     ],
-)
+)  # fmt: skip
 def test_spark_is_asked_the_text_as_it_was_written(sql: str, asked: str | None) -> None:
     """But for the calls of ours, wherever they stand."""
     expected = asked or sql.replace("TIME_WINDOW(c, INTERVAL 1 HOUR)", "`stream_wh_window_1`")

@@ -183,7 +183,7 @@ def test_a_view_that_was_away_is_built_anew(project: Project) -> None:
 def test_distinct_over_a_stream_whose_rows_ended_once(project: Project) -> None:
     """Rows from before `expires` was taken away still end: a value that later rows have stays when they do."""
     project.change("a", expires=None, max_lifetime=None)
-    project.update(1)  # built anew: y is shown by a row that ends at 4, and the next one never does
+    project.update(1)  # rebuilt: y is shown by a row that ends at 4, and the next one never does
     assert state(project, "odd") == ["odd", "odd.spare"]
     assert state(project, "nested") == ["nested", "nested.1", "nested.1.spare", "nested.2"]  # of which b's was left alone
     for hour in (2, 3, 5):

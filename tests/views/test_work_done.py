@@ -23,7 +23,7 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.snapshot import DataFile
 from warehouse.time import to_micros
-from warehouse.views.maintenance import maintain
+from warehouse.views.maintenance import appended
 
 from .warehouses import asked, land, stored, view
 
@@ -103,7 +103,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
     files: dict[str, set[str]] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lookup, "LARGE", -1)  # as if windows were more than the driver looks through
-        patch.setattr(maintain, "new_results", _watched_join(plans))
+        patch.setattr(appended, "new_results", _watched_join(plans))
         patch.setattr(TableFiles, "read", _watched_reader(files))
         project.update(2)
     assert stored(project, "joined") == asked(project, str(VIEWS["joined"]["sql"]))
@@ -111,7 +111,7 @@ def work(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Work:
 
 
 def _watched_join(plans: list[Plan]) -> Callable[..., DataFrame | None]:
-    original = maintain.new_results
+    original = appended.new_results
 
     def watched(*given: Any) -> DataFrame | None:  # noqa: ANN401 - passed on
         rows = original(*given)

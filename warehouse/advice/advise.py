@@ -45,11 +45,11 @@ class Advice:
     Parameters
     ----------
     table
-        Its name; none for one that does not exist yet.
+        Its name; None for a table that does not exist yet.
     load, pricing
         What it copes with, and what work costs here.
     best, current
-        The recommended layout, and the one that the table has; none where there is no table.
+        The recommended layout, and the layout of the table; None if there is no table.
     front
         The few layouts that no other one beats in update time, probe time and space, by update time.
     decision, decided
@@ -108,7 +108,7 @@ def advise(
     what_if
         What to suppose in place of what was measured.
     target_file_size
-        Bytes of a file; none: the default.
+        Bytes of a file; None: the default.
 
     Raises
     ------

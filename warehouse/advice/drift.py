@@ -1,4 +1,4 @@
-"""Whether a table's layout still fits: four signs, each with its remedy, told by ``status``."""
+"""Whether a table's layout still fits: four signs, each with its remedy, reported by ``status``."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.serving.reader import Reader
 
-__all__ = ["drift_warnings", "rate_period", "shared_period"]
+__all__ = ["drift_signs", "rate_period", "shared_period"]
 
 _COST = 2.0
 _OVER_LIFETIME = 0.01
@@ -44,17 +44,17 @@ _MOST_PERIODS = 200
 """Longer windows are compared by ``advise`` only: it takes seconds."""
 
 
-def drift_warnings(
+def drift_signs(
     reader: Reader, *, spark: Mapping[str, str], retain: int, now: int, target_file_size: int | None = None
-) -> tuple[str, ...]:
-    """Return a warning for each sign that a table's layout does not fit any more, with the remedy; see :func:`advise`."""
+) -> tuple[tuple[str, str], ...]:
+    """Return each table whose layout no longer fits, with the sign that shows it and the remedy; see :func:`advise`."""
     states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]
     if not states:
         return ()
     epochs = recent_epochs(reader.root, reader.epoch)
     workers = workers_of(spark)
-    found: list[str] = []
+    found: list[tuple[str, str]] = []
     for state in states:
         past = past_of(epochs, state.name, workers, target_file_size)
         signs = [*_too_long_lived(state, past), *_periodic(state, past)]
@@ -64,7 +64,7 @@ def drift_warnings(
                     reader, state, epochs, workers=workers, retain=retain, now=now, keys=False, target_file_size=target_file_size
                 )
                 signs += [*_uneven(state, known), *_dear(state, known)]
-        found += [f'the layout of "{state.name}" no longer fits: {sign}' for sign in signs]
+        found += [(state.name, f"its layout no longer fits: {sign}") for sign in signs]
     return tuple(found)
 
 
@@ -97,12 +97,12 @@ def shared_period(layout: Layout, period: int) -> bool:
 
 
 def rate_period(arrivals: Sequence[int]) -> int | None:
-    """Return the period of a rate, in updates: the shortest lag at which it is like itself; none when it has none.
+    """Return the period of a rate, in updates: the shortest lag at which it repeats itself; None if it has no period.
 
     Parameters
     ----------
     arrivals
-        Rows of successive updates; a period is told from three cycles of it.
+        Rows of successive updates; a period is found from three cycles on.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Fitting prices to measurements: least squares with prices that are not negative, held near the prices brought along.
 
-The layouts of one table's past vary little, so its measurements alone cannot tell a price per file from a price per
+The layouts of one table's past vary little, so its measurements alone cannot separate a price per file from a price per
 row. So each price is a share of the price brought along times one factor for the speed of this storage, and shares and factor
 lie near 1 unless measurements say otherwise (ridge regression towards a prior; Hoerl and Kennard, 1970). Only the first
 price, of what is the same for every layout, is free: it takes up a cold start or whatever else an update waits for.

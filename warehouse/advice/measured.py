@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 __all__ = ["MIN_PROBES", "MIN_UPDATES", "Measured", "measured", "workers_of"]
 
 MIN_UPDATES = 5
-"""Updates from which prices are fitted: fewer tell too little of this storage."""
+"""The least number of updates from which prices are fitted: fewer say too little about this storage."""
 MIN_PROBES = 10
 _UNKNOWN_PROBES = 1.0
-"""Probes for each update where no read log tells: the source's experiments probe once after each."""
+"""Probes for each update if there is no read log: the source's experiments probe once after each."""
 
 
 @dataclass(frozen=True)
 class Measured:
     """What is known of a table: its workload, the prices, and how both came to be known.
 
-    ``update_seconds`` (of updates of one slot) and ``probe_seconds`` are means; none where nothing was measured.
+    ``update_seconds`` (of updates of one slot) and ``probe_seconds`` are means, or None if nothing was measured.
     """
 
     load: Workload
@@ -59,7 +59,7 @@ def measured(
     keys: bool = True,
     target_file_size: int | None = None,
 ) -> Measured:
-    """Return what the epochs, the read log and the table's files tell.
+    """Return the measurements from the epochs, the read log and the table's files.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What a table's epochs tell: the work of its updates and how long each took, how much arrives, what was too long-lived."""
+"""The past of a table, from its epochs: the work and seconds of its updates, the rows that arrive, those too long-lived."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size:
     workers
         Tasks that run side by side in an update.
     target_file_size
-        Bytes of a file; none: the default.
+        Bytes of a file; None: the default.
     """
     return Past(tuple(_updates(epochs, table, workers, target_file_size)))
 

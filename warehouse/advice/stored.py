@@ -1,4 +1,4 @@
-"""What a table's files tell of its rows: how long they live, and how many share a key."""
+"""Facts about a table's rows, from its files: how long they live, and how many share a key."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Stored:
     Parameters
     ----------
     shares
-        Of inserted rows, the share for each distance of load slot and expiration slot 1..p, as the live ones tell it.
+        Of inserted rows, the share for each distance of load slot and expiration slot 1..p, estimated from the live rows.
     rows_per_key
         Rows by different keys.
     looked_at

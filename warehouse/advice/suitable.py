@@ -26,7 +26,7 @@ def refuse_unsuitable(state: TableState) -> None:
 
 
 def unsuitable(state: TableState) -> str | None:
-    """Return why a table is not cut on a grid of lifetimes; none when it is."""
+    """Return why a table is not cut on a grid of lifetimes, or None if it is."""
     if state.kind == "relation":
         return "is a relation, which is cut by its key"
     if state.kind == "state":

@@ -28,7 +28,7 @@ _KINDS = get_args(Kind)
 
 @dataclass(frozen=True)
 class WhatIf:
-    """What is supposed of a workload; none where nothing is. Durations are microseconds.
+    """Assumptions about a workload; None where nothing is assumed. Durations are microseconds.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def parse_what_if(text: str) -> WhatIf:
     Raises
     ------
     UsageError
-        For an unknown key, a value that is none, or a key given twice.
+        For an unknown key, a wrong value, or a key given twice.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def workload_of(
     workers
         Tasks that run side by side.
     target_file_size
-        Bytes of a file; none: the default.
+        Bytes of a file; None: the default.
 
     Raises
     ------

@@ -11,8 +11,9 @@ from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
 from warehouse.catalog.owned import option_fault, twofold_options, value_fault
 from warehouse.catalog.spelling import FaultError, nearest
-from warehouse.catalog.types import Array, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
+from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
+from warehouse.layout.columns import is_reserved
 from warehouse.time import format_duration
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RELATION_RULES", "RULES", "Draft", "RelationDraft", "layout_spec", "layout_warnings", "view_faults"]
 
-_RESERVED = frozenset({"sub_index", "exp_block"})
 _STRING = re.compile(r"'([^'\\]*)'")
 _OPERATIONS = ("upsert", "delete")
 _LAYOUT_KEYS = {"periods": "max_lifetime"}
@@ -57,7 +57,18 @@ class FilesDraft:
     def types(self) -> dict[str, SqlType | None]:
         """Return the type of each column; ``None`` where it is at fault."""
         given = self.section.columns
-        return {name: parse_type(given[name]) if name in given else None for name in self.names}
+        return {name: parse_type(given[name].type) if name in given else None for name in self.names}
+
+    def source_types(self) -> dict[str, SqlType | None]:
+        """Return the type of each source column that an ``expr`` may name: those of ``sources``, then those that columns take."""
+        given, columns = self.section.sources, self.section.columns
+        types: dict[str, SqlType | None] = {name: parse_type(each.type) for name, each in given.items()}
+        for name in self.names:
+            if name not in columns:
+                types.setdefault(name, None)
+            elif columns[name].expr is None:
+                types.setdefault(columns[name].source or name, parse_type(columns[name].type))
+        return types
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,7 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     lower = [name.lower() for name in draft.names]
     for index, name in enumerate(draft.names):
         key = f"columns.{name}"
-        if name.lower() in _RESERVED or name.startswith("_"):
+        if is_reserved(name):
             yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
         elif why := unusable_name(name):
             yield key, FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
@@ -107,12 +118,35 @@ def _column_names(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 
 
 def _csv_types(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
-    if draft.section.format != "csv":
+    form = draft.section.format
+    if form not in ("csv", "zeek"):
         return
-    for name, kind in draft.types().items():
-        if isinstance(kind, (Array, Struct)):
-            allowed = 'types without parts, e.g. "string"; arrays and structs need json or parquet'
-            yield f"columns.{name}", FaultError(f"{canonical(kind)} with format csv", allowed)
+    for table, given in (("columns", draft.section.columns), ("sources", draft.section.sources)):
+        for name, column in given.items():
+            kind = parse_type(column.type)
+            is_set = form == "zeek" and isinstance(kind, Array) and isinstance(kind.element, (Atomic, Decimal))
+            if isinstance(kind, (Array, Struct)) and column.expr is None and not is_set:
+                others = "arrays and structs need json or parquet" if form == "csv" else "arrays of such, e.g. array<double>"
+                allowed = f'types without parts, e.g. "string"; {others}'
+                yield f"{table}.{name}", FaultError(f"{canonical(kind)} with format {form}", allowed)
+
+
+def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    """Yield what is wrong with ``expr``, and with the source columns that there are for it."""
+    calculated = {name: each.expr for name, each in draft.section.columns.items() if each.expr is not None}
+    types = draft.source_types()
+    lower: dict[str, str] = {}
+    for name in types if calculated else ():
+        other = lower.setdefault(name.lower(), name)
+        if other != name:
+            found = f'"{name}" beside "{other}"'
+            yield "sources", FaultError(found, "names that are unique ignoring case, since a column has an expr")
+    if any(key.startswith("sources") for key in draft.faulty):
+        return
+    for name, text in calculated.items():
+        gives = parse_type(draft.section.columns[name].type)
+        for fault in expression_faults(text, types, ts=False, gives=gives, what="source columns"):
+            yield f"columns.{name}", FaultError(f"expr: {fault.found}", fault.allowed, fault.suggestion)
 
 
 def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
@@ -153,7 +187,7 @@ def _changes(draft: RelationDraft) -> Iterator[tuple[str, FaultError]]:
         found = f"the constant {draft.section.op.strip()}"
         yield "op", FaultError(found, "'upsert' or 'delete'", nearest(literal[1], _OPERATIONS))
         return
-    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives="string"):
+    for fault in expression_faults(draft.section.op, draft.types(), ts=False, gives=Atomic("string")):
         yield "op", fault
 
 
@@ -245,6 +279,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _required,
     _column_names,
     _csv_types,
+    _sources,
     _search_key,
     _expressions,
     _lifetimes,
@@ -259,6 +294,7 @@ RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]
     _required,
     _column_names,
     _csv_types,
+    _sources,
     _search_key,
     _changes,
     _options,

@@ -7,7 +7,7 @@ error message offers.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -23,20 +23,23 @@ from warehouse.catalog.model import (
     ShortLived,
     UnknownColumns,
 )
+from warehouse.catalog.retention import DEFAULT_KEEP
 from warehouse.catalog.sizes import SqlBounds
+from warehouse.catalog.source_columns import ColumnValue, SourceValue  # noqa: TC001 - pydantic looks at them, as below
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them when the classes are made
     Duration,
     Grid,
     Instant,
+    Keep,
     Options,
     OutputWindow,
     SearchKey,
     Size,
     SqlText,
     TimeZone,
-    TypeText,
 )
+from warehouse.health import Kind, Thresholds
 from warehouse.layout import Expiration, Insertion, Technique
 
 if TYPE_CHECKING:
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 __all__ = [
+    "HealthSection",
     "LayoutSection",
     "RelationSection",
     "SqlSection",
@@ -55,6 +59,7 @@ __all__ = [
 ]
 
 _Section = TypeVar("_Section", bound=BaseModel)
+Share: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 _STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -71,6 +76,7 @@ class WarehouseSection(BaseModel):
     anchor: Instant | None = Field(default=None, description='an instant such as "2013-01-01T00:00:00Z"')
     update_interval: Duration | None = Field(default=None, description='a duration such as "1h"')
     retain: Duration | None = Field(default=None, description='a duration such as "7d", or "0s"')
+    keep: Keep = Field(default=DEFAULT_KEEP, description='a duration such as "90d", or "forever"')
     vacuum: Literal["auto", "manual"] = Field(default="auto", description='"auto" | "manual"')
     read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
     publish: Publish = Field(default="off", description=_words(Publish))
@@ -86,6 +92,19 @@ class SqlSection(BaseModel):
     memory: Size = Field(default=SqlBounds.memory, description='a size such as "2GB"')
     spill: Size = Field(default=SqlBounds.spill, description='a size such as "10GB"')
     timeout: Duration = Field(default=SqlBounds.timeout, description='a duration such as "10m", or "0s" for none')
+
+
+class HealthSection(BaseModel):
+    """``[health]``."""
+
+    model_config = _STRICT
+
+    rejected: Share = Field(default=Thresholds.rejected, description="a share of the rows, from 0 to 1")
+    dead_on_arrival: Share = Field(default=Thresholds.dead_on_arrival, description="a share of the rows, from 0 to 1")
+    late: Share = Field(default=Thresholds.late, description="a share of the rows, from 0 to 1")
+    overdue: Duration | None = Field(default=None, description='a duration such as "2h"')
+    disk_free: Size | None = Field(default=None, description='a size such as "20GB"')
+    ignore: tuple[Kind, ...] = Field(default=(), description="a list of " + _words(Kind), strict=False)
 
 
 class LayoutSection(BaseModel):
@@ -128,8 +147,10 @@ class StreamSection(BaseModel):
     move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
     erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
     on_expiry: OnExpiry = Field(default="drop", description=_words(OnExpiry))
+    keep: Keep | None = Field(default=None, description='a duration such as "90d", or "forever"')
     publish: Publish | None = Field(default=None, description=_words(Publish))
-    columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+    columns: dict[str, ColumnValue] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+    sources: dict[str, SourceValue] = Field(default={}, description='a table of names in the files: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 
@@ -159,8 +180,10 @@ class RelationSection(BaseModel):
     max_expansion: int = Field(default=MAX_EXPANSION, description="a whole number from 1", ge=1, le=10**6)
     after_load: AfterLoad = Field(default="keep", description=_words(AfterLoad))
     move_to: str | None = Field(default=None, description='a directory such as "loaded/flights", with after_load = "move"')
+    keep: Keep | None = Field(default=None, description='a duration such as "90d", or "forever"')
     publish: Publish | None = Field(default=None, description=_words(Publish))
-    columns: dict[str, TypeText] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+    columns: dict[str, ColumnValue] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
+    sources: dict[str, SourceValue] = Field(default={}, description='a table of names in the files: name = "Spark SQL type"')
 
 
 class ViewSection(BaseModel):
@@ -171,6 +194,7 @@ class ViewSection(BaseModel):
     sql: SqlText | None = Field(default=None, description="a query in Spark SQL")
     search_key: SearchKey | None = Field(default=None, description="an output column, or a list of them")
     short_lived: ShortLived = Field(default="drop", description=_words(ShortLived))
+    keep: Keep | None = Field(default=None, description='a duration such as "90d", or "forever"')
     output_window: OutputWindow | None = Field(
         default=None, description='a duration such as "1h", or a whole number of rows from 1'
     )
@@ -192,9 +216,12 @@ _VERSIONS_NEED_NO = {
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
 _NESTED = {"layout": LayoutSection}
+_NAMED = frozenset({"columns", "sources"})
+"""Tables whose keys are the user's names."""
 _HOMES: dict[str, type[BaseModel]] = {
     "[warehouse]": WarehouseSection,
     "[sql]": SqlSection,
+    "[health]": HealthSection,
     "[streams.NAME]": StreamSection,
     "[streams.NAME.layout]": LayoutSection,
     "[relations.NAME]": RelationSection,
@@ -235,7 +262,7 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     owner, name = kind, first
     if first in _NESTED and rest:
         owner, name = _NESTED[first], rest[0]
-    path = (first, rest[0]) if rest and (first in _NESTED or first == "columns") else (first,)
+    path = (first, rest[0]) if rest and (first in _NESTED or first in _NAMED) else (first,)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, FaultError):
         return path, cause

@@ -6,26 +6,51 @@ when the root is in an object store).
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, LayoutSpec, Stream
 from warehouse.catalog.places import place_of, recorded_place
+from warehouse.catalog.spelling import as_written
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.catalog.model import Format, NullExpiry, OverLifetime, UnknownColumns
 
-__all__ = ["ColumnRecord", "Declaration", "declaration", "stream_of", "table_declaration", "with_added"]
+__all__ = [
+    "ColumnRecord",
+    "Declaration",
+    "declaration",
+    "origin_of",
+    "reading_digest",
+    "stream_of",
+    "table_declaration",
+    "with_added",
+]
 
 
 @dataclass(frozen=True)
 class ColumnRecord:
-    """A column's name and Spark SQL type."""
+    """A column's name and Spark SQL type; of a loaded one also where its values come from, as :class:`Column` has it."""
 
     name: str
     type: str
+    source: str | None = None
+    expr: str | None = None
+    formats: tuple[str, ...] = ()
+    timezone: str | None = None
+
+    @classmethod
+    def of(cls, column: Column) -> ColumnRecord:
+        """Return what is recorded of a column."""
+        return cls(column.name, column.type, column.source, column.expr, column.formats, column.timezone)
+
+    def column(self) -> Column:
+        """Return the column that was recorded."""
+        return Column(self.name, self.type, self.source, self.expr, self.formats, self.timezone)
 
 
 @dataclass(frozen=True)
@@ -55,6 +80,7 @@ class Declaration:
     max_record: int = MAX_RECORD
     max_expansion: int = MAX_EXPANSION
     added: tuple[str, ...] = ()
+    sources: tuple[ColumnRecord, ...] = ()
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
@@ -74,7 +100,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         format=stream.format,
         options=stream.options,
         timezone=stream.timezone,
-        columns=tuple(ColumnRecord(column.name, column.type) for column in stream.columns),
+        columns=tuple(ColumnRecord.of(column) for column in stream.columns),
         search_key=stream.search_key,
         arrival=stream.arrival,
         expires=stream.expires,
@@ -89,7 +115,39 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         max_record=stream.max_record,
         max_expansion=stream.max_expansion,
         added=stream.added,
+        sources=tuple(ColumnRecord.of(column) for column in stream.sources),
     )
+
+
+def origin_of(column: ColumnRecord) -> str | None:
+    """Return where a column's values come from, as the declaration says it; nothing where it says no more than the type.
+
+    >>> origin_of(ColumnRecord("seen", "timestamp", "ts", None, ("epoch_seconds",)))
+    'from = "ts", format = "epoch_seconds"'
+    """
+    formats = column.formats[0] if len(column.formats) == 1 else column.formats
+    given = (("from", column.source), ("expr", column.expr), ("format", formats), ("timezone", column.timezone))
+    return ", ".join(f"{key} = {as_written(value)}" for key, value in given if value) or None
+
+
+def reading_digest(declared: Stream | Declaration) -> str:
+    """Return a digest of all that decides whether a file can be read: format, options, columns, bounds.
+
+    Columns that files brought do not count, so that it changes with what the user declares and with nothing else.
+    """
+    columns = tuple(column for column in declared.columns if column.name not in declared.added)
+    told = (
+        declared.format,
+        declared.options,
+        declared.timezone,
+        [(each.name, each.type, each.source, each.expr, each.formats, each.timezone) for each in (*columns, *declared.sources)],
+        len(columns),
+        declared.search_key,
+        declared.unknown_columns,
+        declared.max_record,
+        declared.max_expansion,
+    )
+    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
@@ -98,7 +156,7 @@ def with_added(stream: Stream, recorded: Declaration | None) -> Stream:
         return stream
     declared = {column.name.lower() for column in stream.columns}
     kept = tuple(
-        Column(column.name, column.type)
+        column.column()
         for column in recorded.columns
         if column.name in recorded.added and column.name.lower() not in declared
     )
@@ -141,7 +199,7 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         format=cast("Format", recorded.format),
         options=recorded.options,
         timezone=recorded.timezone,
-        columns=tuple(Column(column.name, column.type) for column in recorded.columns),
+        columns=tuple(column.column() for column in recorded.columns),
         search_key=recorded.search_key,
         arrival=recorded.arrival,
         expires=recorded.expires,
@@ -156,4 +214,5 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         max_record=recorded.max_record,
         max_expansion=recorded.max_expansion,
         added=recorded.added,
+        sources=tuple(column.column() for column in recorded.sources),
     )

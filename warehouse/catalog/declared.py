@@ -1,28 +1,28 @@
-"""Checked sections to the frozen values of the catalog: what a key leaves out is filled in, types become canonical."""
+"""Checked sections to the frozen values of the catalog: what a key leaves out is filled in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.checks import layout_spec
-from warehouse.catalog.model import Column, Relation, Stream, View
-from warehouse.catalog.types import canonical, parse_type
+from warehouse.catalog.model import Relation, Stream, View
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.catalog.config import RelationSection, StreamSection, ViewSection
-    from warehouse.catalog.model import Format, Publish
+    from warehouse.catalog.config import RelationSection, StreamSection, ViewSection, WarehouseSection
+    from warehouse.catalog.model import Column, Format
+    from warehouse.catalog.source_columns import DeclaredColumn
 
 __all__ = ["declared_relation", "declared_stream", "declared_view"]
 
 
 def declared_stream(
-    name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None, publish: Publish
+    name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None, whole: WarehouseSection
 ) -> Stream:
     """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
 
-    ``publish`` is what holds where the section does not say.
+    ``whole`` is the section that holds where this one does not say.
     """
     return Stream(
         name=name,
@@ -32,6 +32,7 @@ def declared_stream(
         options=section.options,
         timezone=section.timezone,
         columns=_columns(section.columns),
+        sources=_columns(section.sources),
         search_key=section.search_key or (),
         arrival=cast("str", section.arrival).strip(),
         expires=section.expires.strip() if section.expires is not None else None,
@@ -50,12 +51,15 @@ def declared_stream(
         erase_within=section.erase_within,
         widest_block=widest,
         on_expiry=section.on_expiry,
-        publish=section.publish or publish,
+        publish=section.publish or whole.publish,
+        keep=_kept(section.keep, whole),
     )
 
 
-def declared_relation(name: str, section: RelationSection, landing: Path, move_to: Path | None, publish: Publish) -> Relation:
-    """Return the relation of a sound ``[relations.NAME]``; paths and ``publish`` as of a stream."""
+def declared_relation(
+    name: str, section: RelationSection, landing: Path, move_to: Path | None, whole: WarehouseSection
+) -> Relation:
+    """Return the relation of a sound ``[relations.NAME]``; paths and ``whole`` as of a stream."""
     return Relation(
         name=name,
         landing=landing,
@@ -64,6 +68,7 @@ def declared_relation(name: str, section: RelationSection, landing: Path, move_t
         options=section.options,
         timezone=section.timezone,
         columns=_columns(section.columns),
+        sources=_columns(section.sources),
         search_key=section.search_key or (),
         changed_at=cast("str", section.changed_at).strip(),
         op=section.op.strip(),
@@ -76,12 +81,13 @@ def declared_relation(name: str, section: RelationSection, landing: Path, move_t
         max_expansion=section.max_expansion,
         after_load=section.after_load,
         move_to=move_to,
-        publish=section.publish or publish,
+        publish=section.publish or whole.publish,
+        keep=_kept(section.keep, whole),
     )
 
 
-def declared_view(name: str, section: ViewSection, widest: int | None, publish: Publish) -> View:
-    """Return the view of a sound ``[views.NAME]``; ``widest`` and ``publish`` as of a stream."""
+def declared_view(name: str, section: ViewSection, widest: int | None, whole: WarehouseSection) -> View:
+    """Return the view of a sound ``[views.NAME]``; ``widest`` and ``whole`` as of a stream."""
     length, rows = section.output_window or (None, None)
     return View(
         name=name,
@@ -95,9 +101,15 @@ def declared_view(name: str, section: ViewSection, widest: int | None, publish: 
         erase_within=section.erase_within,
         widest_block=widest,
         short_lived_declared="short_lived" in section.model_fields_set,
-        publish=section.publish or publish,
+        publish=section.publish or whole.publish,
+        keep=_kept(section.keep, whole),
     )
 
 
-def _columns(given: dict[str, str]) -> tuple[Column, ...]:
-    return tuple(Column(name, canonical(parse_type(text))) for name, text in given.items())
+def _kept(own: int | str | None, whole: WarehouseSection) -> int | None:
+    keep = whole.keep if own is None else own
+    return keep if isinstance(keep, int) else None
+
+
+def _columns(given: dict[str, DeclaredColumn]) -> tuple[Column, ...]:
+    return tuple(column.named(name) for name, column in given.items())

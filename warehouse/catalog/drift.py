@@ -20,8 +20,8 @@ from warehouse.time import format_duration, format_instant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.catalog.declaration import Declaration
-    from warehouse.catalog.model import Catalog, LayoutSpec, Stream
+    from warehouse.catalog.declaration import ColumnRecord, Declaration
+    from warehouse.catalog.model import Catalog, Column, LayoutSpec, Stream
     from warehouse.layout import Layout
 
 __all__ = [
@@ -128,13 +128,13 @@ class Difference:
         if self.command is not None:
             ways = " (--rebuild or --side-by-side)" if self.kind == "layout" else ""
             return f"{_BUILT}, or let the tables follow: `{self.command}`{ways}"
-        anew = f"`stream-wh restate {self.table} --since first`"
+        again = f"`stream-wh restate {self.table} --since first`"
         if self.kind == "removed":
             name = self.key.removeprefix("columns.")
             renamed = f"`stream-wh migrate {self.table} --rename {name}=NEW` if it is called otherwise now, "
             renamed = "" if self.section == "relations" else renamed
-            return f"{_BUILT}; or {renamed}`null` is what files without it give. To do without it load all again: {anew}"
-        return f"{_BUILT}, or load all again: {anew}"
+            return f"{_BUILT}; or {renamed}`null` is what files without it give. To do without it load all again: {again}"
+        return f"{_BUILT}, or load all again: {again}"
 
 
 def compare(catalog: Catalog, epoch: RecordedEpoch) -> Drift:
@@ -288,10 +288,20 @@ def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, obj
             yield "seal", spec.seal, layout.seal
 
 
+def reading(column: Column | ColumnRecord) -> tuple[object, ...]:
+    """Return where a column's values come from, and how they are read, apart from their type."""
+    return column.source or column.name, column.expr, column.formats, column.timezone
+
+
 def _notices(stream: Stream, recorded: Declaration) -> Iterator[str]:
     section = "streams" if stream.changes is None else "relations"
     for name in added_columns(stream, recorded):
         yield f"{section}.{stream.name}.columns.{name} is added; rows loaded before have null"
+    recorded_columns = {column.name: column for column in recorded.columns}
+    for column in stream.columns:
+        if column.name in recorded_columns and reading(column) != reading(recorded_columns[column.name]):
+            place = f"{section}.{stream.name}.columns.{column.name}"
+            yield f"{place} comes from elsewhere or is read otherwise, for rows loaded from now on"
     for key in ("arrival", "expires", "null_expiry"):
         new, old = getattr(stream, key), getattr(recorded, key)
         if new != old:

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import re
+from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import canonical, parse_type
+from warehouse.catalog.types import Array, Atomic, Decimal, Field, Struct, canonical, parse_type, unusable_name
+
+if TYPE_CHECKING:
+    from duckdb.sqltypes import DuckDBPyType
+
+    from warehouse.catalog.types import SqlType
 
 __all__ = ["spark_type"]
 
 _WORDS = {
-    "BOOLEAN": "boolean",
-    "TINYINT": "tinyint",
-    "SMALLINT": "smallint",
-    "INTEGER": "int",
-    "BIGINT": "bigint",
-    "UTINYINT": "smallint",
-    "USMALLINT": "int",
-    "UINTEGER": "bigint",
-    "UBIGINT": "decimal(20,0)",
-    "HUGEINT": "decimal(38,0)",
-    "FLOAT": "float",
-    "DOUBLE": "double",
-    "VARCHAR": "string",
-    "BLOB": "binary",
-    "DATE": "date",
-    "TIMESTAMP": "timestamp",
-    "TIMESTAMP WITH TIME ZONE": "timestamp",
+    "boolean": "boolean",
+    "tinyint": "tinyint",
+    "smallint": "smallint",
+    "integer": "int",
+    "bigint": "bigint",
+    "utinyint": "smallint",
+    "usmallint": "int",
+    "uinteger": "bigint",
+    "ubigint": "decimal(20,0)",
+    "hugeint": "decimal(38,0)",
+    "float": "float",
+    "double": "double",
+    "varchar": "string",
+    "blob": "binary",
+    "date": "date",
+    "timestamp": "timestamp",
+    "timestamp with time zone": "timestamp",
 }
-_LIST = re.compile(r"(.*)\[\d*\]", re.DOTALL)
-_NAMED = re.compile(r'("(?:[^"]|"")+"|\S+) (.+)', re.DOTALL)
-
-
 def spark_type(duck: str, *, text: bool) -> str:
     """Return the canonical Spark SQL type of a DuckDB type.
 
@@ -46,7 +47,7 @@ def spark_type(duck: str, *, text: bool) -> str:
     Raises
     ------
     FaultError
-        When there is none.
+        When Spark has no such type.
 
     Examples
     --------
@@ -54,37 +55,28 @@ def spark_type(duck: str, *, text: bool) -> str:
     'struct<a:bigint,b:array<string>>'
 
     """
-    return canonical(parse_type(_translated(duck.strip(), text=text)))
+    import duckdb  # noqa: PLC0415 - only `init --from` looks at a file
+
+    return canonical(_translated(duckdb.sqltype(duck), text=text))
 
 
-def _translated(duck: str, *, text: bool) -> str:
-    if items := _LIST.fullmatch(duck):
-        return f"array<{_translated(items[1], text=text)}>"
-    if duck.startswith("STRUCT("):
-        parts = [_NAMED.fullmatch(part.strip()) for part in _split(duck[len("STRUCT(") : -1])]
-        fields = [f"`{_bare(part[1])}`:{_translated(part[2], text=text)}" for part in parts if part]
-        return f"struct<{','.join(fields)}>"
-    if duck.startswith("DECIMAL("):
-        return duck.lower()
-    if duck in _WORDS:
-        return _WORDS[duck]
+def _translated(duck: DuckDBPyType, *, text: bool) -> SqlType:
+    if duck.id in {"list", "array", "struct", "decimal"}:
+        parts: dict[str, Any] = dict(duck.children)
+        match duck.id:
+            case "struct":
+                return Struct(tuple(Field(_usable(name), _translated(part, text=text)) for name, part in parts.items()))
+            case "decimal":
+                return Decimal(parts["precision"], parts["scale"])
+        return Array(_translated(parts["child"], text=text))
+    if name := _WORDS.get(duck.id):
+        return parse_type(name)
     if text:
-        return "string"
+        return Atomic("string")
     raise FaultError(f"the type {duck}", "a column of another type, e.g. a string or a timestamp in microseconds")
 
 
-def _bare(name: str) -> str:
-    return name[1:-1].replace('""', '"') if name.startswith('"') else name
-
-
-def _split(text: str) -> list[str]:
-    parts, depth, quoted = [""], 0, False
-    for character in text:
-        quoted ^= character == '"'
-        if not quoted:
-            depth += (character == "(") - (character == ")")
-        if character == "," and not depth and not quoted:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts
+def _usable(name: str) -> str:
+    if why := unusable_name(name):
+        raise FaultError(f'{why} in the field name "{name}"', "letters, digits and underscores")
+    return name

@@ -1,14 +1,15 @@
 """``arrival`` and ``expires``: Spark SQL expressions that are row-wise, deterministic, and of declared columns only.
 
 Names of functions are judged as Spark will see them, token by token; structure and columns on sqlglot's tree. What only
-Spark can tell (that the result is a timestamp) is told when an update is planned, except for a bare column.
+Spark can tell of types is told when an update is planned, the rest here (:mod:`warehouse.catalog.expression_types`).
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+from warehouse.catalog.expression_types import type_faults
 from warehouse.catalog.functions import AGGREGATES, GENERATORS, IMPURE, ROW_WISE, WINDOWS, WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.types import Array, Atomic, SqlType, Struct, canonical
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["expression_faults"]
 
+_DECLARED = "declared columns"
+_TIMESTAMP = Atomic("timestamp")
 _ROW_WISE = "a row-wise, deterministic expression"
 # Words that stand before a parenthesis and call nothing.
 _SYNTAX_WORDS = """
@@ -38,7 +41,8 @@ def expression_faults(
     columns: Mapping[str, SqlType | None],
     *,
     ts: bool,
-    gives: Literal["timestamp", "string"] = "timestamp",
+    gives: SqlType = _TIMESTAMP,
+    what: str = _DECLARED,
 ) -> Iterator[FaultError]:
     """Yield everything that is wrong with an expression.
 
@@ -51,17 +55,19 @@ def expression_faults(
     ts
         Whether ``ts``, the arrival time, may be named although it is no column.
     gives
-        The type that the result must have; only of a bare column is it known here.
+        The type that the result must have, as far as that can be told here.
+    what
+        What the columns are, for messages.
 
     """
     try:
-        yield from list(_faults(text, columns, ts=ts, gives=gives))
+        yield from list(_faults(text, columns, ts=ts, gives=gives, what=what))
     except RecursionError:
         yield FaultError("an expression nested too deeply", f"{_ROW_WISE} of at most some dozen levels of parentheses")
 
 
 def _faults(
-    text: str, columns: Mapping[str, SqlType | None], *, ts: bool, gives: Literal["timestamp", "string"]
+    text: str, columns: Mapping[str, SqlType | None], *, ts: bool, gives: SqlType, what: str
 ) -> Iterator[FaultError]:
     import sqlglot  # noqa: PLC0415 - it takes time to import, and reading commands look at no expression
     from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
@@ -85,8 +91,12 @@ def _faults(
         return
     if not named:
         yield from _structure_faults(whole)
-    yield from _column_faults(whole, scope, ts=ts)
-    yield from _result_faults(whole, scope, gives)
+    strange = list(_column_faults(whole, scope, ts=ts, what=what))
+    yield from strange
+    wrong = [] if what != _DECLARED else list(_result_faults(whole, scope, canonical(gives)))
+    yield from wrong
+    if not (named or strange or wrong):
+        yield from type_faults(whole, scope, gives)
 
 
 def _first_line(message: str) -> str:
@@ -156,7 +166,7 @@ def _structure_faults(whole: exp.Expr) -> Iterator[FaultError]:
             yield FaultError(f"the literal '{literal.name}', which reads the clock", _ROW_WISE)
 
 
-def _column_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], *, ts: bool) -> Iterator[FaultError]:
+def _column_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], *, ts: bool, what: str) -> Iterator[FaultError]:
     from sqlglot import exp  # noqa: PLC0415 - as above
 
     by_lower = {name.lower(): kind for name, kind in scope.items()}
@@ -173,9 +183,9 @@ def _column_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], *, ts: 
             yield FaultError(f"{root}, {_IMPURE_WORD}", f"{_ROW_WISE}; a column of that name is written `{root}`")
         elif isinstance(column, exp.Column):
             known = ", ".join(scope) or "none"
-            why = "" if ts or root != "ts" else "; ts is what `arrival` gives and exists in `expires` only"
+            why = "" if ts or root != "ts" or what != _DECLARED else "; ts is what `arrival` gives and exists in `expires` only"
             found = f'the unknown column "{names[0]}"'
-            yield FaultError(found, f"declared columns ({known}){why}", nearest(names[0], scope))
+            yield FaultError(found, f"{what} ({known}){why}", nearest(names[0], scope))
 
 
 _IMPURE_WORD = "whose result depends on the clock or the session"

@@ -20,7 +20,7 @@ __all__ = ["DEFAULT_EXAMPLE", "examples", "write_project"]
 DEFAULT_EXAMPLE = "answers"
 """The example whose file shows every key."""
 
-_PACKAGE = "sample_data"
+_PACKAGE = "warehouse.sample_data"
 
 
 def examples() -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def write_project(directory: Path, example: str | None = None, source: Path | No
     example
         Which of :func:`examples`; by default the one that shows every key.
     source
-        A csv, json or parquet file to declare a stream for instead; it is copied into the landing directory.
+        A csv, json or parquet file, or a log of Zeek, to declare a stream for instead; it is copied into the landing directory.
 
     Raises
     ------

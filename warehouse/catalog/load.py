@@ -18,7 +18,15 @@ from warehouse.catalog.checks import (
     layout_warnings,
     view_faults,
 )
-from warehouse.catalog.config import RelationSection, SqlSection, StreamSection, ViewSection, WarehouseSection, read_section
+from warehouse.catalog.config import (
+    HealthSection,
+    RelationSection,
+    SqlSection,
+    StreamSection,
+    ViewSection,
+    WarehouseSection,
+    read_section,
+)
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
@@ -30,6 +38,7 @@ from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import name_fault, settings
 from warehouse.catalog.verdicts import declared_keys
 from warehouse.errors import ConfigurationError, Problem
+from warehouse.health import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,18 +49,20 @@ __all__ = ["FILE_NAME", "load_catalog"]
 
 FILE_NAME = "warehouse.toml"
 _TABLES = ("streams", "relations", "views")
-_SECTIONS = ("warehouse", "spark", "sql", *_TABLES)
+_SECTIONS = ("warehouse", "spark", "sql", "health", *_TABLES)
 _Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
-def load_catalog(directory: Path) -> Catalog:
+def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
     """Return what a project declares.
 
     Parameters
     ----------
     directory
         The project: where ``warehouse.toml`` is. Paths in the file are relative to it.
+    file
+        What to read as if it were the project's ``warehouse.toml``.
 
     Raises
     ------
@@ -59,7 +70,7 @@ def load_catalog(directory: Path) -> Catalog:
         With every fault of the file.
 
     """
-    file = directory / FILE_NAME
+    file = file or directory / FILE_NAME
     content, raw = _read(file)
     report = Report(str(file))
     _top_level(raw, report)
@@ -92,6 +103,8 @@ def load_catalog(directory: Path) -> Catalog:
     spark = _spark(raw.get("spark", {}), report)
     sql, faults = read_section(SqlSection, _table(raw.get("sql", {}), "sql", report))
     report.add_section("sql", faults)
+    health, faults = read_section(HealthSection, _table(raw.get("health", {}), "health", report))
+    report.add_section("health", faults)
     if report.problems or root is None or warehouse.anchor is None or warehouse.update_interval is None:
         raise ConfigurationError(report.problems)
     return Catalog(
@@ -109,18 +122,18 @@ def load_catalog(directory: Path) -> Catalog:
                 landings[f"streams.{name}"],
                 moved.get(f"streams.{name}"),
                 widest_block(draft.section.erase_within, retain, warehouse.update_interval),
-                warehouse.publish,
+                warehouse,
             )
             for name, draft in drafts.items()
         ),
         relations=tuple(
             declared_relation(
-                name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"), warehouse.publish
+                name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"), warehouse
             )
             for name, changes in relations.items()
         ),
         views=tuple(
-            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval), warehouse.publish)
+            declared_view(name, section, widest_block(section.erase_within, retain, warehouse.update_interval), warehouse)
             for name, (section, _) in views.items()
         ),
         digest=hashlib.sha256(content).hexdigest(),
@@ -130,6 +143,7 @@ def load_catalog(directory: Path) -> Catalog:
         keys=declared_keys(raw),
         target_file_size=warehouse.target_file_size,
         verify_views=warehouse.verify_views,
+        health=Thresholds(**health.model_dump()),
     )
 
 

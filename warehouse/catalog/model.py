@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.archives import archive_name
+from warehouse.catalog.retention import DEFAULT_KEEP
 from warehouse.catalog.sizes import SqlBounds
+from warehouse.health import Thresholds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,7 +36,7 @@ __all__ = [
     "label_of",
 ]
 
-Format = Literal["csv", "json", "parquet"]
+Format = Literal["csv", "json", "parquet", "zeek"]
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore", "add"]
@@ -57,10 +59,23 @@ DEFAULT_PERIODS = 24
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its name and its Spark SQL type in canonical lower-case text, e.g. ``decimal(10,2)``."""
+    """A column: its name, its Spark SQL type in canonical lower-case text (``decimal(10,2)``), and where its values come from.
+
+    ``source`` is what files call it (a name, or a path into nested fields), where that is not its name; ``expr`` is calculated
+    from source columns. ``formats`` and ``timezone`` say how times are written, where the stream's options do not.
+    """
 
     name: str
     type: str
+    source: str | None = None
+    expr: str | None = None
+    formats: tuple[str, ...] = ()
+    timezone: str | None = None
+
+    @property
+    def source_name(self) -> str:
+        """What files call it; of a calculated column that says nothing."""
+        return self.name if self.source is None else self.source
 
 
 @dataclass(frozen=True)
@@ -95,7 +110,8 @@ class Stream:
     of a dead row may exist, and ``widest_block`` is the widest expiry block with which a new table keeps that without rewriting.
     ``on_expiry`` says what becomes of rows that expire.
     ``added`` names those of the columns that nobody declared, which files brought. ``publish`` says whether a Delta table of
-    exactly the live rows is kept too.
+    exactly the live rows is kept too. ``sources`` are what files hold beside the columns, for expressions of columns; their
+    names are those of the files. ``keep`` (microseconds; None: forever) is how long rejected rows stay.
     """
 
     name: str
@@ -126,6 +142,8 @@ class Stream:
     on_expiry: OnExpiry = "drop"
     added: tuple[str, ...] = ()
     publish: Publish = "off"
+    sources: tuple[Column, ...] = ()
+    keep: int | None = DEFAULT_KEEP
 
     @property
     def label(self) -> Label:
@@ -165,6 +183,8 @@ class Relation:
     after_load: AfterLoad = "keep"
     move_to: Path | None = None
     publish: Publish = "off"
+    sources: tuple[Column, ...] = ()
+    keep: int | None = DEFAULT_KEEP
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -192,6 +212,8 @@ class Relation:
             after_load=self.after_load,
             move_to=self.move_to,
             publish=self.publish,
+            sources=self.sources,
+            keep=self.keep,
         )
 
 
@@ -201,7 +223,8 @@ class View:
 
     ``sql`` is as written; :mod:`warehouse.views` judges it. An output window is a length in microseconds or a number
     of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates, and
-    ``short_lived_declared`` whether the declaration says so itself.
+    ``short_lived_declared`` whether the declaration says so itself. Reported ones stay for ``keep``
+    (microseconds; None: forever).
     """
 
     name: str
@@ -216,6 +239,7 @@ class View:
     widest_block: int | None = None
     short_lived_declared: bool = False
     publish: Publish = "off"
+    keep: int | None = DEFAULT_KEEP
 
 
 @dataclass(frozen=True)
@@ -225,7 +249,7 @@ class Catalog:
     ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
     what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
     ``target_file_size`` (bytes; none: the default) how large data files are made; ``verify_views`` (microseconds; none: never)
-    how often updates compare views with their queries.
+    how often updates compare views with their queries; ``health`` from where on facts are concerns.
     """
 
     file: Path
@@ -245,6 +269,7 @@ class Catalog:
     keys: tuple[tuple[str, str], ...] = ()
     target_file_size: int | None = None
     verify_views: int | None = None
+    health: Thresholds = field(default_factory=Thresholds)
 
     @property
     def sources(self) -> tuple[Stream, ...]:

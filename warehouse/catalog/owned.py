@@ -45,6 +45,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "timestampFormat",
     ),
     "parquet": (),
+    "zeek": (),
 }
 _TYPED_HERE = "not this one: the warehouse converts text as SQL casts do, and rejects the row that fails"
 _DECLARED = "not this one: [streams.NAME.columns] declares names and types"

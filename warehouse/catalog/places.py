@@ -97,7 +97,7 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
 
 
 def _home(root: Path | None) -> Path | None:
-    """The root with links followed; none in an object store, where no directory of this machine is."""
+    """The root with links followed; None in an object store, which has no directory on this machine."""
     return None if root is None or isinstance(root, ObjectPath) else Path(os.path.realpath(root))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.expression import expression_faults
@@ -20,7 +20,7 @@ from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["propose"]
@@ -31,21 +31,22 @@ _ARRIVAL_NAME = re.compile(
 _EXPIRY_NAME = re.compile(
     r"(^|_)(exp\w*|end\w*|until|valid|to|stop\w*|finish\w*|due|deadline|leav\w*|land\w*|close\w*)(_|$)"
 )
-_LIFETIME_NAME = re.compile(r"(^|_)(ttl|lifetime|duration|timeout|max_age|validity|lease|hold)(_|$)")
-_KEY_NAME = re.compile(r"(^|_)(id|key|name|user\w*|code|number|host|device|account|customer|session)(_|$)")
+_LIFETIME_NAME = re.compile(
+    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|expires_in|remaining)(_|$)"
+)
+_KEY_NAME = re.compile(
+    r"(^|_)(id|key|name|user\w*|code|number|no|nr|host|device|account|customer|client|session|plate|licen[cs]e|vehicle|car|ip|address|mac|"
+    r"e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|uuid|kennzeichen|nummer|kunde)(_|$)"
+)
+_NO_KEY_NAME = re.compile(r"(^|_)(p|port|proto|status|type|class|zone|lat|lon|amount|price|count)(_|$)")
 _UNITS = (
-    (re.compile(r"_(ms|millis\w*)$"), "MILLISECOND", 1000),
-    (re.compile(r"_(min|mins|minutes?)$"), "MINUTE", MINUTE),
-    (re.compile(r"_(h|hours?)$"), "HOUR", HOUR),
-    (re.compile(r"_(d|days?)$"), "DAY", DAY),
+    (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
+    (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
+    (re.compile(r"_(min|mins|minutes?|minuten)$"), "MINUTE", MINUTE),
+    (re.compile(r"_(h|hrs?|hours?|stunden)$"), "HOUR", HOUR),
+    (re.compile(r"_(d|days?|tage)$"), "DAY", DAY),
 )
 _INTEGERS = frozenset({"int", "bigint"})
-# Counts since 1970 that lie between 2001 and 2100, by unit.
-_EPOCHS = (
-    ("timestamp_seconds", SECOND, 1_000_000_000, 4_102_444_800),
-    ("timestamp_millis", 1000, 1_000_000_000_000, 4_102_444_800_000),
-    ("timestamp_micros", 1, 1_000_000_000_000_000, 4_102_444_800_000_000),
-)
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -57,22 +58,45 @@ _STEPS = tuple(
     for count in counts
 )
 _PERIODS = 24
+_MOST_PERIODS = 2000
+_SEEN = 0.95
+"""The share of rows that an update at the proposed interval must show."""
+_FEW = 1.5
+"""Rows of a value from which a column is one whose values come again."""
 _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
 _COMMENT_COLUMN = 36
 
 
 @dataclass(frozen=True)
 class _Times:
-    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lifetime`` and ``mean`` lives, in microseconds."""
+    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
+
+    ``unset`` is the share of rows that have no end.
+    """
 
     arrival: str
     columns: tuple[str, ...]
     first: int | None
     expires: str | None = None
-    lifetime: int | None = None
+    lives: tuple[float, ...] = ()
     others: tuple[str, ...] = ()
-    mean: float | None = None
     last: int | None = None
+    unset: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean life."""
+        return sum(self.lives) / max(1, len(self.lives))
+
+    @property
+    def lifetime(self) -> int | None:
+        """The life that all but a hundredth of the rows stay below."""
+        return int(self.lives[-2]) if self.lives else None
+
+    def seen(self, interval: int) -> float:
+        """Return the share of rows with a life that are live at one update at least."""
+        lives = [life for life in self.lives if life > 0]
+        return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
 
 
 def propose(source: Path) -> dict[str, bytes | Path]:
@@ -93,9 +117,10 @@ def propose(source: Path) -> dict[str, bytes | Path]:
             f"no column of {source} ({_list(column.name for column in found.columns)}) can be an arrival time; "
             f"add a timestamp column, or declare the stream by hand after a plain `stream-wh init`"
         )
-    text = _document(name, source, found, times, _key(usable, times))
+    text = _document(name, source, found, times, _key(usable, times, found.rows))
     # Landing files whose names begin with these are left alone.
-    return {FILE_NAME: text.encode(), f"landing/{name}/{source.name.lstrip('._')}": source}
+    landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
+    return {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
 
 
 def _stream_name(source: Path) -> str:
@@ -116,11 +141,10 @@ def _times(found: Found, usable: Sequence[SniffedColumn]) -> _Times | None:
     named = [column for column in later if _EXPIRY_NAME.search(column.name.lower())]
     if later:
         expiry = (named or later)[0]
-        lifetime = found.gaps[arrival.name, expiry.name]
         used = (arrival.name, expiry.name)
         unused = tuple(name for name in others if name != expiry.name)
-        mean = found.mean_gaps[arrival.name, expiry.name]
-        return _Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lifetime, unused, mean, arrival.high)
+        lives = found.gaps[arrival.name, expiry.name]
+        return _Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lives, unused, arrival.high)
     return _with_duration(
         _Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others, last=arrival.high), usable
     )
@@ -141,14 +165,6 @@ def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | N
 
 
 def _from_numbers(usable: Sequence[SniffedColumn]) -> _Times | None:
-    for column in usable:
-        if column.type not in _INTEGERS or column.low is None or column.high is None:
-            continue
-        for function, unit, low, high in _EPOCHS:
-            if low <= column.low and column.high <= high:
-                sql = f"{function}({_sql(column.name)})"
-                times = _Times(sql, (column.name,), column.low * unit, last=column.high * unit)
-                return _with_duration(times, usable)
     day = next((column for column in usable if column.type == "date"), None)
     if day is None:
         return None
@@ -158,25 +174,39 @@ def _from_numbers(usable: Sequence[SniffedColumn]) -> _Times | None:
 def _with_duration(times: _Times, usable: Sequence[SniffedColumn]) -> _Times:
     for column in usable:
         lower = column.name.lower()
-        counts = column.type in _INTEGERS and column.name not in times.columns and (column.low or 0) >= 0
-        if counts and column.high and _LIFETIME_NAME.search(lower):
-            units = ((unit, size) for ending, unit, size in _UNITS if ending.search(lower))
-            unit, size = next(units, ("SECOND", SECOND))
-            sql = f"timestampadd({unit}, {_sql(column.name)}, ts)"
-            used = (*times.columns, column.name)
-            mean = None if column.mean is None else column.mean * size
-            return _Times(times.arrival, used, times.first, sql, column.high * size, times.others, mean, times.last)
+        if column.name in times.columns or not _LIFETIME_NAME.search(lower) or not column.lives:
+            continue
+        if column.lives[0] < 0 or column.lives[-1] <= 0:
+            continue
+        units = ((unit, size) for ending, unit, size in _UNITS if ending.search(lower))
+        unit, size = next(units, ("SECOND", SECOND))
+        sql = _added(column, unit, size)
+        lives = tuple(life * size for life in column.lives)
+        return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
     return times
 
 
-def _key(usable: Sequence[SniffedColumn], times: _Times) -> str:
-    """Return the column that probes most likely look for."""
-    keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
-    plain = [column for column in keys if column.name not in times.columns]
+def _added(column: SniffedColumn, unit: str, size: int) -> str:
+    """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
+    kind = column.type or ""
+    amount = f"array_min({_sql(column.name)})" if kind.startswith("array<") else _sql(column.name)
+    if kind.removeprefix("array<").removesuffix(">") in _INTEGERS:
+        return f"timestampadd({unit}, {amount}, ts)"
+    return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
 
-    def rank(column: SniffedColumn) -> tuple[bool, bool, int]:
+
+def _key(usable: Sequence[SniffedColumn], times: _Times, rows: int) -> str:
+    """Return the column that probes most likely look for: named like a key, with many values that come again."""
+    keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
+    values = [column for column in keys if column.type not in ("timestamp", "date", "boolean")]
+    plain = [column for column in values if column.name not in times.columns]
+
+    def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int]:
+        lower = column.name.lower()
         identifying = column.type == "string" or column.type in _INTEGERS
-        return bool(_KEY_NAME.search(column.name.lower())) and identifying, column.type == "string", column.distinct
+        named = identifying and bool(_KEY_NAME.search(lower)) and not _NO_KEY_NAME.search(lower)
+        several = 1 < column.distinct <= rows / _FEW
+        return named, several, column.type == "string", column.distinct
 
     return max(plain, key=rank).name if plain else keys[0].name
 
@@ -184,7 +214,8 @@ def _key(usable: Sequence[SniffedColumn], times: _Times) -> str:
 def _document(name: str, source: Path, found: Found, times: _Times, key: str) -> str:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     finest = HOUR if lifetime is None else max(SECOND, lifetime // _PERIODS)
-    interval = max(step for step in _STEPS if step <= finest)
+    interval = max(step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
+    lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
     anchor = (times.first or 0) // DAY * DAY
     refused = [column for column in found.columns if not column.type]
     file = " ".join(source.name.split())
@@ -192,6 +223,8 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         f"# Proposed for {file}: what was guessed from names and values is marked with (?).",
         "# Check it, then run `stream-wh validate` and `stream-wh plan`. Plain `stream-wh init`, in another directory,",
         "# writes a file that shows every key.",
+        "#",
+        *(f"# {line}" for each in _summary(found, times, key, interval) for line in each.splitlines()),
         "",
         "[warehouse]",
         _line('root = "data"', "where the tables are; landing directories lie elsewhere"),
@@ -209,7 +242,7 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
     if found.options:
         lines.append("options = { " + ", ".join(f"{option} = {_text(value)}" for option, value in found.options) + " }")
     lines += [
-        _line('timezone = "UTC"', "of timestamps without an offset"),
+        *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
         _line(f"search_key = {_text(key)}", "(?) what probes look for: a column, or a list"),
         _line(f"arrival = {_text(times.arrival)}", "(?)" + _others(times)),
         *_expiry_lines(times, lifetime),
@@ -218,10 +251,32 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
     lines += ["", f"[streams.{name}.columns]"]
     lines += [_column_line(column) for column in found.columns]
-    if lifetime is not None and times.mean is not None and times.first is not None and times.last is not None:
+    if lifetime is not None and times.first is not None and times.last is not None:
         span = times.last - times.first
         lines += layout_lines(name, rows=found.rows, span=span, interval=interval, longest=lifetime, mean=times.mean)
     return "\n".join(lines) + "\n"
+
+
+def _summary(found: Found, times: _Times, key: str, interval: int) -> Iterator[str]:
+    """Yield what was seen, what is proposed and why, and what is left out, for the file and for the console."""
+    yield f"Saw {found.rows} rows of {len(found.columns)} columns:"
+    for column in found.columns:
+        called = f" (in the file {_text(column.source)})" if column.source is not None else ""
+        yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
+    of_key = next(column for column in found.columns if column.name == key)
+    yield f"Proposes the key {key}: {of_key.distinct} values, {found.rows / max(1, of_key.distinct):.1f} rows of each on average."
+    yield f"Proposes that rows arrive at {times.arrival}."
+    if times.lives:
+        quarter, half, most = (format_duration(int(times.lives[place])) for place in (25, 50, 95))
+        yield f"Proposes that rows end at {times.expires}:"
+        yield f"  a quarter live less than {quarter}, half less than {half}, 95 % less than {most}."
+        if times.unset:
+            yield f'  {times.unset:.1%} have no end and are rejected; with null_expiry = "never" they would stay for ever.'
+        share = times.seen(interval)
+        yield f"Every {format_duration(interval)} an update would show {share:.0%} of the rows that live at all."
+    left = [column.name for column in found.columns if column.type is None]
+    if left:
+        yield f"Leaves out {', '.join(' '.join(name.split()) for name in left)}: see below."
 
 
 def _expiry_lines(times: _Times, lifetime: int | None) -> list[str]:
@@ -233,7 +288,7 @@ def _expiry_lines(times: _Times, lifetime: int | None) -> list[str]:
         ]
     return [
         _line(f"expires = {_text(times.expires)}", "(?) left out: rows never expire"),
-        _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) the longest in a sample, rounded up"),
+        _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) 99 % of a sample end sooner; longer lives are accepted"),
     ]
 
 
@@ -245,7 +300,12 @@ def _column_line(column: SniffedColumn) -> str:
     name = column.name if re.fullmatch(r"[A-Za-z0-9_-]+", column.name) else _text(column.name)
     if column.type is None:
         return " ".join(f"# {_text(column.name)}: ignored ({column.refused})".split())
-    return f"{name} = {_text(column.type)}"
+    if column.source is None and column.unit is None:
+        return f"{name} = {_text(column.type)}"
+    given = [f"type = {_text(column.type)}"]
+    given += [f"from = {_text(column.source)}"] if column.source is not None else []
+    given += [f"format = {_text(column.unit)}"] if column.unit is not None else []
+    return f"{name} = {{ {', '.join(given)} }}"
 
 
 def _rounded_up(lifetime: int) -> int:

@@ -16,10 +16,12 @@ from warehouse.time import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["DEFAULT_RETAIN", "as_duration", "bound_faults", "derived_retain", "slots_dead", "widest_block"]
+__all__ = ["DEFAULT_KEEP", "DEFAULT_RETAIN", "as_duration", "bound_faults", "derived_retain", "slots_dead", "widest_block"]
 
 DEFAULT_RETAIN = 7 * 86_400_000_000
 """How long superseded epochs stay readable, in microseconds, where nothing says otherwise."""
+DEFAULT_KEEP = 90 * 86_400_000_000
+"""How long rejected rows and reported short-lived results stay, in microseconds, where nothing says otherwise."""
 
 
 def slots_dead(bound: int, retain: int, interval: int) -> int:
@@ -35,7 +37,7 @@ def slots_dead(bound: int, retain: int, interval: int) -> int:
 
 
 def widest_block(bound: int | None, retain: int, interval: int) -> int | None:
-    """Return the widest expiry block that lets rows leave in time; none without a bound."""
+    """Return the widest expiry block that lets rows leave in time, in slots; None without a bound."""
     return None if bound is None else max(1, slots_dead(bound, retain, interval))
 
 

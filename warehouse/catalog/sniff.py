@@ -1,24 +1,33 @@
-"""What a csv, json or parquet file holds, as DuckDB sees it: columns in Spark SQL types, and what values are like."""
+"""What a file holds, as DuckDB sees it: columns in Spark SQL types, and what values are like.
+
+A column whose name no table can have gets one that it can (``id.orig_h`` is ``id_orig_h``), and keeps its own as its source.
+Numbers that are times since 1970 by their range and their name become times, with their unit.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
+from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import unusable_name
+from warehouse.catalog.zeek import is_zeek, zeek_query
 from warehouse.errors import UsageError
+from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
 
     from warehouse.catalog.model import Format
 
-__all__ = ["Found", "SniffedColumn", "sniff"]
+__all__ = ["Found", "SniffedColumn", "column_name", "is_amount", "sniff"]
 
 _ENDINGS: dict[str, Format] = {
     ".csv": "csv",
@@ -27,8 +36,27 @@ _ENDINGS: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".parquet": "parquet",
+    ".log": "zeek",
+}
+_SHAPES = {
+    "csv": "it should have a header and a record a line",
+    "json": "it should have one JSON object a line; of one array of objects `jq -c '.[]'` makes that",
+    "parquet": "it may be cut short",
+    "zeek": "it may be cut short",
 }
 _SAMPLE = 100_000
+_NEARLY_ALL = 0.95
+_HUNDREDTHS = [number / 100 for number in range(101)]
+_TIME_NAME = re.compile(
+    r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|expir\w*|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
+)
+# Counts since 1970 that lie between 2001 and 2100, by unit.
+_EPOCHS = (
+    ("epoch_seconds", 1_000_000_000, 4_102_444_800),
+    ("epoch_milliseconds", 1_000_000_000_000, 4_102_444_800_000),
+    ("epoch_microseconds", 1_000_000_000_000_000, 4_102_444_800_000_000),
+    ("epoch_nanoseconds", 1_000_000_000_000_000_000, 4_102_444_800_000_000_000),
+)
 _PATTERN_PARTS = {
     "%Y": "yyyy",
     "%y": "yy",
@@ -44,6 +72,18 @@ _PATTERN_PARTS = {
     "%f": "SSSSSS",
     "%g": "SSS",
 }
+_LOOSE = {**_PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h", "%z": "Z"}
+"""Parts of patterns that take one digit as well as two."""
+_DAYS = (
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y", "%b %d %Y"),
+)
+_CLOCKS = (" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:%M %p", ", %I:%M:%S %p", ", %I:%M %p", "")
+_SPELLINGS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%d/%b/%Y:%H:%M:%S %z")
+"""Times of the usual places; where days and months cannot be told apart, the day comes first."""
+_LIKE_A_TIME = re.compile(r"\s*\w{1,4}[./ -]\w{1,3}[./ -]\d{2,4}(\s*$|.*\d:\d\d)")
+_ISO = r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2})?)?)?"
+"""Dates and times that Spark reads without a pattern."""
 _PART = re.compile(r"%.|[^%A-Za-z]|[A-Za-z]+")
 _ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
 
@@ -53,7 +93,9 @@ class SniffedColumn:
     """A column: its Spark SQL type, or why it cannot be declared, and what its sampled values are like.
 
     ``low`` and ``high`` are the bounds of integers, of timestamps in microseconds, and ``mean`` is theirs; ``distinct`` is
-    about how many values there are.
+    about how many values there are. ``source`` is its name in the file, if another; ``unit`` the format of times in numbers.
+    ``lives`` are, of numbers and of the least of arrays of numbers, the quantiles of what is not null, in hundredths, and
+    ``unset`` the share of rows in which it is null.
     """
 
     name: str
@@ -63,22 +105,25 @@ class SniffedColumn:
     high: int | None = None
     distinct: int = 0
     mean: float | None = None
+    source: str | None = None
+    unit: str | None = None
+    lives: tuple[float, ...] = ()
+    unset: float = 0.0
 
 
 @dataclass(frozen=True)
 class Found:
     """A file: its format, the reader options it needs, its columns and, for pairs of times, how they lie.
 
-    ``gaps`` gives for (earlier column, later column) of timestamps the largest difference in microseconds, for pairs
-    that are in this order in every sampled row, and ``mean_gaps`` the mean one. ``rows`` were sampled.
+    ``gaps`` gives for (earlier column, later column) of timestamps the quantiles of the difference in microseconds, in
+    hundredths, for pairs that are in this order in nearly every sampled row. ``rows`` were sampled.
     """
 
     format: Format
     endings: str
     options: tuple[tuple[str, str], ...]
     columns: tuple[SniffedColumn, ...]
-    gaps: dict[tuple[str, str], int]
-    mean_gaps: dict[tuple[str, str], float]
+    gaps: dict[tuple[str, str], tuple[float, ...]]
     rows: int
 
 
@@ -95,29 +140,54 @@ def sniff(source: Path) -> Found:
 
     suffixes = source.suffixes[-2:] if source.suffix == ".gz" else source.suffixes[-1:]
     kind = _ENDINGS.get(suffixes[0].lower()) if suffixes else None
+    kind = "zeek" if kind == "csv" and is_zeek(source) else kind
+    if kind == "zeek" and source.is_file() and not is_zeek(source):
+        raise UsageError(f"{source} has no line of #fields, so it is no Zeek log, or it is damaged; rename it to .csv or .jsonl")
     if kind is None or (kind == "parquet" and len(suffixes) > 1):
         raise UsageError(f"{source} has none of the endings {', '.join(_ENDINGS)} (.gz for text); rename or convert it")
     if not source.is_file():
         raise UsageError(f"{source} is not a file; name one of the files to load")
     try:
         with duckdb.connect() as connection:
+            connection.execute("SET TimeZone = 'UTC'")
             # Each record is one line to the warehouse, so it is to the sniffer.
             reader = {
-                "csv": "read_csv($file, ignore_errors = true)",
-                "json": "read_json($file, format = 'newline_delimited')",
-                "parquet": "read_parquet($file)",
-            }[kind]
+                "csv": "SELECT * FROM read_csv($file, ignore_errors = true)",
+                "json": "SELECT * FROM read_json($file, format = 'newline_delimited')",
+                "parquet": "SELECT * FROM read_parquet($file)",
+                "zeek": "",
+            }[kind] or zeek_query(source)
             given = {"file": _literal_path(source)}
             options, unreadable = _csv_options(connection, source) if kind == "csv" else ((), frozenset())
-            connection.execute(f"CREATE TEMP TABLE sample AS SELECT * FROM {reader} LIMIT {_SAMPLE}", given)
+            connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {_SAMPLE}", given)
+            if kind == "csv" and (texts := _other_times(connection, given, {option for option, _ in options})):
+                types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
+                reader = f"SELECT * FROM read_csv($file, ignore_errors = true, types = {{{types}}})"
+                connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {_SAMPLE}", given)
             columns = _columns(connection, kind, unreadable)
-            gaps, means = _gaps(connection, columns)
+            gaps = _gaps(connection, columns)
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
-            return Found(kind, "".join(suffixes), options, columns, gaps, means, rows)
+            return Found(kind, "".join(suffixes), options, columns, gaps, rows)
     except duckdb.Error as error:
         raise UsageError(
-            f"{source} cannot be read as {kind} ({str(error).splitlines()[0]}); correct the file"
+            f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
+
+
+def _other_times(connection: DuckDBPyConnection, given: dict[str, str], options: set[str]) -> list[str]:
+    """Return the columns that DuckDB takes for dates or times, and whose text Spark reads by a pattern only."""
+    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
+    found = []
+    for name, kind in described:
+        option = "dateFormat" if kind == "DATE" else "timestampFormat" if kind.startswith("TIMESTAMP") else None
+        if option is None or option in options:
+            continue
+        column = quoted(name)
+        texts = f"(SELECT {column} FROM read_csv($file, ignore_errors = true, all_varchar = true) LIMIT {_SAMPLE})"
+        query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
+        (other,) = connection.execute(query, {**given, "iso": _ISO}).fetchone() or (0,)
+        found += [name] if other else []
+    return found
 
 
 def _literal_path(source: Path) -> str:
@@ -161,60 +231,133 @@ def _java_pattern(strptime: str) -> str | None:
 
 def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset[str]) -> tuple[SniffedColumn, ...]:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    found = []
-    for name, duck in described:
+    has_times = any(duck.startswith("TIMESTAMP") or _is_named_as_time(source) for source, duck in described)
+    found: list[SniffedColumn] = []
+    taken: set[str] = set()
+    for source, duck in described:
         try:
             sql = spark_type(duck, text=kind != "parquet")
         except FaultError as fault:
-            found.append(SniffedColumn(name, None, str(fault)))
+            found.append(SniffedColumn(source, None, str(fault)))
             continue
         if sql in unreadable:
             sql = "string"
-        why = _unusable(name, sql)
-        found.append(SniffedColumn(name, None, why) if why else _summary(connection, name, sql))
+        unit = _unit(connection, source, sql, found, has_times=has_times) or _pattern(connection, source, sql)
+        if kind == "zeek" and sql == "timestamp":
+            unit = "epoch_seconds"
+        sql = "timestamp" if unit else sql
+        others = {each.lower() for each, _ in described if each != source}
+        name = column_name(source, taken | others, time=sql == "timestamp")
+        taken.add(name.lower())
+        if name != source:
+            connection.execute(f"ALTER TABLE sample RENAME {quoted(source)} TO {quoted(name)}")
+        found.append(_summary(connection, SniffedColumn(name, sql, source=source if name != source else None, unit=unit)))
     return tuple(found)
 
 
-def _unusable(name: str, sql: str) -> str | None:
-    if fault := unusable_name(name):
-        return f"{fault} in its name"
-    if name.startswith("_") or name.lower() in {"sub_index", "exp_block"}:
-        return "a reserved name"
-    if name.lower() == "ts" and (name, sql) != ("ts", "timestamp"):
-        return "ts is the arrival time, a timestamp"
+def column_name(source: str, taken: set[str], *, time: bool) -> str:
+    """Return the name of a column for a name of a file, other than those that are taken (in small letters).
+
+    >>> [column_name(each, set(), time=False) for each in ("id.orig_h", "TTL [s]", "ts")]
+    ['id_orig_h', 'ttl_s', 'ts_value']
+    """
+    name = source
+    if unusable_name(name) or is_reserved(name):
+        name = re.sub(r"[^0-9a-z\u00df-\uffff]+", "_", source.lower()).strip("_")[:200] or "column"
+        name = "column" if unusable_name(name) else name
+    if name.lower() == "ts" and (not time or name != "ts"):  # ts is the arrival time
+        name = "ts_value"
+    if name.lower() in taken or is_reserved(name):
+        name = next(each for number in range(2, len(taken) + 3) if (each := f"{name}_{number}").lower() not in taken)
+    return name
+
+
+def _is_named_as_time(source: str) -> bool:
+    """Whether a name has a word for a time in it.
+
+    >>> [_is_named_as_time(each) for each in ("createdAt", "last_seen", "order_id")]
+    [True, True, False]
+    """
+    return _TIME_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", source).lower()) is not None
+
+
+def _unit(
+    connection: DuckDBPyConnection, source: str, sql: str, before: Sequence[SniffedColumn], *, has_times: bool
+) -> str | None:
+    """Return the unit of a column of times since 1970, by its range, and by its name where the file has other times."""
+    if sql not in ("int", "bigint", "double") and not sql.startswith("decimal"):
+        return None
+    known = has_times or any(column.type == "timestamp" for column in before)
+    if known and not _is_named_as_time(source):
+        return None
+    column = quoted(source)
+    low, high = _row(connection, f"SELECT min({column})::DOUBLE, max({column})::DOUBLE FROM sample")
+    for unit, first, last in _EPOCHS:
+        if low is not None and first <= low and high <= last:
+            micros = f"make_timestamptz(CAST({column}::DOUBLE * {EPOCH_FORMATS[unit]} AS BIGINT))"
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {micros}")
+            return unit
     return None
 
 
-def _summary(connection: DuckDBPyConnection, name: str, sql: str) -> SniffedColumn:
-    column = _identifier(name)
+def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
+    """Return the pattern of a column of text that is all times of one spelling, which DuckDB does not look for; else nothing."""
+    if sql != "string":
+        return None
+    column = quoted(source)
+    (one,) = _row(connection, f"SELECT any_value({column}) FROM sample WHERE {column} IS NOT NULL")
+    if not isinstance(one, str) or not _LIKE_A_TIME.match(one):
+        return None
+    for spelling in _SPELLINGS:
+        count = f"count(*) FILTER (try_strptime(trim({column}), $spelling) IS NULL)"
+        (bad,) = connection.execute(f"SELECT {count} FROM sample WHERE {column} != ''", {"spelling": spelling}).fetchone() or (1,)
+        if not bad:
+            text = spelling.replace("'", "''")
+            stamp = f"CAST(try_strptime(trim({column}), '{text}') AS TIMESTAMPTZ)"
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {stamp}")
+            return re.sub(r"%.", lambda part: _LOOSE[part[0]], spelling)
+    return None
+
+
+def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedColumn:
+    column = quoted(found.name)
+    kind = found.type or ""
     bounds = {
         "timestamp": f"epoch_us({column})",
         "date": f"epoch_us({column})",
         "bigint": column,
         "int": column,
-    }.get(sql, "NULL::BIGINT")
+    }.get(kind, "NULL::BIGINT")
     query = f"SELECT min({bounds}), max({bounds}), approx_count_distinct({column}), avg({bounds}) FROM sample"
     low, high, distinct, mean = _row(connection, query)
-    return SniffedColumn(name, sql, None, low, high, distinct, mean)
+    amount = f"list_min({column})" if kind.startswith("array<") else column
+    lives: tuple[float, ...] = ()
+    unset = 0.0
+    if is_amount(kind.removeprefix("array<").removesuffix(">")):
+        share = f"avg(CAST({amount} IS NULL AS INTEGER))"
+        listed, unset = _row(connection, f"SELECT quantile_cont({amount}::DOUBLE, {_HUNDREDTHS}), {share} FROM sample")
+        lives = tuple(listed or ())
+    return replace(found, low=low, high=high, distinct=distinct, mean=mean, lives=lives, unset=unset or 0.0)
 
 
-def _gaps(
-    connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]
-) -> tuple[dict[tuple[str, str], int], dict[tuple[str, str], float]]:
+def is_amount(kind: str) -> bool:
+    """Whether a Spark SQL type is that of numbers that can be amounts of time."""
+    return kind in ("int", "bigint", "float", "double", "smallint") or kind.startswith("decimal")
+
+
+def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> dict[tuple[str, str], tuple[float, ...]]:
     times = [column.name for column in columns if column.type == "timestamp"]
-    gaps, means = {}, {}
+    gaps = {}
     for first in times:
         for second in times:
-            gap = f"epoch_us({_identifier(second)}) - epoch_us({_identifier(first)})"
-            low, high, mean = _row(connection, f"SELECT min({gap}), max({gap}), avg({gap}) FROM sample")
-            if first != second and low is not None and low >= 0 and high > 0:
-                gaps[first, second], means[first, second] = high, mean
-    return gaps, means
+            gap = f"epoch_us({quoted(second)}) - epoch_us({quoted(first)})"
+            ordered = f"count(*) FILTER ({gap} >= 0), count({gap}), max({gap})"
+            follow, both, high = _row(connection, f"SELECT {ordered} FROM sample")
+            if first != second and both and follow >= _NEARLY_ALL * both and high > 0:
+                (found,) = _row(connection, f"SELECT quantile_cont(greatest({gap}, 0)::DOUBLE, {_HUNDREDTHS}) FROM sample")
+                gaps[first, second] = tuple(found)
+    return gaps
 
 
 def _row(connection: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
     return connection.execute(query).fetchone() or ()
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from functools import cache
-from typing import Annotated, TypeAlias
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BeforeValidator
 
 from warehouse.catalog.sizes import LARGEST, parse_size
+from warehouse.catalog.source_columns import zone
 from warehouse.catalog.spelling import FaultError, as_written, nearest
-from warehouse.catalog.types import parse_type
 from warehouse.time import DAY, parse_duration, parse_instant, to_micros
 
 __all__ = [
+    "FOREVER",
     "Duration",
     "Grid",
     "Instant",
+    "Keep",
     "Options",
     "OutputWindow",
     "SearchKey",
     "Size",
     "SqlText",
     "TimeZone",
-    "TypeText",
     "name_fault",
     "settings",
 ]
 
+FOREVER = "forever"
+"""How ``keep`` says that there is no bound."""
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _FINER = re.compile(r"\.\d{7,}")
 _DURATION = 'a duration such as "90s", "10m", "1h", "7d", "2w" or "PT1H30M"'
@@ -50,6 +51,16 @@ def _duration(value: object) -> int:
     if duration > _LONGEST:
         raise FaultError(as_written(value), f"{_DURATION}, at most 400000d; leave the key out for no bound where it may be")
     return duration
+
+
+def _keep(value: object) -> int | str:
+    if value == FOREVER:
+        return FOREVER
+    try:
+        return _duration(value)
+    except FaultError as fault:
+        meant = nearest(value, [FOREVER]) if isinstance(value, str) else None
+        raise FaultError(fault.found, f'{_DURATION}, or "{FOREVER}"', fault.suggestion or meant) from None
 
 
 def _shorter(value: str) -> str | None:
@@ -78,29 +89,6 @@ def _instant(value: object) -> int:
         return parse_instant(value)
     except ValueError:
         raise FaultError(as_written(value), _INSTANT) from None
-
-
-@cache
-def _zones() -> frozenset[str]:
-    return frozenset(available_timezones())
-
-
-def _zone(value: object) -> str:
-    allowed = 'a time zone of the IANA database, such as "UTC" or "Europe/Berlin"'
-    if not isinstance(value, str):
-        raise FaultError(as_written(value), allowed)
-    try:
-        ZoneInfo(value)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise FaultError(as_written(value), allowed, nearest(value, _zones())) from None
-    return value
-
-
-def _type_text(value: object) -> str:
-    if not isinstance(value, str):
-        raise FaultError(as_written(value), 'a Spark SQL type in quotes, such as "string"')
-    parse_type(value)
-    return value
 
 
 def _search_key(value: object) -> tuple[str, ...]:
@@ -170,13 +158,13 @@ def settings(value: object) -> tuple[tuple[str, str], ...]:
 
 Duration: TypeAlias = Annotated[int, BeforeValidator(_duration)]
 """Microseconds."""
+Keep: TypeAlias = Annotated[int | Literal["forever"], BeforeValidator(_keep)]
+"""Microseconds, or forever."""
 Size: TypeAlias = Annotated[int, BeforeValidator(_size)]
 """Bytes."""
 Instant: TypeAlias = Annotated[int, BeforeValidator(_instant)]
 """Microseconds since 1970, UTC."""
-TimeZone: TypeAlias = Annotated[str, BeforeValidator(_zone)]
-TypeText: TypeAlias = Annotated[str, BeforeValidator(_type_text)]
-"""A Spark SQL type, known to parse."""
+TimeZone: TypeAlias = Annotated[str, BeforeValidator(zone)]
 SearchKey: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_search_key)]
 SqlText: TypeAlias = Annotated[str, BeforeValidator(_sql_text)]
 OutputWindow: TypeAlias = Annotated[tuple[int | None, int | None], BeforeValidator(_output_window)]

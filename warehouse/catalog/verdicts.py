@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "VerdictWord", "declared_keys", "verdicts"]
 
 VerdictWord = Literal["free", "from now on", "migrate", "rebuild", "refused"]
-"""A key changes freely; for rows loaded from then on; by a migration of either way; by writing or building tables anew;
+"""A key changes freely; for rows loaded from then on; by a migration of either way; by writing or building tables again;
 not at all."""
 
 _TABLES = ("streams", "relations", "views")
-_INNER = ("columns", "layout", "options")
+_INNER = ("columns", "layout", "options", "sources")
 _LONG = 160
 _FROM_NOW_ON = (
     "arrival",
@@ -39,10 +39,13 @@ _FROM_NOW_ON = (
     "options",
     "over_lifetime",
     "short_lived",
+    "sources",
     "timezone",
     "unknown_columns",
 )
 _PUBLISHED = "the next update makes live/NAME; one that is not published any more stays as it is for `retain`, then it is deleted"
+_OF_ROWS_TO_COME = "it is for rows loaded from now on; `stream-wh restate` applies it to others"
+_KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
 
 
@@ -136,18 +139,22 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
     section, _, rest = key.partition(".")
     if key == "warehouse.target_file_size":
         return Verdict(key, before, now, "from now on", "it is for files written from now on; those that are there stay")
-    if key.endswith(".publish"):
-        return Verdict(key, before, now, "free", _PUBLISHED)
+    if key in ("warehouse.publish", "warehouse.keep"):
+        return Verdict(key, before, now, "free", _PUBLISHED if key.endswith("publish") else _KEPT)
     if section not in _TABLES:
         return Verdict(key, before, now, "free", "it is in force at once")
     name, _, own = rest.partition(".")
     outer, _, inner = own.partition(".")
+    if own in ("publish", "keep"):
+        return Verdict(key, before, now, "free", _PUBLISHED if own == "publish" else _KEPT)
     if section == "views" and outer in _OF_VIEW:
-        why = f"the next update builds {name} anew over the live rows, unless it means the same"
+        why = f"the next update builds {name} again over the live rows, unless it means the same"
         return Verdict(key, before, now, "rebuild", why)
     if outer == "columns":
         if before is None:
             return Verdict(key, before, now, "from now on", "the next update adds it; rows loaded before have null")
+        if _read_otherwise(inner, before, now):
+            return Verdict(key, before, now, "from now on", _OF_ROWS_TO_COME)
         return Verdict(key, before, now, "free", "it means the same")
     if outer == "layout":
         why = "the table keeps the value that it has" if now is None else "the table is as it says"
@@ -156,9 +163,26 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
         why = f"it judges rows to come; p stays until a migration of {name} takes it over"
         return Verdict(key, before, now, "from now on", why)
     if outer in _FROM_NOW_ON:
-        why = "results that come" if section == "views" else "rows loaded from now on; `stream-wh restate` applies it to others"
-        return Verdict(key, before, now, "from now on", f"it is for {why}")
+        why = "it is for results that come" if section == "views" else _OF_ROWS_TO_COME
+        return Verdict(key, before, now, "from now on", why)
     return Verdict(key, before, now, "free", "it is in force at once" if outer != "search_key" else "it means the same")
+
+
+def _read_otherwise(name: str, before: str, now: str | None) -> bool:
+    """Whether a declared column comes from elsewhere, or is read otherwise, than before."""
+
+    def reading(text: str | None) -> object:
+        try:
+            written = json.loads(text or "null")
+        except ValueError:
+            return text  # the beginning of a long one, and its digest
+        if not isinstance(written, dict):
+            return {}
+        listed = written.get("format")
+        told = {**written, "format": [listed]} if isinstance(listed, str) else written
+        return {key: value for key, value in told.items() if key != "type" and (key, value) != ("from", name)}
+
+    return reading(before) != reading(now)
 
 
 def _word(unfit: Difference) -> VerdictWord:

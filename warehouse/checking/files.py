@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.epochs.journal import numbers, record_path
-from warehouse.objects.path import parquet_source
+from warehouse.layout.columns import cell_of
+from warehouse.objects.path import directories_in, parquet_source
 from warehouse.storage.fingerprint import damage
-from warehouse.storage.tables import rows_schema
+from warehouse.storage.tables import FOLDERS, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "out_of_order", "schema_findings"]
 
-TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
 _BACK = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
 
 
@@ -63,8 +63,7 @@ class NamedFile:
     @property
     def cell(self) -> tuple[int, int]:
         """Its sub-index and expiry block."""
-        values = self.add["partitionValues"]
-        return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
+        return cell_of(self.add["partitionValues"])
 
 
 def named_files(table: NamedTable) -> list[NamedFile]:
@@ -163,8 +162,8 @@ def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[
     named: dict[str, set[str]] = {table.path: set(table.passing) for table in tables}
     for file in files:
         named[file.table.path].add(file.path)
-    for kind in TABLE_KINDS:
-        for directory in sorted((root / kind).iterdir()) if (root / kind).is_dir() else ():
+    for kind in FOLDERS:
+        for directory in directories_in(root / kind):
             place = f"{kind}/{directory.name}"
             strange = [path for path in directory.rglob("*") if _is_left_over(path, directory, named.get(place))]
             if strange:

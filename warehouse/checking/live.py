@@ -39,9 +39,8 @@ def live_findings(root: Path, names: Collection[str], *, rows: bool, resources: 
             continue  # an epoch was retired meanwhile
         if all(each.kind != "stale" for each in found.values()):
             break
-    remedy = "the next update or `check --repair` makes it again"
     return [
-        fault(f"live_{each.kind}", f"{LIVE}/{name}", each.message, remedy, table=name, repair="repair")
+        fault(f"live_{each.kind}", f"{LIVE}/{name}", each.message, each.remedy, table=name, repair="repair")
         for name, each in found.items()
     ]
 

@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 from warehouse.checking.findings import Finding, fault, note
 from warehouse.epochs.journal import record_path
 from warehouse.errors import MissingPartError, undo_foreign
-from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.layout.columns import CELL, WAITING_SLOT, cell_of
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.entries import entry_path
 from warehouse.storage.foreign import judged, raw_commits
-from warehouse.storage.leftover import commits_beyond, left_above, wrong_checkpoints
+from warehouse.storage.leftover import commits_beyond, left_above, went_on, wrong_checkpoints
 from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.checking.records import Records
-    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.epochs.records import Epoch, SideTable, Stopped, TableState
     from warehouse.storage.replay import LogState
 
 __all__ = ["NamedTable", "logs_findings", "named_tables"]
@@ -130,8 +132,9 @@ def _totals(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None]
                 slots[number] = slots.get(number, 0) + _rows(add)
             if slots != {waiting.slot: waiting.rows for waiting in side.waiting}:
                 wrong.append("the rows that wait for each slot are not those recorded")
-            if any(number <= epoch.slot for number in slots):
-                wrong.append(f"rows wait for a slot at or before {epoch.slot}, which has passed")
+            passed = state.stopped.slot if state.stopped else epoch.slot
+            if any(number <= passed for number in slots):
+                wrong.append(f"rows wait for a slot at or before {passed}, which has passed")
     for message in wrong:
         subject = f"{table.path} version {held.version}"
         yield fault("counts", subject, f"epoch {epoch.number}: {message}", _BACK, table=table.name)
@@ -140,9 +143,7 @@ def _totals(table: NamedTable, entry: tuple[Epoch, TableState, SideTable | None]
 def _partitions(state: TableState, held: LogState) -> Iterator[str]:
     files: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for add in held.files.values():
-        values = add["partitionValues"]
-        cell = (int(values.get("sub_index") or 0), int(values.get("exp_block") or 0))
-        files.setdefault(cell, []).append(add)
+        files.setdefault(cell_of(add["partitionValues"]), []).append(add)
     recorded = {(part.sub_index, part.exp_block): part for part in state.partitions}
     for cell in sorted(files.keys() | recorded.keys()):
         place = f"sub-index {cell[0]}, block {cell[1]}"
@@ -154,17 +155,12 @@ def _partitions(state: TableState, held: LogState) -> Iterator[str]:
         if found != (part.files, part.rows, part.bytes):
             said = f"{part.files} files, {part.rows} rows, {part.bytes} bytes"
             yield f"{place}: {found[0]} files, {found[1]} rows, {found[2]} bytes; recorded are {said}"
-        strange = any(name in held.files and _cell(held.files[name]) == cell for name in state.adopted)
+        strange = any(name in held.files and cell_of(held.files[name]["partitionValues"]) == cell for name in state.adopted)
         if not 1 <= part.runs <= part.files + strange:
             yield f"{place}: {part.runs} runs in {part.files} files"
         latest = max((_statistics(add).get("maxValues") or {}).get("_exp_slot", part.max_exp_slot) for add in adds)
         if latest > part.max_exp_slot:
             yield f"{place}: rows expire in slot {latest}, after the recorded last one {part.max_exp_slot}"
-
-
-def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
-    values = add["partitionValues"]
-    return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
 
 
 def _statistics(add: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -179,8 +175,8 @@ def _rows(add: Mapping[str, Any]) -> int:
 def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -> Iterator[Finding]:
     columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
     schema, partitions = {
-        "rows": (rows_schema(columns), ["sub_index", "exp_block"]),
-        "deferred": (deferred_schema(columns), ["_slot"]),
+        "rows": (rows_schema(columns), [*CELL]),
+        "deferred": (deferred_schema(columns), [WAITING_SLOT]),
         "rejected": (rejected_schema(), []),
         "restored": (restored_schema(columns), []),
     }[table.role]
@@ -229,26 +225,28 @@ def _above(root: Path, newest: Epoch, table: NamedTable, version: int) -> Iterat
     outsiders = []
     for commit in counting(commits):
         if planned and (commit.metadata.get("epoch") == following or not commit.readable):
-            subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
+            subject = entry_path(root / table.path, commit.version).relative_to(root).as_posix()
             message = f"a commit of the update to epoch {following}, which is not finished"
             yield note("unfinished", subject, message, "the next update completes it", table=table.name, repair="update")
         else:
             outsiders.append(commit)
     if outsiders:
-        yield _foreign(root, table, outsiders[0].version)
+        yield _foreign(root, table, outsiders[0].version, table.newest[1].stopped)
     yield from _beyond(root, table, version + len(commits))
 
 
-def _foreign(root: Path, table: NamedTable, version: int) -> Finding:
+def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | None) -> Finding:
     """What outsiders did from a commit on: what changes no row is the next update's to adopt."""
-    subject = commit_path(root / table.path, version).relative_to(root).as_posix()
+    subject = entry_path(root / table.path, version).relative_to(root).as_posix()
     change = judged(replay(root / table.path, version - 1), raw_commits(root / table.path, version - 1))
     message = f"the table was changed from outside: {change.told}"
     if change.kind == "none":
         return note("foreign_commit", subject, message, "the next update passes it over", table=table.name, repair="update")
-    if change.kind == "layout":
+    if change.kind == "layout" and stopped is None:
         remedy = "the next update compares the rows, and adopts it if they are the same"
         return note("foreign_commit", subject, message, remedy, table=table.name, repair="update")
+    if stopped is not None:
+        message = f"the table stands still: {stopped.reason}"
     return fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
 
 
@@ -256,20 +254,15 @@ def _beyond(root: Path, table: NamedTable, top: int) -> Iterator[Finding]:
     """What of the log is above its newest commit: checkpoints of commits that somebody removed, commits above a gap."""
     log = root / table.path / "_delta_log"
     left = left_above(root / table.path, top)
-    if left and not _went_on(root / table.path, top):
+    if left and not went_on(root / table.path, top):
         subject = (log / left[0]).relative_to(root).as_posix()
         message = f"{len(left)} file(s) sum up commits that are not there; a reader would take them for those that follow"
         yield fault("checkpoint_above", subject, message, "the next update removes them", table=table.name, repair="update")
     beyond = commits_beyond(root / table.path, top)
-    if beyond and not _went_on(root / table.path, top):
-        subject = commit_path(root / table.path, beyond[0]).relative_to(root).as_posix()
+    if beyond:
+        subject = entry_path(root / table.path, beyond[0]).relative_to(root).as_posix()
         message = f"the log has commit {beyond[0]}, but not commit {top + 1}"
         yield fault("foreign_commit", subject, message, undo_foreign(table.path), table=table.name)
-
-
-def _went_on(table: Path, top: int) -> bool:
-    """Whether the log went on since it was read."""
-    return commit_path(table, top + 1).exists()
 
 
 def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Finding]:
@@ -297,6 +290,6 @@ def _owned(root: Path, table: NamedTable) -> Iterator[Finding]:
         for commit in counting(commits):
             adopted = any(record.covers(table.path, commit.version) for record in known)
             if not adopted and commit.metadata.get("epoch") != number:
-                subject = commit_path(root / table.path, commit.version).relative_to(root).as_posix()
+                subject = entry_path(root / table.path, commit.version).relative_to(root).as_posix()
                 message = f"the commit is not of epoch {number}, which names the version"
                 yield fault("foreign_commit", subject, message, _RESTORE, table=table.name)

@@ -97,7 +97,7 @@ def _damaged(root: Path, records: Records) -> Iterator[Finding]:
             # Its epoch is written, so nothing reads it again.
             yield note("old_plan_damaged", subject, message, "`check --repair` removes it", repair="repair")
         elif kind == "plan":
-            remedy = "the next update makes it anew, unless a table has commits of it: then restore it from a copy"
+            remedy = "the next update makes it again, unless a table has commits of it: then restore it from a copy"
             yield fault("plan_damaged", subject, message, remedy, repair="update")
         elif kind == "epoch" and number == newest and _can_finish_again(root, records, number):
             remedy = "`check --repair` sets it aside and makes it again from its plan and the tables' commits"
@@ -198,7 +198,7 @@ def _left_over(root: Path, records: Records) -> Iterator[Finding]:
     directory = root / "epochs"
     names: list[str] = sorted(entry_names(directory))
     for name in names:
-        if name.endswith((".tmp", ".damaged")):
+        if name.endswith((".tmp", ".damaged")) and (directory / name).is_file():
             kind: Literal["temporary_file", "set_aside"] = "temporary_file" if name.endswith(".tmp") else "set_aside"
             yield note(kind, f"epochs/{name}", "nothing reads this file", "`check --repair` removes it", repair="repair")
     readable = {epoch.number for epoch in records.epochs}

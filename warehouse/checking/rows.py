@@ -67,7 +67,7 @@ class RowsCheck:
         """Yield what is wrong in the rows of the files of one directory, all of which are there."""
         alike: dict[tuple[Any, ...], list[NamedFile]] = defaultdict(list)
         for file in files:
-            # A view that was built anew has files of its former columns and layout.
+            # A view that was rebuilt has files of its former columns and layout.
             alike[file.state.schema_file, file.state.declaration.columns, file.state.layout].append(file)
         for group in alike.values():
             for begin in range(0, len(group), _FILES_AT_ONCE):
@@ -101,7 +101,7 @@ class RowsCheck:
 
     @contextmanager
     def _copied(self) -> Iterator[None]:
-        """Let files of an object store be copied anew: what readers have copied tells nothing of what is in the store."""
+        """Let files of an object store be copied again: what readers have copied tells nothing of what is in the store."""
         if not isinstance(self.root, ObjectPath):
             yield
             return

@@ -1,9 +1,9 @@
 """The writer's claim of a warehouse in an object store, where no file lock dies with its process.
 
-An object that names its holder, made by a conditional put and written again every few seconds. One that has not been
-written for :data:`LEASE` may be taken over, by a put on condition that it is still the same; so may that of a process of
-this host that is gone. Time is the store's: the age of a claim is between its modification and that of an object written
-just now.
+An object that names its holder, made by a conditional put and written again every few seconds. One that has not been written
+for ``Limits.claim_seconds`` may be taken over, by a put on condition that it is still the same; so may that of a process of
+this host that is gone. Time is the store's: the age of a claim is between its modification and that of an object written just
+now.
 
 The claim keeps writers from being in each other's way; it is not what keeps the warehouse whole. A process can be held up
 for longer than any lease and then go on. What it does then is harmless, because every record and every commit has a name of its
@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import LockHeldError, PlatformError, WarehouseError
+from warehouse.limits import limits
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -31,13 +32,12 @@ if TYPE_CHECKING:
 
     from warehouse.objects.path import ObjectPath
 
-__all__ = ["CLAIM", "LEASE", "store_claim"]
+__all__ = ["CLAIM", "announce", "holder", "store_claim"]
 
 CLAIM = ".update.claim.json"
-LEASE = 60.0
-"""Seconds without a sign of life after which a holder counts as gone."""
-_SIGN_OF_LIFE = 10.0
 _CLOCK = ".update.clock"
+_doing: dict[str, str] = {}
+"""What this process does in each root, told with its next sign of life."""
 
 
 @contextmanager
@@ -63,8 +63,25 @@ def store_claim(root: ObjectPath, now: int) -> Iterator[None]:
     finally:
         stop.set()
         keeper.join()
+        _doing.pop(str(root), None)
         if _read(path).get("token") == facts["token"]:
             path.unlink()
+
+
+def announce(root: ObjectPath, doing: str) -> None:
+    """Say what the holder does now: the claim tells it within seconds."""
+    _doing[str(root)] = doing
+
+
+def holder(root: ObjectPath, now: int) -> Mapping[str, object] | None:
+    """Return the claim's record while its holder gives signs of life, by this machine's clock (``now`` in microseconds)."""
+    path = root / CLAIM
+    try:
+        record, written = _read(path), path.stat().st_mtime
+    except FileNotFoundError:
+        return None
+    alive = now / 1e6 - written < limits().claim_seconds and not _gone(record)
+    return record if alive and record.keys() >= {"pid", "host", "since"} else None
 
 
 def _taken(path: ObjectPath, facts: Mapping[str, object]) -> str:
@@ -96,10 +113,11 @@ def _taken_over(path: ObjectPath, content: bytes) -> str:
     clock = path.with_name(_CLOCK)
     clock.put(b"now")
     age = clock.stat().st_mtime - written
-    if age < LEASE and not _gone(held):
+    lease = limits().claim_seconds
+    if age < lease and not _gone(held):
         raise LockHeldError(
             f"process {held.get('pid')} on {held.get('host')} since {held.get('since')}; "
-            f"it was alive {max(0, round(age))} s ago (one that is gone for {LEASE:.0f} s is taken over)"
+            f"it was alive {max(0, round(age))} s ago (one that is gone for {lease:.0f} s is taken over)"
         )
     try:
         return path.put(content, {"e_tag": tag})
@@ -116,10 +134,12 @@ def _gone(held: Mapping[str, object]) -> bool:
 def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threading.Event) -> None:
     """Write the claim again and again, until it is another's."""
     number = 0
-    while not stop.wait(_SIGN_OF_LIFE):
+    while not stop.wait(limits().claim_renewal_seconds):
         number += 1
         try:
-            tag = path.put(json.dumps({**facts, "signs": number}).encode(), {"e_tag": tag})
+            doing = _doing.get(str(path.parent))
+            told = {**facts, "signs": number, **({"doing": doing} if doing else {})}
+            tag = path.put(json.dumps(told).encode(), {"e_tag": tag})
         except (FileExistsError, FileNotFoundError):
             text = "%s was taken over: this process gave no sign of life for too long; what it does from here on will be refused"
             logging.getLogger("warehouse").warning(text, path)

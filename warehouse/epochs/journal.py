@@ -196,7 +196,7 @@ def newest_epoch(root: Path) -> Epoch | None:
     """Return the newest epoch, or none when nothing was committed.
 
     A newest record that is not whole counts as not written, as long as there is an epoch before it: the next update
-    writes it anew (:mod:`warehouse.operations.mend`).
+    writes it again (:mod:`warehouse.operations.mend`).
     """
     return next(_whole_epochs(root), None)
 

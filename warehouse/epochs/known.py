@@ -19,7 +19,7 @@ from warehouse.epochs.journal import Kind, encode_record, numbers, read_record, 
 from warehouse.epochs.records import Loaded  # noqa: TC001 - as above
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records are decoded by their types
-from warehouse.ingest.known import LoadedFiles, Shard, sharded, unpacked
+from warehouse.ingest.known import LoadedFiles, Shard, is_shard_name, sharded, unpacked
 from warehouse.ingest.landing import Known
 from warehouse.objects.path import entry_names
 from warehouse.storage.durable import sync_directory, write_exclusive
@@ -30,7 +30,16 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["KnownStream", "Ledger", "keep_ledger", "known_files", "ledger_shards", "prune_ledgers", "write_ledger"]
+__all__ = [
+    "KnownStream",
+    "Ledger",
+    "keep_ledger",
+    "known_files",
+    "ledger_shards",
+    "loaded_after",
+    "prune_ledgers",
+    "write_ledger",
+]
 
 _NOTHING = Known({}, {})
 _EPOCHS = 32
@@ -132,6 +141,22 @@ class _Sum:
         return LoadedFiles(shards, partial(_read_shard, self._root), self._changes.get(stream, {}))
 
 
+def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
+    """Return the paths of the files that epochs above one loaded, up to another, by stream; of each record only that is decoded.
+
+    Raises
+    ------
+    MissingPartError
+        When one of the records is gone.
+
+    """
+    found: dict[str, set[str]] = {}
+    for told in _epochs(root, number + 1, upto):
+        for entry in told.files:
+            found.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
+    return found
+
+
 def newest_ledger(root: Path, upto: int) -> Ledger:
     """Return the newest ledger at or before an epoch; one of nothing when there is none."""
     found = [number for number in numbers(root, "ledger") if number <= upto]
@@ -200,7 +225,7 @@ def prune_ledgers(root: Path, oldest: int) -> None:
         if number not in kept:
             record_path(root, number, "ledger").unlink()
     named = {shard for number in kept for shard in ledger_shards(root, number)}
-    gone = [name for name in entry_names(root / DIRECTORY) if name not in named and not name.startswith(".")]
+    gone = [name for name in entry_names(root / DIRECTORY) if is_shard_name(name) and name not in named]
     for name in gone:
         _shard_path(root, name).unlink()
     if gone:

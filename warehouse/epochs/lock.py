@@ -18,18 +18,19 @@ from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
-from warehouse.epochs.claim import store_claim
+from warehouse.epochs import claim
 from warehouse.errors import LockHeldError
+from warehouse.health import Running
+from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.durable import make_directory
-from warehouse.time import format_instant
+from warehouse.time import format_instant, parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["jvm_lock_path", "keep_jvm_lock", "writer_lock"]
+__all__ = ["announce", "jvm_lock_path", "keep_jvm_lock", "running", "writer_lock"]
 
-_ORPHAN_SECONDS = 60.0
 _PAUSE_SECONDS = 0.1
 _ANNOUNCED_SECONDS = 0.5
 
@@ -58,11 +59,11 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
 
     """
     if isinstance(root, ObjectPath):
-        with store_claim(root, now):
+        with claim.store_claim(root, now):
             yield
         return
     make_directory(root)
-    holder = root / ".update.holder.json"
+    holder = _holder(root)
     lock = FileLock(root / ".update.lock", timeout=0)
     try:
         lock.acquire()
@@ -82,6 +83,67 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
         holder.unlink(missing_ok=True)
     finally:
         lock.release()
+
+
+def announce(root: Path, doing: str) -> None:
+    """Say what the update of this process does now, for whoever asks :func:`running`; nobody else's record is touched."""
+    if isinstance(root, ObjectPath):
+        claim.announce(root, doing)
+        return
+    record = _record(_holder(root))
+    if record is not None and record["pid"] == os.getpid() and record["host"] == socket.gethostname():
+        _write(_holder(root), {**record, "doing": doing})
+
+
+def running(root: Path, now: int) -> Running | None:
+    """Return the update that is at work, None if there is none; takes no lock, so that it is in nobody's way.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    now
+        The clock's instant in microseconds, by which the age of a claim in an object store is judged.
+
+    """
+    record = claim.holder(root, now) if isinstance(root, ObjectPath) else _holder_at_work(root)
+    if record is None:
+        return None
+    doing = record.get("doing")
+    here = record["host"] == socket.gethostname() or isinstance(root, ObjectPath)
+    unsure = "" if here else " (whether it still runs is known on that host only)"
+    return Running(f"process {record['pid']} on {record['host']}{unsure}", _since(record), str(doing) if doing else None)
+
+
+def _since(record: Mapping[str, object]) -> int | None:
+    try:
+        return parse_instant(str(record["since"]))
+    except ValueError:
+        return None
+
+
+def _holder_at_work(root: Path) -> Mapping[str, object] | None:
+    """Return the record of who holds the lock: one that ended with an error leaves its record, but not its lock."""
+    record = _record(_holder(root))
+    if record is None or _dead(record):
+        return None
+    return None if record["host"] == socket.gethostname() and not _is_locked(root / ".update.lock") else record
+
+
+def _is_locked(path: Path) -> bool:
+    """Whether a process of this host has locked a file; True where the system does not list locks."""
+    try:
+        inode = path.stat().st_ino
+        held = Path("/proc/locks").read_text()
+    except FileNotFoundError:
+        return path.exists()
+    except OSError:
+        return True
+    return any(line.split()[5].endswith(f":{inode}") for line in held.splitlines() if "FLOCK" in line and "->" not in line)
+
+
+def _holder(root: Path) -> Path:
+    return root / ".update.holder.json"
 
 
 def _described(holder: Path) -> str:
@@ -123,7 +185,7 @@ def _dead(record: Mapping[str, object]) -> bool:
 
 def _await_orphan(root: Path, holder: str) -> None:
     """Wait until no JVM of a dead update is left: it ends by itself once its parent is gone."""
-    deadline = time.monotonic() + _ORPHAN_SECONDS
+    deadline = time.monotonic() + limits().orphan_seconds
     with jvm_lock_path(root).open("a") as stream:
         while True:
             try:

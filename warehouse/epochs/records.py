@@ -17,6 +17,7 @@ from warehouse.layout import Layout
 from warehouse.views.algebra import Node
 
 __all__ = [
+    "AgeMark",
     "Cause",
     "ColumnRecord",
     "Counts",
@@ -100,14 +101,27 @@ class WaitingSlot:
 
 
 @dataclass(frozen=True)
+class AgeMark:
+    """Rows that epochs up to ``epoch``, and after that of the mark before, found: at ``at`` (microseconds) at the latest."""
+
+    epoch: int
+    at: int
+
+
+@dataclass(frozen=True)
 class SideTable:
-    """A stream's deferred or rejected rows: a Delta table of its own at ``version``."""
+    """A stream's deferred or rejected rows, or a view's short-lived results: a Delta table of its own at ``version``.
+
+    ``found`` are the ages of its rows, the oldest first (:mod:`warehouse.planning.keeping`); none of deferred rows, nor of
+    what is kept forever.
+    """
 
     path: str
     table_id: str
     version: int
     rows: int
     waiting: tuple[WaitingSlot, ...] = ()
+    found: tuple[AgeMark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -115,7 +129,7 @@ class ViewRecord:
     """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared.
 
     ``failed`` says why the last update could not maintain it: its rows are not those of the window time, and it is
-    built anew by the next update.
+    rebuilt by the next update.
     """
 
     view: str
@@ -287,7 +301,7 @@ class ErasedRows:
 class Erased:
     """What an epoch was made for, when it was made to erase: rows of keys of ``table``, or expired rows (none).
 
-    The keys themselves are recorded nowhere. ``views`` were built anew.
+    The keys themselves are recorded nowhere. ``views`` were rebuilt.
     """
 
     table: str | None

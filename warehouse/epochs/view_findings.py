@@ -1,6 +1,6 @@
 """Views that were found to differ from their queries: recorded beside the epochs until each is mended.
 
-``findings/VIEW.json`` exists from when a verification found a difference until the view is built anew and found equal, or a later
+``findings/VIEW.json`` exists from when a verification found a difference until the view is rebuilt and found equal, or a later
 verification finds it equal. No row of the view is in it: what is erased from the tables must not stay here.
 ``findings/.verified.json`` says when all views were verified last.
 """
@@ -40,7 +40,7 @@ class ViewFinding:
         """What a person reads, with the command that mends it."""
         return (
             f'view "{self.view}" differed from its query at epoch {self.epoch}: {self.summary}; '
-            f"`stream-wh rebuild {self.view}` builds it anew and compares it"
+            f"`stream-wh rebuild {self.view}` rebuilds it and compares it"
         )
 
 

@@ -21,20 +21,22 @@ from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import file_problem, unchanged
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
+from warehouse.storage.tables import SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.catalog.model import Stream
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column, Stream
     from warehouse.ingest.files import LandingFile
     from warehouse.layout import Layout
 
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
 """What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
 
-__all__ = ["SPARK_FAILURES", "Batch", "FirstLook", "first_look", "prepare", "unreadable"]
+__all__ = ["SPARK_FAILURES", "Batch", "FirstLook", "empty_batch", "first_look", "prepare", "unreadable"]
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,13 @@ def prepare(
             [FileProblem(relative_path(row["_file"], stream.landing), "unknown_columns", row["message"]) for row in found],
         )
     return Batch(rows, counts, persisted)
+
+
+def empty_batch(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> Batch:
+    """Return a batch of no rows for a table with these columns, with which a step may still remove rows."""
+    every = [*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS, ("_fate", "string")]
+    rows = session.range(0).selectExpr(*[f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in every])
+    return Batch(rows, BatchCounts(), persisted=False)
 
 
 def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:

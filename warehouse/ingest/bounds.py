@@ -1,7 +1,7 @@
 """What a landing file may hold: no line longer than ``max_record`` bytes, no more than ``max_expansion`` times its size.
 
 Spark reads a line into memory whole, and what a gzip file of a few megabytes expands to onto the disk: one line of 4 GB, or
-a file made to expand, would end the job, at every update anew. So files are looked through before Spark reads them, and
+a file made to expand, would end the job, at every update again. So files are looked through before Spark reads them, and
 one beyond the bounds is left out with its reason. Small files need no look: deflate expands by 1032 at the most.
 """
 

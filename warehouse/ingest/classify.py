@@ -5,30 +5,27 @@ are dead on arrival and only counted; every other fate is the reason code of a r
 
 The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from
 one update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a
-plain literal would become part of the generated code, and that would be compiled anew at every update.
+plain literal would become part of the generated code, and that would be compiled again at every update.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-from pyspark.errors import AnalysisException
+from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.errors import ConfigurationError, Problem
-from warehouse.ingest.reading import SOURCE_COLUMNS, empty
+from warehouse.ingest.guarded import guarded
+from warehouse.ingest.reading import SOURCE_COLUMNS
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.time import NEVER, at_slot
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from warehouse.catalog.model import Stream
     from warehouse.layout import Layout
 
-__all__ = ["ACCEPTED_FATES", "FIRST_INSTANT", "WindowMove", "check_times", "classify", "plain_times"]
+__all__ = ["ACCEPTED_FATES", "FIRST_INSTANT", "WindowMove", "classify"]
 
 ACCEPTED_FATES = ("live", "deferred", "dead")
 _TIMED = "_fate IN ('live', 'deferred', 'dead')"
@@ -70,15 +67,11 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
     ``rows`` has the declared columns, the source columns and those of taken rows; ``_arrival_slot`` is the slot a
     deferred row waits for, ``_message`` says why a row is rejected.
 
-    Raises
-    ------
-    ConfigurationError
-        When ``arrival`` or ``expires`` gives no timestamp.
-
+    That the expressions give times :mod:`warehouse.ingest.checked` has made sure of.
     """
     kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
     if stream.changes is not None:
-        rows = rows.select("*", _guarded(rows.sparkSession, stream.changes.op).alias("_change"))
+        rows = rows.select("*", guarded(rows.sparkSession, stream.changes.op).alias("_change"))
         rows = rows.selectExpr(*kept, "_change IS NULL AS _op_failed", "CAST(_change.v AS string) AS _op")
         kept += ["_op_failed", "_op"]
     timed = _with_times(rows, stream, kept)
@@ -86,83 +79,17 @@ def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) 
     return _placed(judged, stream, layout, move, kept)
 
 
-def plain_times(stream: Stream) -> bool:
-    """Whether ``arrival`` and ``expires`` are columns, whose types the catalog has checked."""
-    timestamps = {column.name.lower() for column in stream.columns if column.type == "timestamp"}
-    return all(sql is None or sql.lower() in timestamps for sql in (stream.arrival, stream.expires))
-
-
-def check_times(session: SparkSession, stream: Stream) -> None:
-    """Check ``arrival`` and ``expires`` without a row to evaluate them on.
-
-    Raises
-    ------
-    ConfigurationError
-        When one of them gives no timestamp, or cannot be evaluated at all.
-
-    """
-    checked = (stream.name, stream.columns, stream.arrival, stream.expires)
-    if checked in _checked:
-        return
-    taken = ["false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"]
-    kept = [quoted(column.name) for column in stream.columns] + list(SOURCE_COLUMNS) + list(_TAKEN)
-    try:
-        _with_times(empty(session, stream).selectExpr("*", *taken), stream, kept)
-    except AnalysisException as error:
-        found = f'"{stream.arrival}" and "{stream.expires}", which Spark refuses: {str(error).strip().splitlines()[0]}'
-        allowed = "expressions that give a timestamp"
-        raise ConfigurationError(
-            [Problem("warehouse.toml", f"streams.{stream.name}: arrival, expires", found, allowed)]
-        ) from None
-    _checked.add(checked)
-
-
-_checked: set[tuple[object, ...]] = set()
-
-
 def _with_times(rows: DataFrame, stream: Stream, kept: list[str]) -> DataFrame:
     own_ts = any(column.name.lower() == "ts" for column in stream.columns)
     session = rows.sparkSession
-    arrived = rows.select("*", _guarded(session, stream.arrival).alias("_arrival"))
+    arrived = rows.select("*", guarded(session, stream.arrival).alias("_arrival"))
     scope = arrived.selectExpr(*kept, "_arrival", "_arrival.v AS _ts", *([] if own_ts else ["_arrival.v AS ts"]))
     expires = f"timestamp_micros({NEVER})" if stream.expires is None else stream.expires
-    expiring = scope.select("*", _guarded(session, expires).alias("_expiry"))
-    _require_timestamps(expiring, stream)
+    expiring = scope.select("*", guarded(session, expires).alias("_expiry"))
     exp = "_expiry.v"
     if stream.null_expiry == "never":
         exp = f"CASE WHEN _expiry IS NOT NULL THEN coalesce(_expiry.v, timestamp_micros({NEVER})) END"
     return expiring.selectExpr(*kept, "_arrival", "_expiry", "_ts", f"{exp} AS _exp", f"{_over(stream, exp)} AS _over")
-
-
-def _guarded(session: SparkSession, sql: str) -> SparkColumn:
-    """Evaluate an expression so that a row it fails on gives null, not a failed job; a null result is ``struct(null)``.
-
-    Spark's own ``TryEval`` does it; it has no SQL name, so it is reached through the gateway.
-    """
-    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - the classic column wraps a JVM expression
-
-    jvm: Any = session._jvm  # noqa: SLF001 - the only way to TryEval
-    parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - same
-    parsed = parser.parseExpression(f"named_struct('v', ({sql}))")
-    tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
-    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried))
-
-
-def _require_timestamps(rows: DataFrame, stream: Stream) -> None:
-    kinds = {field.name: field.dataType for field in rows.schema.fields}
-    for column, key, sql in (("_arrival", "arrival", stream.arrival), ("_expiry", "expires", stream.expires)):
-        kind = kinds[column].simpleString().removeprefix("struct<v:").removesuffix(">")
-        if kind != "timestamp":
-            raise ConfigurationError(
-                [
-                    Problem(
-                        "warehouse.toml",
-                        f"streams.{stream.name}.{key}",
-                        f'"{sql}", which gives {kind}',
-                        "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)",
-                    ),
-                ],
-            )
 
 
 def _over(stream: Stream, exp: str) -> str:

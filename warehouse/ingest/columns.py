@@ -1,28 +1,170 @@
-"""Whether a landing file's columns can be matched with the declared ones, by name and ignoring case."""
+"""What is read of each record, and by which names a landing file has it.
+
+A source is what the declaration calls a value of a file: the exact name of a column or field, or else that name ignoring the
+case of letters (JSON's fields are found by their exact names only), or else a path into nested fields, ``answer.ttl``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from warehouse.catalog.model import Stream
 
-__all__ = ["header_problem"]
+__all__ = ["Fields", "Input", "Matched", "header_problem", "ignoring_case", "inputs_of", "known_names", "matched", "path_of"]
+
+Fields: TypeAlias = "Mapping[str, Fields]"
+"""The names in a file, each with those of its nested fields; a list has none."""
 
 
-def header_problem(stream: Stream, names: tuple[str, ...]) -> tuple[str, str] | None:
-    """Return (reason, message) when a file's column names cannot be matched with the declaration, else nothing."""
-    lower = [name.lower() for name in names]
-    declared = {column.name.lower() for column in stream.columns}
-    doubled = sorted({name for name in lower if lower.count(name) > 1})
+_NESTED = ("json", "parquet")
+
+
+@dataclass(frozen=True)
+class Input:
+    """A value that is read of each record.
+
+    ``label`` is its name in the frame of records (a column's own name where the value is the column), ``source`` what files
+    call it; ``formats`` and ``timezone`` are as declared. Expressions of columns know it by its ``source`` if ``seen``.
+    """
+
+    label: str
+    source: str
+    type: str
+    formats: tuple[str, ...] = ()
+    timezone: str | None = None
+    seen: bool = False
+
+
+def inputs_of(stream: Stream) -> tuple[Input, ...]:
+    """Return what is read of each record, the values of columns first, in their order."""
+    calculated = any(column.expr is not None for column in stream.columns)
+    named = {column.name for column in stream.sources}
+    inputs = []
+    for column in stream.columns:
+        if column.expr is None:
+            seen = calculated and column.source_name not in named
+            named.add(column.source_name)
+            inputs.append(Input(column.name, column.source_name, column.type, column.formats, column.timezone, seen))
+    for index, source in enumerate(stream.sources if calculated else ()):
+        inputs.append(Input(f"_source_{index}", source.name, source.type, source.formats, source.timezone, seen=True))
+    return tuple(inputs)
+
+
+def path_of(source: str) -> tuple[str, ...] | None:
+    """Return the steps into nested fields that a source may mean besides being a name; none when it can only be a name.
+
+    >>> path_of("answer.ttl"), path_of("ttl"), path_of("a..b")
+    (('answer', 'ttl'), None, None)
+    """
+    parts = tuple(source.split("."))
+    return parts if len(parts) > 1 and all(parts) else None
+
+
+def known_names(stream: Stream) -> frozenset[str]:
+    """Return the names of a file's columns that are declared, as the declaration writes them; of paths where they begin."""
+    names = {*(each.source_name for each in stream.columns if each.expr is None), *(each.name for each in stream.sources)}
+    if stream.format in _NESTED:
+        names |= {path[0] for path in map(path_of, tuple(names)) if path is not None}
+    return frozenset(names)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Which names of a file the sources are: ``paths`` by source, each a name and the steps below it; absent ones have none.
+
+    ``ignoring_case`` gives (source, name) of those that differ in case; ``problem`` is (reason, message) when it cannot be told.
+    """
+
+    paths: Mapping[str, tuple[str, ...]]
+    ignoring_case: tuple[tuple[str, str], ...] = ()
+    problem: tuple[str, str] | None = None
+
+
+def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
+    """Return which of a file's names the declaration's sources are; ``fields`` are what is nested below each."""
+    doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
-        return "header", f"its columns {', '.join(doubled)} occur twice"
-    strange = [name for name in names if name.lower() not in declared]
+        return Matched({}, problem=("header", f"its columns {', '.join(doubled)} occur twice"))
+    lower = [name.lower() for name in names]
+    twins = sorted(name for name in names if lower.count(name.lower()) > 1)
+    if twins and stream.format == "parquet":  # Spark does not tell them apart
+        return Matched({}, problem=("header", f"its columns {', '.join(twins)} differ in case only; rename them"))
+    paths: dict[str, tuple[str, ...]] = {}
+    loose = []
+    declared = (*(each.source for each in inputs_of(stream)), *(each.name for each in stream.sources))
+    for source in dict.fromkeys(declared):
+        ways = [way for way in ((source,), path_of(source) if stream.format in _NESTED else None) if way is not None]
+        found = [way for way in ways if _within(fields, way)]
+        if len(found) > 1:
+            both = f'its column "{source}" and the field {source} within "{source.split(".")[0]}"'
+            return Matched({}, problem=("header", f"{both} are both meant by a `from`; rename one of them"))
+        path = found[0] if found else _in_any_case(fields, ways)
+        if isinstance(path, str):
+            return Matched({}, problem=("header", path))
+        if path is not None:
+            paths[source] = path
+            if not found:
+                loose.append((source, ".".join(path)))
+    return Matched(paths, tuple(loose))
+
+
+def _within(fields: Fields, path: tuple[str, ...]) -> bool:
+    for step in path:
+        if step not in fields:
+            return False
+        fields = fields[step]
+    return True
+
+
+def _in_any_case(fields: Fields, ways: list[tuple[str, ...]]) -> tuple[str, ...] | str | None:
+    """Return the path that a source means when case does not matter, or why that cannot be told."""
+    for way in ways:
+        level, steps = fields, []
+        for step in way:
+            alike = [name for name in level if name.lower() == step.lower()]
+            if len(alike) > 1:
+                listed = ", ".join(f'"{name}"' for name in sorted(alike))
+                return f'its columns {listed} differ in case only, and "{step}" is none of them; say with `from` which is meant'
+            if not alike:
+                break
+            steps.append(alike[0])
+            level = level[alike[0]]
+        else:
+            return tuple(steps)
+    return None
+
+
+def ignoring_case(stream: Stream, header: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Return (source, name) of the sources that a CSV header has in other letters' case only."""
+    return matched(stream, header, {name: {} for name in header}).ignoring_case
+
+
+def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None = None) -> tuple[str, str] | None:
+    """Return (reason, message) when a file's column names cannot be matched with the declaration, else nothing.
+
+    ``fields`` are what is nested below each name; nothing where a format has no nested fields.
+    """
+    found = matched(stream, names, fields if fields is not None else {name: {} for name in names})
+    if found.problem is not None:
+        return found.problem
+    used = {path[0] for path in found.paths.values()}
+    strange = [name for name in names if name not in used]
+    twin = next((name for name in strange for other in used if name.lower() == other.lower()), None)
+    if twin is not None and stream.unknown_columns != "ignore":
+        pair = next(other for other in used if twin.lower() == other.lower())
+        why = f'its columns "{pair}" and "{twin}" differ in case only; rename one, or give each to a column with `from`'
+        return "header", why
     if strange and stream.unknown_columns == "reject":
         return "unknown_columns", (
             f"it has undeclared columns {', '.join(strange)}; declare them, or set unknown_columns = \"ignore\" or \"add\""
         )
-    missing = [name for name in stream.search_key if name.lower() not in lower]
+    columns = {column.name: column for column in stream.columns}
+    missing = [columns[name].source_name for name in stream.search_key if columns[name].expr is None]
+    missing = [source for source in missing if source not in found.paths]
     if missing:
         return "header", f"its header has no {', '.join(missing)}, of the search key"
     return None

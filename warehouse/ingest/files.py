@@ -21,11 +21,16 @@ class LandingFile:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A landing file that an update did not load, and why."""
+    """A landing file that an update did not load, and why.
+
+    ``reading`` is the digest of how the stream was read then (:func:`warehouse.catalog.declaration.reading_digest`), empty in
+    records of before there was one: once the declaration reads otherwise, the file is tried again.
+    """
 
     file: LandingFile
     reason: str
     message: str
+    reading: str = ""
 
 
 def numbered(path: str, number: int) -> str:

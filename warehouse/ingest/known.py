@@ -12,6 +12,7 @@ next one's ``first``.
 from __future__ import annotations
 
 import hashlib
+import re
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
@@ -27,11 +28,25 @@ if TYPE_CHECKING:
 
     import msgspec
 
-__all__ = ["Listing", "LoadedFiles", "Run", "Shard", "order", "paths_in", "runs_of", "sharded", "shown_different", "unpacked"]
+__all__ = [
+    "Listing",
+    "LoadedFiles",
+    "PathRange",
+    "Shard",
+    "differing_files",
+    "is_shard_name",
+    "is_whole_shard",
+    "order",
+    "paths_in",
+    "ranges_of",
+    "sharded",
+    "unpacked",
+]
 
 SHARD = 2048
 """Files of a shard when it is cut; one that is written again may have from a quarter to twice as many."""
 _DIGITS = 40
+_SHARD_NAME = re.compile(rf"[0-9a-f]{{{_DIGITS}}}")
 _CHUNK = 512
 
 
@@ -73,6 +88,19 @@ def _name(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:_DIGITS]
 
 
+def is_shard_name(name: str) -> bool:
+    """Whether a file of that name can be a shard, and no stray file."""
+    return _SHARD_NAME.fullmatch(name) is not None
+
+
+def is_whole_shard(name: str, packed: bytes) -> bool:
+    """Whether the bytes of a shard's file are those that its name has the sum of."""
+    try:
+        return _name(zlib.decompress(packed)) == name
+    except zlib.error:
+        return False
+
+
 def unpacked(shard: Shard, packed: bytes) -> tuple[LandingFile, ...] | None:
     """Return the files of a shard's bytes; None when they are not those that were written."""
     try:
@@ -100,7 +128,7 @@ def paths_in(packed: bytes) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Run:
+class PathRange:
     """A range of paths, up to the next run's: the shard that holds it, and what was loaded or forgotten since."""
 
     end: str | None
@@ -132,15 +160,15 @@ class LoadedFiles(Mapping[str, LandingFile]):
         return [order(shard.first) for shard in self.shards[1:]]
 
     @cached_property
-    def runs(self) -> tuple[Run, ...]:
+    def ranges(self) -> tuple[PathRange, ...]:
         """All ranges of paths in order, those without a file too."""
         if not self.shards:
-            return (Run(None, None, self.changes),)
+            return (PathRange(None, None, self.changes),)
         parts: list[dict[str, LandingFile | None]] = [{} for _ in self.shards]
         for path, file in self.changes.items():
             parts[bisect_right(self._ends, order(path))][path] = file
         return tuple(
-            Run(end, shard, part, self.load)
+            PathRange(end, shard, part, self.load)
             for end, shard, part in zip((*self._ends, None), self.shards, parts, strict=True)
         )
 
@@ -152,7 +180,7 @@ class LoadedFiles(Mapping[str, LandingFile]):
         """One run's files; those of the run that was asked for last are kept."""
         if index not in self._last:
             self._last.clear()
-            self._last[index] = self.runs[index].files()
+            self._last[index] = self.ranges[index].files()
         return self._last[index]
 
     def __getitem__(self, path: str) -> LandingFile:
@@ -166,16 +194,16 @@ class LoadedFiles(Mapping[str, LandingFile]):
 
     def __iter__(self) -> Iterator[str]:
         """Yield the paths, shard by shard."""
-        return chain.from_iterable(run.files() for run in self.runs)
+        return chain.from_iterable(run.files() for run in self.ranges)
 
     def __len__(self) -> int:
         """How many there are; shards with changes are read."""
-        return sum(len(run.files()) if run.changes or run.shard is None else run.shard.count for run in self.runs)
+        return sum(len(run.files()) if run.changes or run.shard is None else run.shard.count for run in self.ranges)
 
 
-def runs_of(loaded: Mapping[str, LandingFile]) -> tuple[Run, ...]:
+def ranges_of(loaded: Mapping[str, LandingFile]) -> tuple[PathRange, ...]:
     """Return the ranges of what is loaded; a plain mapping is one."""
-    return loaded.runs if isinstance(loaded, LoadedFiles) else (Run(None, None, loaded),)
+    return loaded.ranges if isinstance(loaded, LoadedFiles) else (PathRange(None, None, loaded),)
 
 
 class Listing:
@@ -193,7 +221,7 @@ class Listing:
         self.empty = self.empty and not files
         return files
 
-    def take(self, run: Run) -> list[LandingFile] | None:
+    def take(self, run: PathRange) -> list[LandingFile] | None:
         """Return the files up to the end of a range; None when they are exactly those of its shard, unchanged."""
         files = self._next(run.shard.count if run.shard and not run.changes else 1)
         if run.shard and not run.changes and len(files) == run.shard.count and _name(_encoded(files)) == run.shard.name:
@@ -236,7 +264,7 @@ def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...
             written[shard.name] = zlib.compress(content, 1)
             del waiting[:count]
 
-    for run in loaded.runs:
+    for run in loaded.ranges:
         shard = run.shard
         small = shard is not None and shard.count < size // 4
         if shard is not None and not run.changes and not (waiting and (small or len(waiting) < size // 4)):
@@ -250,11 +278,11 @@ def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...
     return tuple(shards), {name: content for name, content in written.items() if name not in kept}
 
 
-def shown_different(
+def differing_files(
     one: Mapping[str, LandingFile], other: Mapping[str, LandingFile], also: Sequence[str]
 ) -> tuple[dict[str, LandingFile], dict[str, LandingFile]]:
     """Return the files of two states without those of shards that both have; those of the paths ``also`` in any case."""
-    sides = (runs_of(one), runs_of(other))
+    sides = (ranges_of(one), ranges_of(other))
     plain: list[set[str]] = [{run.shard.name for run in runs if run.shard and not run.changes} for runs in sides]
     both = plain[0] & plain[1]
     found = []

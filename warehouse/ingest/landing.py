@@ -13,17 +13,20 @@ import errno
 import gzip
 import io
 import os
+import re
 import stat
 import zlib
 from bisect import bisect_left
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import FileProblem, LandingError
+from warehouse.ingest.dialect import zeek_names
 from warehouse.ingest.files import LandingFile, LeftOut
-from warehouse.ingest.known import Listing, order, runs_of
+from warehouse.ingest.known import Listing, order, ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -41,12 +44,15 @@ __all__ = [
     "name_problem",
     "open_regular",
     "unchanged",
+    "zeek_header",
 ]
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
 _OTHER_CODECS = (".bz2", ".deflate", ".lz4", ".snappy", ".zst")
 """Endings by which Spark expands text, unseen by the bounds on what a file may hold."""
+_LINE_END = re.compile(r"\r\n?|\n")
+"""Where Spark ends a line: U+0085 and the like are characters of it."""
 _SEPARATOR = "\x1f"
 """Stands for a delimiter of several characters, which Python's CSV reader does not know."""
 
@@ -141,17 +147,19 @@ def _leads_inside(path: str, inside: str) -> bool:
     return os.path.realpath(path).startswith(inside + os.sep)
 
 
-def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: int) -> Arrived:
+def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
     """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds.
+
+    ``reading`` is the digest of how the stream is read now: a file that was left out when it was read otherwise is new.
 
     ``files`` are in the order of :func:`list_landing`. Of what is known, only the shards are read whose files are not all
     there as they were loaded.
     """
-    found = _Sorted(known, settle, clock)
+    found = _Sorted(known, settle, clock, reading)
     listing = Listing(files)
     marked = sorted(map(order, known.reload))
     begin = ""
-    for run in runs_of(known.loaded):
+    for run in ranges_of(known.loaded):
         again = bisect_left(marked, begin) < (len(marked) if run.end is None else bisect_left(marked, run.end))
         begin = run.end or ""
         taken = listing.take(replace(run, shard=None) if again else run)
@@ -164,8 +172,8 @@ def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: i
 class _Sorted:
     """Files by what is to be done with them, as ranges of the listing come in."""
 
-    def __init__(self, known: Known, settle: int, clock: int) -> None:
-        self._known, self._settle, self._clock = known, settle, clock
+    def __init__(self, known: Known, settle: int, clock: int, reading: str) -> None:
+        self._known, self._settle, self._clock, self._reading = known, settle, clock, reading
         self._new: list[LandingFile] = []
         self._changed: list[LandingFile] = []
         self._unreadable: list[LeftOut] = []
@@ -186,7 +194,7 @@ class _Sorted:
             elif before is not None:
                 if before != file:
                     self._changed.append(file)
-            elif failed is not None and failed.file == file:
+            elif failed is not None and failed.file == file and failed.reading in ("", self._reading):
                 self._unreadable.append(failed)
             elif self._settle and self._clock - file.mtime_ns // 1000 < self._settle:
                 self._settling += 1
@@ -202,9 +210,9 @@ class _Sorted:
 
 
 def headers(
-    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str]
+    landing: Path, files: Sequence[LandingFile], options: Mapping[str, str], *, zeek: bool = False
 ) -> tuple[dict[tuple[str, ...], list[LandingFile]], list[LeftOut]]:
-    """Return CSV files grouped by header, and those whose header cannot be read.
+    """Return CSV files (or logs of Zeek) grouped by header, and those whose header cannot be read.
 
     Zero-byte files are grouped under the empty header: they have no records.
     """
@@ -212,7 +220,7 @@ def headers(
     problems: list[LeftOut] = []
     for file in files:
         try:
-            header = csv_header(landing / file.path, options) if file.size else ()
+            header = (zeek_header if zeek else partial(csv_header, options=options))(landing / file.path) if file.size else ()
         except (OSError, EOFError, zlib.error, csv.Error, ValueError, TypeError, LookupError) as error:
             problems.append(LeftOut(file, "unreadable", f"its header cannot be read: {error}"))
             continue
@@ -223,11 +231,7 @@ def headers(
 def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     """Return the names in a CSV file's first record; ``options`` are those of Spark's reader."""
     chosen = {key.lower(): value for key, value in options.items()}
-    with open_regular(path) as raw:
-        content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
-        with io.TextIOWrapper(content, encoding=_encoding(chosen), errors="replace", newline="") as stream:
-            text = stream.read(_MAX_HEADER)
-    first = next((line for line in text.splitlines() if line.strip() and not _comment(line, chosen)), "")
+    first = next((line for line in _first_lines(path, _encoding(chosen)) if line.strip() and not _comment(line, chosen)), "")
     quote = chosen.get("quote", '"') or None
     delimiter = _delimiter(chosen)
     one = delimiter if len(delimiter) == 1 else _SEPARATOR
@@ -239,6 +243,18 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     )
     names = next(reader, [])
     return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
+
+
+def zeek_header(path: Path) -> tuple[str, ...]:
+    """Return the names of the fields in a log of Zeek."""
+    return zeek_names(_first_lines(path, "utf-8-sig"))
+
+
+def _first_lines(path: Path, encoding: str) -> list[str]:
+    with open_regular(path) as raw:
+        content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
+        with io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
+            return _LINE_END.split(stream.read(_MAX_HEADER))
 
 
 def open_regular(path: Path) -> io.BufferedReader:

@@ -12,23 +12,29 @@ from __future__ import annotations
 import json
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, UnreadableFilesError
-from warehouse.ingest.columns import header_problem
+from warehouse.ingest.calculated import with_calculated
+from warehouse.ingest.columns import Fields, header_problem, inputs_of, known_names, matched
+from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, from_zeek, says_what
+from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options
+from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
 
     from warehouse.catalog.model import Stream
+    from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
 __all__ = ["SOURCE_COLUMNS", "read_files"]
@@ -43,8 +49,8 @@ SOURCE_COLUMNS = {
     "_zero": "int",
 }
 _SHAPE = "_shape"
-_JUST_TIME = r"^\s*T?[0-9]{1,2}:"
-"""A time without a date, which Spark's cast would take for one of today."""
+_FILE_PATH, _ROW_INDEX = "_stream_wh_file_path", "_stream_wh_row_index"
+"""What Spark knows of a row of Parquet, by names that no file has: `file_path` and `row_index` may be columns of one."""
 
 
 def read_files(
@@ -65,7 +71,7 @@ def read_files(
     for header, files in readable:
         if not files:
             continue
-        if stream.format == "csv":
+        if is_delimited(stream):
             parts.append(_csv(session, stream, header, files))
         elif stream.format == "json":
             parts.append(_json(session, stream, files))
@@ -73,7 +79,8 @@ def read_files(
             parts.extend(_parquet(session, stream, files))
     if not parts:
         return empty(session, stream)
-    return reduce(lambda left, right: left.unionByName(right), parts)
+    rows = reduce(lambda left, right: left.unionByName(right), parts)
+    return with_calculated(rows, stream, tuple(SOURCE_COLUMNS))
 
 
 def empty(session: SparkSession, stream: Stream) -> DataFrame:
@@ -97,9 +104,10 @@ def _source() -> list[SparkColumn]:
 
 
 def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> DataFrame:
-    declared = {column.name.lower(): column for column in stream.columns}
+    inputs = inputs_of(stream)
     physical = [f"_c{index}" for index in range(len(header))]
-    stamps = {key.lower(): value for key, value in stream.options}
+    options = reader_options(stream)
+    stamps = {key.lower(): value for key, value in options.items()}
     quote = stamps.get("quote", '"')
     reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, _SHAPE])).options(
         **{
@@ -108,8 +116,8 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
             "emptyValue": "",
             # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
             "nullValue": "\u0000",
-            **dict(stream.options),
-            "header": "true",
+            **options,
+            "header": "true" if has_header_record(stream) else "false",
             "enforceSchema": "true",
             "mode": "PERMISSIVE",
             "columnNameOfCorruptRecord": _SHAPE,
@@ -118,17 +126,17 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
         },
     )
     rows = reader.csv(_paths(stream, files)).select("*", *_source())
-    position = {name.lower(): index for index, name in enumerate(header)}
+    position = {source: header.index(path[0]) for source, path in matched(stream, header, _flat(header)).paths.items()}
     values, faults = [], []
-    for key, column in declared.items():
-        if key not in position:
-            values.append(F.lit(None).cast(column.type).alias(column.name))
+    for given in inputs:
+        if given.source not in position:
+            values.append(F.lit(None).cast(given.type).alias(given.label))
             continue
-        text = F.col(physical[position[key]])
-        value, failed = _from_text(text, column.type, stamps)
-        values.append(value.alias(column.name))
+        text = F.col(physical[position[given.source]])
+        value, failed = (from_zeek if stream.format == "zeek" else from_text)(text, given, stamps)
+        values.append(value.alias(given.label))
         if failed is not None:
-            faults.append((column, text, failed))
+            faults.append((given, text, failed))
     written = {
         "sep": stamps.get("delimiter", stamps.get("sep", ",")),
         "quote": quote,
@@ -138,11 +146,11 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
     misshapen = F.col(_SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
     message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
-    for column, text, failed in faults:
+    for given, text, failed in faults:
         fault = fault.when(failed, F.lit("mistyped"))
         message = message.when(
             failed,
-            F.concat(F.lit(f'column "{column.name}": "'), F.substring(text, 1, 100), F.lit(f'" is no {column.type}')),
+            F.concat(F.lit(f'column "{_called(given)}": "'), F.substring(text, 1, 100), F.lit(f'" is no {says_what(given)}')),
         )
     raw = F.when(misshapen, F.col(_SHAPE)).when(fault.isNotNull(), rebuilt) if faults else F.col(_SHAPE)
     return rows.select(
@@ -158,30 +166,16 @@ def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: 
     )
 
 
-def _from_text(text: SparkColumn, kind: str, options: dict[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
-    if kind == "string":
-        return text, None
-    given = F.when(F.trim(text) != "", text)
-    if kind == "timestamp" and "timestampformat" in options:
-        value = F.try_to_timestamp(given, F.lit(options["timestampformat"]))
-    elif kind == "date" and "dateformat" in options:
-        value = F.try_to_timestamp(given, F.lit(options["dateformat"])).cast("date")
-    elif kind == "timestamp":
-        value = _instant_of(given)
-    elif kind == "binary":
-        return given.cast("binary"), None
-    else:
-        value = given.try_cast(kind)
-    return value, given.isNotNull() & value.isNull()
+def _called(given: Input) -> str:
+    return given.source if given.label.startswith("_source_") else given.label
 
 
-def _instant_of(text: SparkColumn) -> SparkColumn:
-    return F.when(~text.rlike(_JUST_TIME), text.try_cast("timestamp"))
+def _flat(header: tuple[str, ...]) -> Fields:
+    return {name: {} for name in header}
 
 
 def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    declared = [column.name for column in stream.columns]
-    schema = ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns)
+    inputs = inputs_of(stream)
     options = {
         "timeZone": stream.timezone,
         **dict(stream.options),
@@ -196,46 +190,67 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         .where(F.trim("value") != "")  # before the rows are numbered: a blank line is no record
         .select("value", *_source())
     )
+    parses = parsed(inputs, _SHAPE)
     rows = lines.select(
         "*",
-        F.from_json("value", f"{schema}, {_SHAPE} string", options).alias("_parsed"),
+        *[each.column(F.col("value"), options) for each in parses],
         F.json_object_keys("value").alias("_keys"),
     )
     # Spark takes a field of a JSON object by its exact name, so one that differs in case only is another field.
-    unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in declared]))
-    shape = F.col("_parsed").getField(_SHAPE)
+    unknown = F.array_except("_keys", F.array(*[F.lit(name) for name in sorted(known_names(stream))]))
+    misfits = reduce(lambda left, right: left | right, [each.shape().isNotNull() for each in parses], F.expr("false"))
     no_object = F.col("_keys").isNull()
+    found = {given.label: _json_value(given, parses) for given in inputs}
     # Joined, not nested: an expression that holds the one before it twice doubles with every column.
     mistyped = F.concat_ws(
         "",
         *[
             F.when(
-                F.get_json_object("value", f"$['{column}']").isNotNull() & F.col("_parsed").getField(column).isNull(),
-                F.lit(f' "{column}"'),
+                F.get_json_object("value", way).isNotNull() & each.value(given).isNull(),
+                F.lit(f' "{_called(given)}"'),
             )
-            for column in declared
+            for each in parses for given, path in each.given
+            if (way := json_path(path)) is not None
         ],
-    )
-    fault = F.when(no_object, F.lit("malformed")).when(shape.isNotNull(), F.lit("mistyped"))
+    )  # fmt: skip
+    fault = F.when(no_object, F.lit("malformed")).when(misfits, F.lit("mistyped"))
     message = F.when(no_object, F.lit("the line is not one whole JSON object")).when(
-        shape.isNotNull(),
+        misfits,
         F.concat(F.lit("values of another type than declared in:"), mistyped),
     )
-    times = [column.name for column in stream.columns if column.type == "timestamp"]
+    for given, both in _said_twice(inputs, parses):
+        fault = fault.when(both, F.lit("mistyped"))
+        path = given.source.partition(".")[0]
+        message = message.when(
+            both, F.lit(f'column "{_called(given)}": a field "{given.source}" and one within "{path}" are both there')
+        )
+    values = []
+    for given in inputs:
+        value = found[given.label]
+        if seen_text(given):
+            value, failed = from_text(found[given.label], given, {})
+            if failed is not None:
+                text = F.substring(found[given.label], 1, 100)
+                fault = fault.when(failed, F.lit("mistyped"))
+                said = F.concat(F.lit(f'column "{_called(given)}": "'), text, F.lit(f'" is no {says_what(given)}'))
+                message = message.when(failed, said)
+        values.append(value.alias(given.label))
+    times = [given for given in inputs if given.type == "timestamp" and not seen_text(given)]
     if times and not any(key.lower() == "timestampformat" for key, _ in stream.options):
         # Lines that hold text like a time at all are few; only these are looked at by column.
-        texts = [F.get_json_object("value", f"$['{name}']") for name in times]
+        texts = [F.get_json_object("value", json_path((given.source,)) or "") for given in times]
         timed = F.col("value").rlike(r'"\s*T?[0-9]{1,2}:') & reduce(
-            lambda left, right: left | right, [F.coalesce(each.rlike(_JUST_TIME), F.expr("false")) for each in texts]
+            lambda left, right: left | right, [F.coalesce(each.rlike(JUST_TIME), F.expr("false")) for each in texts]
         )
         fault = fault.when(timed, F.lit("mistyped"))
-        message = message.when(timed, F.lit(f"a time without a date in one of the columns {', '.join(times)}"))
+        named = ", ".join(_called(given) for given in times)
+        message = message.when(timed, F.lit(f"a time without a date in one of the columns {named}"))
     if stream.unknown_columns == "reject":
         strange = F.size(unknown) > 0
         fault = fault.when(strange, F.lit("unknown_columns"))
         message = message.when(strange, F.concat(F.lit("undeclared columns: "), F.array_join(unknown, ", ")))
     return rows.select(
-        *[F.col("_parsed").getField(name).alias(name) for name in declared],
+        *values,
         "_file",
         "_start",
         "_position",
@@ -246,19 +261,32 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
     )
 
 
+def _json_value(given: Input, parses: Sequence[Parsed]) -> SparkColumn:
+    return reduce(F.coalesce, [each.value(given) for each in parses if each.holds(given)])
+
+
+def _said_twice(inputs: Sequence[Input], parses: Sequence[Parsed]) -> Iterator[tuple[Input, SparkColumn]]:
+    """Yield the sources that can be a name and a path, and whether a record has both."""
+    for given in inputs:
+        values = [each.value(given) for each in parses if each.holds(given)]
+        if len(values) > 1:
+            yield given, values[0].isNotNull() & values[1].isNotNull()
+
+
 def _parquet(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
     return [
-        _parquet_group(session, stream, list(names), group)
-        for names, group in _by_footer(stream, files).values()
+        _parquet_group(session, stream, schema, group)
+        for schema, group in _by_footer(stream, files).values()
     ]
 
 
 def _by_footer(
     stream: Stream, files: Sequence[LandingFile]
-) -> dict[str, tuple[tuple[str, ...], list[LandingFile]]]:
+) -> dict[str, tuple[Any, list[LandingFile]]]:
+    """Return the files by their schema, Arrow's."""
     import pyarrow.parquet  # noqa: PLC0415 - only Parquet landings need it
 
-    groups: dict[str, tuple[tuple[str, ...], list[LandingFile]]] = {}
+    groups: dict[str, tuple[Any, list[LandingFile]]] = {}
     problems = []
     for file in files:
         path = stream.landing / file.path
@@ -268,62 +296,76 @@ def _by_footer(
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
             problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
             continue
-        problem = bomb or header_problem(stream, tuple(schema.names))
+        problem = bomb or header_problem(stream, tuple(schema.names), _fields(schema))
         if problem:
             problems.append(FileProblem(file.path, *problem))
             continue
         key = json.dumps([(field.name, str(field.type)) for field in schema])
-        groups.setdefault(key, (tuple(schema.names), []))[1].append(file)
+        groups.setdefault(key, (schema, []))[1].append(file)
     if problems:
         raise UnreadableFilesError(stream.name, problems)
     return groups
 
 
-def _parquet_group(
-    session: SparkSession, stream: Stream, names: list[str], files: Sequence[LandingFile]
-) -> DataFrame:
+def _fields(parent: Iterable[Any]) -> Fields:
+    """Return the names in a schema or struct of Arrow, each with the names below it."""
+    import pyarrow.types  # noqa: PLC0415 - only Parquet landings need it
+
+    return {field.name: _fields(field.type) if pyarrow.types.is_struct(field.type) else {} for field in parent}
+
+
+def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
     rows = (
         session.read.options(recursiveFileLookup="true", __globPaths__="false")
         .parquet(*_paths(stream, files))
-        .select("*", "_metadata.file_path", "_metadata.row_index")
+        .select("*", F.col("_metadata.file_path").alias(_FILE_PATH), F.col("_metadata.row_index").alias(_ROW_INDEX))
     )
-    kinds = {field.name.lower(): (field.name, field.dataType.simpleString()) for field in rows.schema.fields}
-    values, faults = [], []
+    names = tuple(schema.names)
+    places = matched(stream, names, _fields(schema)).paths
+    inputs = inputs_of(stream)
+    kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
     nested = [
-        f"{column.name} is {kinds[column.name.lower()][1]}, declared {column.type}"
-        for column in stream.columns
-        if column.name.lower() in kinds and _other_shape(kinds[column.name.lower()][1], column.type)
+        f"{_called(given)} is {kinds[given.source]}, declared {given.type}"
+        for given in inputs
+        if given.source in kinds and _other_shape(kinds[given.source], given.type)
     ]
     if nested:
         raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(nested)) for file in files])
-    for column in stream.columns:
-        found = kinds.get(column.name.lower())
-        if found is None:
-            values.append(F.lit(None).cast(column.type).alias(column.name))
+    values, faults = [], []
+    for given in inputs:
+        path = places.get(given.source)
+        if path is None:
+            values.append(F.lit(None).cast(given.type).alias(given.label))
             continue
-        name, kind = found
-        source = F.col(quoted(name))
-        if kind == column.type:
-            values.append(source.alias(column.name))
-            continue
+        source = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0])))
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
-        value = _instant_of(source) if (kind, column.type) == ("string", "timestamp") else source.try_cast(column.type)
-        values.append(value.alias(column.name))
-        faults.append((column, source.isNotNull() & value.isNull()))
+        value, failed = from_value(source, kinds[given.source], given)
+        values.append(value.alias(given.label))
+        if failed is not None:
+            faults.append((given, failed))
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for column, failed in reversed(faults):
+    for given, failed in reversed(faults):
         fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
-        message = F.when(failed, F.lit(f'column "{column.name}": the value is no {column.type}')).otherwise(message)
+        said = f'column "{_called(given)}": the value is no {says_what(given)}'
+        message = F.when(failed, F.lit(said)).otherwise(message)
     return rows.select(
         *values,
-        F.col("file_path").alias("_file"),
+        F.col(_FILE_PATH).alias("_file"),
         F.lit(0).cast("bigint").alias("_start"),
-        F.col("row_index").alias("_position"),
+        F.col(_ROW_INDEX).alias("_position"),
         F.to_json(F.struct(*[F.col(quoted(name)) for name in names])).alias("_raw"),
         fault.alias("_fault"),
         message.alias("_fault_message"),
-        F.expr("CAST(row_index < 0 AS int)").alias("_zero"),
+        F.expr(f"CAST({_ROW_INDEX} < 0 AS int)").alias("_zero"),
     )
+
+
+def _kind(schema: StructType, path: tuple[str, ...]) -> str:
+    """Return the type of a column, or of what is nested in it, as Spark has it."""
+    kind: Any = schema
+    for step in path:
+        kind = kind[step].dataType
+    return str(kind.simpleString())
 
 
 def _other_shape(kind: str, declared: str) -> bool:

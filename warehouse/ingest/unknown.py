@@ -20,7 +20,10 @@ from warehouse.catalog.model import Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
 from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.columns import known_names
+from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.landing import open_regular
+from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +37,6 @@ __all__ = ["MOST_ADDED", "with_unknown"]
 MOST_ADDED = 200
 """Columns that files may add to a table in all; a file with more is left out."""
 _KNOWN = 10_000
-_RESERVED = ("sub_index", "exp_block", "ts")
 
 
 def with_unknown(
@@ -54,9 +56,9 @@ def with_unknown(
     """
     problems: list[FileProblem] = []
     for file, names in _columns(stream, landing, groups):
-        known = {column.name.lower() for column in stream.columns}
+        known = {name.lower() for name in (*(column.name for column in stream.columns), *known_names(stream))}
         # A field of a JSON object is found by its exact name, a column of other formats whatever its case.
-        own = {column.name for column in stream.columns} if stream.format == "json" else known
+        own = {name if stream.format == "json" else name.lower() for name in known_names(stream)}
         new = {name: kind for name, kind in names.items() if (name if stream.format == "json" else name.lower()) not in own}
         problem = _problem(stream, new, known)
         if problem is not None:
@@ -70,10 +72,12 @@ def with_unknown(
 def _problem(stream: Stream, new: Mapping[str, str | None], known: set[str]) -> str | None:
     for name, kind in new.items():
         why = unusable_name(name)
-        if why is None and (name.startswith("_") or name.lower() in _RESERVED):
+        if why is None and (is_reserved(name) or name.lower() == "ts"):
             why = "a reserved name"
         if why is None and name.lower() in known:
-            why = "a name that differs from another one's in case only"
+            same = any(column.name == name for column in stream.columns)
+            elsewhere = "the name of a column that comes from elsewhere"
+            why = elsewhere if same else "a name that differs from another one's in case only"
         if why is None and kind is None:
             why = "a type that no table can have"
         if why is not None:
@@ -90,7 +94,7 @@ def _columns(
 ) -> Iterator[tuple[LandingFile, Mapping[str, str | None]]]:
     """Yield each file with its columns and their types, none where a table cannot have it; unreadable ones are passed over."""
     for header, files in groups:
-        if stream.format == "csv":
+        if is_delimited(stream):
             for file in files:
                 yield file, dict.fromkeys(header, "string")
         elif stream.format == "json":

@@ -2,7 +2,7 @@
 
 Sizes are in units u = λ/p, the rows expected for one pair of load slot and expiration slot under uniform lifetimes. The
 live rows after update k are the pairs `{ (a, b) : k-p < a <= k < b <= a+p }`, and a pair counts by its distance b - a;
-this holds for every layout, so the oracle is the model beside which other sizes are tested; doubly-partitioned-index
+this holds for every layout, so the oracle is the model that other sizes are tested against; doubly-partitioned-index
 sheet, section 6.
 """
 

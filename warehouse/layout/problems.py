@@ -1,4 +1,4 @@
-"""What can be wrong with a layout, as data: every problem is listed, none hides another."""
+"""The problems of a layout, as data: each is listed, and no problem hides another."""
 
 from __future__ import annotations
 

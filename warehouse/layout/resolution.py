@@ -41,7 +41,7 @@ def resolve(
     base, version
         Numbering of a later layout version.
     widest
-        The widest expiry block that may be chosen where neither it nor the grid is given; none: any.
+        The widest expiry block that may be chosen if neither it nor the grid is given; None allows any.
 
     Raises
     ------

@@ -35,7 +35,7 @@ def file_rows(target: int | None, *, rows: float = 0, size: float = 0) -> int:
     Parameters
     ----------
     target
-        ``target_file_size`` in bytes; none: :data:`FILE_BYTES`, and no more than :data:`FILE_ROWS`.
+        ``target_file_size`` in bytes; None: :data:`FILE_BYTES`, and at most :data:`FILE_ROWS`.
     rows, size
         Rows of the table, and the bytes of their files.
 
@@ -95,7 +95,7 @@ def loads(runs: Sequence[float], tasks: Sequence[int]) -> list[float]:
 
 
 def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target_rows: int = FILE_ROWS) -> int:
-    """Into how many ranges of the search key all rows are cut; none when each run is better left whole.
+    """The number of ranges of the search key into which all rows are cut; None if each run is better left whole.
 
     Examples
     --------

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from datetime import datetime
 
-__all__ = ["ObjectPath", "entry_names", "is_uri", "parquet_source", "path_of"]
+__all__ = ["ObjectPath", "directories_in", "entry_names", "is_uri", "parquet_source", "path_of"]
 
 _URI = re.compile(r"(s3|gs|az)://[^/]+")
 _BUFFER = 64 * 1024
@@ -58,6 +58,14 @@ def entry_names(directory: Path) -> list[str]:
             return [entry.name for entry in directory.iterdir()]
         return [entry.name for entry in os.scandir(directory)]
     except FileNotFoundError:
+        return []
+
+
+def directories_in(place: Path) -> list[Path]:
+    """Return the directories directly below a place, in order, and no stray file; none when it is no directory."""
+    try:
+        return sorted(entry for entry in place.iterdir() if entry.is_dir())
+    except (FileNotFoundError, NotADirectoryError):
         return []
 
 

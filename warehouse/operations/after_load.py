@@ -11,9 +11,10 @@ from __future__ import annotations
 import filecmp
 from typing import TYPE_CHECKING
 
-from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
-from warehouse.epochs.known import known_files, known_of
+from warehouse.epochs.journal import epoch_numbers, newest_epoch
+from warehouse.epochs.known import known_files, known_of, loaded_after
 from warehouse.ingest.files import numbered
+from warehouse.ingest.known import ranges_of
 from warehouse.storage.beneath import facts_beneath, move_beneath, remove_beneath
 
 if TYPE_CHECKING:
@@ -25,20 +26,23 @@ if TYPE_CHECKING:
 
 __all__ = ["put_away"]
 
+_MANY, _RARELY = 320, 32
 _CLOCK_SECONDS = 2.0
 """To which other file systems may cut a modification time."""
 
 
-def put_away(catalog: Catalog, *, dry_run: bool = False) -> int:
+def put_away(catalog: Catalog, *, rarely: bool = False, dry_run: bool = False) -> int:
     """Move or delete the loaded landing files of which no readable epoch may have need, and return how many.
 
-    The caller holds the writer lock and has finished any open plan.
+    The caller holds the writer lock and has finished any open plan. All readable epochs are read for it: where they are many,
+    an update does it ``rarely``, at every 32nd epoch, so that its time does not grow with ``retain``.
     """
     wanted = [source for source in catalog.sources if source.after_load != "keep"]
-    if not wanted:
+    readable = epoch_numbers(catalog.root) if wanted else []
+    if not readable or (rarely and len(readable) > _MANY and readable[-1] % _RARELY):
         return 0
     count = 0
-    for stream, files in _loaded_for_good(catalog, wanted):
+    for stream, files in _loaded_for_good(catalog, wanted, readable):
         for file in files:
             if _is_as_loaded(stream, file):
                 count += 1
@@ -47,18 +51,16 @@ def put_away(catalog: Catalog, *, dry_run: bool = False) -> int:
     return count
 
 
-def _loaded_for_good(catalog: Catalog, streams: list[Stream]) -> Iterator[tuple[Stream, list[LandingFile]]]:
-    root = catalog.root
-    newest, readable = newest_epoch(root), epoch_numbers(root)
-    known = known_files(root, newest)
-    later: dict[str, set[str]] = {}
-    for number in readable[1:]:
-        for entry in read_epoch(root, number).files:
-            later.setdefault(entry.stream, set()).update(file.path for file in entry.loaded)
+def _loaded_for_good(
+    catalog: Catalog, streams: list[Stream], readable: list[int]
+) -> Iterator[tuple[Stream, list[LandingFile]]]:
+    known = known_files(catalog.root, newest_epoch(catalog.root))
+    later = loaded_after(catalog.root, readable[0], readable[-1])
     for stream in streams:
         own = known_of(known, stream.name)
         kept = later.get(stream.name, set()) | own.reload
-        yield stream, [file for path, file in own.loaded.items() if path not in kept]
+        runs = (run.files() for run in ranges_of(own.loaded))
+        yield stream, [file for files in runs for path, file in files.items() if path not in kept]
 
 
 def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:

@@ -5,6 +5,9 @@ size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema
 changed, only deleted, so a file that was linked or copied is whole; when one is gone, or the epoch is not readable any more at
 the end (an erasure or `retain` took it away), the backup starts over with the newest epoch.
 
+Sums are taken of bytes that were verified: data files by their names or pages, records and shards by their checksums, logs by
+being replayed. So damage of the warehouse does not become a backup that passes for whole.
+
 Invariant: a directory with a ``backup.json`` is a whole backup; one without is what a stopped backup left, which
 ``backup.begun`` marks.
 """
@@ -12,33 +15,40 @@ Invariant: a directory with a ``backup.json`` is a whole backup; one without is 
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_epoch, read_record, record_path
+from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_record, record_path
 from warehouse.epochs.known import DIRECTORY, ledger_shards
-from warehouse.epochs.lock import writer_lock
-from warehouse.errors import BackupError, EpochVacuumedError, MissingPartError, NoEpochError, StoreBusyError
+from warehouse.errors import (
+    BackupError,
+    EpochVacuumedError,
+    MissingPartError,
+    NoEpochError,
+    RecordDamagedError,
+    StorageFailedError,
+    StoreBusyError,
+)
+from warehouse.ingest.known import is_whole_shard
 from warehouse.objects.path import ObjectPath
-from warehouse.publishing.database import replace_if_needed
-from warehouse.storage.deltalog import stored_files
-from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.storage.durable import link_or_copy, sync_directory, sync_file, write_exclusive
+from warehouse.storage.entries import LogEntry, entry_path, require_entry
+from warehouse.storage.fingerprint import damage
+from warehouse.storage.replay import sources_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["Backup", "BackupFile", "back_up", "read_backup", "restore_backup", "verify"]
+__all__ = ["Backup", "BackupFile", "back_up", "read_backup", "verify"]
 
 _CHUNK = 1 << 20
 _ATTEMPTS = 10
 _RECORD, _BEGUN = "backup.json", "backup.begun"
-_PARQUET = b"PAR1"
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,11 @@ class Backup:
     def bytes(self) -> int:
         """The size of all files."""
         return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class _Record:
+    """The body of any record."""
 
 
 @dataclass(frozen=True)
@@ -103,17 +118,20 @@ def back_up(
     ------
     BackupError
         When the root is in an object store, or the directory is not empty.
+        Or when a file of the newest epoch is missing or damaged.
     StoreBusyError
         When epochs went faster than they could be copied.
+    StorageFailedError
+        When the disk does not take it.
 
     """
     if isinstance(root, ObjectPath):
         raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
-    target = target.absolute()
+    target = target.resolve()
     if target.is_relative_to(root.resolve()):
         raise BackupError(f"{target} is inside the warehouse; name a directory elsewhere, best on another disk")
     _begin(target)
-    missing, newest = "", newest_epoch(root)
+    seen: set[tuple[int, str]] = set()
     for _ in range(_ATTEMPTS):
         newest = newest_epoch(root)
         if newest is None:
@@ -122,8 +140,13 @@ def back_up(
         try:
             files, linked = _take(root, configuration, newest, target, copy=copy, after=after)
         except (FileNotFoundError, EpochVacuumedError, MissingPartError) as error:
-            missing = str(getattr(error, "filename", None) or error)
+            what = f"{error.filename} is missing" if isinstance(error, FileNotFoundError) else str(error)
+            if (newest.number, what) in seen and newest.number in numbers(root, "epoch"):  # nobody took it away
+                raise BackupError(f"{what}; `stream-wh check` tells what to do") from error
+            seen.add((newest.number, what))
             continue
+        except OSError as error:
+            raise StorageFailedError(f"{error.filename or target}: {error.strerror or error}") from error
         if newest.number not in numbers(root, "epoch"):  # erased or retired meanwhile: what it held may have had to go
             continue
         backup = Backup(newest.number, newest.window_time, now, files, linked)
@@ -131,8 +154,6 @@ def back_up(
         (target / _BEGUN).unlink()
         sync_directory(target)
         return backup
-    if missing and newest is not None and newest.number in numbers(root, "epoch"):
-        raise BackupError(f"{missing} is missing; `stream-wh check` tells what to do")
     raise StoreBusyError("epochs were retired faster than they could be copied; raise `retain`, or back up between updates")
 
 
@@ -165,13 +186,13 @@ def _take(
     for source in wanted.values():
         place = target / source.into
         place.parent.mkdir(parents=True, exist_ok=True)
-        shared = source.fixed and not copy and _linked(source.path, place)
-        linked += shared
-        if not shared:
-            shutil.copy2(source.path, place)
+        if source.fixed and not copy:
+            linked += link_or_copy(source.path, place)
+        else:
+            shutil.copyfile(source.path, place)
+        if (problem := _problem(place, source.into)) is not None:
+            raise BackupError(f"{source.path} is damaged: {problem}; `stream-wh check` tells what to do")
         digest = _digest(place)
-        if place.name.endswith(".parquet"):
-            _require_footer(place, source.path)
         sync_file(place)
         directories.update((place.parent, *place.parent.relative_to(target).parents))
         taken.append(BackupFile(source.into, place.stat().st_size, digest))
@@ -181,27 +202,23 @@ def _take(
     return tuple(taken), linked
 
 
-def _linked(source: Path, place: Path) -> bool:
-    try:
-        os.link(source, place)
-    except FileNotFoundError:
-        raise
-    except OSError:  # another file system, or one without links
-        return False
-    return True
-
-
 def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _require_footer(path: Path, source: Path) -> None:
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        stream.seek(max(0, size - len(_PARQUET)))
-        if size < 2 * len(_PARQUET) or stream.read() != _PARQUET:
-            raise BackupError(f"{source} is damaged: it has no Parquet footer; `stream-wh check` tells what to do")
+def _problem(place: Path, into: str) -> str | None:
+    """Return how a file is not as it was written, as far as it can tell itself, or None."""
+    if into.endswith(".parquet"):
+        return damage(place)
+    if into.startswith(f"root/{DIRECTORY}/"):
+        return None if is_whole_shard(place.name, place.read_bytes()) else "its bytes are not those that were written"
+    if into.startswith("root/epochs/"):
+        try:
+            read_record(place, _Record)
+        except RecordDamagedError as error:
+            return error.reason
+    return None
 
 
 def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
@@ -210,7 +227,7 @@ def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
         yield _Source(root / state.schema_file, f"root/{state.schema_file}")
         for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
             if version >= 0:
-                yield from _table_sources(root, path, version)
+                yield from _table_sources(root, epoch, path, version)
     for receipt in sorted((root / "erasures").glob("*.json")):
         yield _Source(receipt, f"root/erasures/{receipt.name}", fixed=False)
 
@@ -234,17 +251,15 @@ def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
         yield _Source(path, f"root/epochs/{past.name}")  # nobody reads it: its files are not here
 
 
-def _table_sources(root: Path, table: str, version: int) -> Iterator[_Source]:
-    """The data files of a table at a version, and of its log the newest checkpoint at or before it and what follows."""
-    log = root / table / "_delta_log"
-    names = sorted(entry.name for entry in log.iterdir())
-    numbered = [(int(name[:20]), name) for name in names if name[:20].isdigit()]
-    begin = max((each for each, name in numbered if ".checkpoint." in name and each <= version), default=0)
-    for each, name in numbered:
-        if begin <= each <= version and (".checkpoint." not in name or each == begin):
-            yield _Source(log / name, f"root/{table}/_delta_log/{name}")
-    for file in stored_files(root / table, version):
-        name = unquote(file.path)
+def _table_sources(root: Path, epoch: Epoch, table: str, version: int) -> Iterator[_Source]:
+    """The data files of a table at a version, and of its log what says so."""
+    pinned = epoch.entry(table)
+    if pinned is not None and entry_path(root / table, pinned.version).exists():
+        require_entry(root / table, LogEntry(pinned.version, pinned.sha256))
+    state, log = sources_of(root / table, version)
+    for path in log:
+        yield _Source(path, f"root/{table}/_delta_log/{path.name}")
+    for name in state.files:
         yield _Source(root / table / name, f"root/{table}/{name}")
 
 
@@ -254,17 +269,21 @@ def read_backup(directory: Path) -> Backup:
     Raises
     ------
     BackupError
-        When there is none, or it was stopped before it was whole.
+        When there is none, it was stopped before it was whole, or it names files outside itself.
 
     """
     try:
-        return read_record(directory / _RECORD, Backup)
+        backup = read_record(directory / _RECORD, Backup)
     except FileNotFoundError:
         if (directory / _BEGUN).exists():
             why = "holds a backup that was stopped before it was whole; run `stream-wh backup` again"
         else:
             why = "holds no backup"
         raise BackupError(f"{directory} {why}") from None
+    for file in backup.files:
+        if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
+            raise BackupError(f"{directory} names {file.path}, which is not in it; `stream-wh backup` did not write this")
+    return backup
 
 
 def verify(directory: Path) -> Backup:
@@ -284,54 +303,4 @@ def verify(directory: Path) -> Backup:
     ]
     if wrong:
         raise BackupError(f"{directory}: {len(wrong)} file(s) are missing or damaged, first {wrong[0]}; take another backup")
-    return backup
-
-
-def restore_backup(directory: Path, root: Path, *, now: int, replace: bool = False) -> Backup:
-    """Copy a backup to a root, after all of it was verified; the root appears whole or not at all.
-
-    Parameters
-    ----------
-    directory
-        The backup.
-    root
-        Where the warehouse is to be.
-    now
-        The clock, in microseconds.
-    replace
-        Whether a root that is there gives way: it is renamed, nothing of it is deleted.
-
-    Raises
-    ------
-    BackupError
-        When the backup is not whole, or a root is there and was not to be replaced.
-
-    """
-    if isinstance(root, ObjectPath):
-        raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
-    backup = verify(directory)
-    there = root.exists() and any(root.iterdir())
-    if there and not replace:
-        raise BackupError(f"{root} is not empty; restore into another project, or give --replace to set it aside")
-    made = root.with_name(f".{root.name}.restoring")
-    shutil.rmtree(made, ignore_errors=True)
-    for file in backup.files:
-        inside = Path(file.path)
-        if inside.parts[0] == "root":
-            place = made.joinpath(*inside.parts[1:])
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(directory / file.path, place)
-            sync_file(place)
-    for path in (made, *(each for each in made.rglob("*") if each.is_dir())):
-        sync_directory(path)
-    if there:
-        with writer_lock(root, now):  # no update is at work in it
-            root.rename(root.with_name(f"{root.name}.before-{now}"))
-            made.rename(root)
-    else:
-        if root.exists():
-            root.rmdir()
-        made.rename(root)
-    sync_directory(root.parent)
-    replace_if_needed(root, read_epoch(root, backup.epoch))
     return backup

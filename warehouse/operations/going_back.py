@@ -13,6 +13,7 @@ from warehouse.ingest.landing import list_landing
 from warehouse.operations.restate import Reread, RestateReport, above, loaded_since, rejected_before
 from warehouse.operations.restate_plan import Changed, restate_base, restate_plan
 from warehouse.operations.rollback import RollbackReport, base_of, forgotten_files, loadable, rollback_plan, target_epoch
+from warehouse.operations.standing import behind, stopped_of
 from warehouse.planning.declared_nodes import with_columns
 from warehouse.planning.inputs import present
 from warehouse.planning.node_plans import unbuilt
@@ -52,6 +53,8 @@ class GoingBack:
         """Write an epoch with the contents of an earlier one; see :mod:`warehouse.operations.rollback`."""
         catalog, last = self.catalog, self.last
         warnings = self._undrifted()
+        for name, reason in stopped_of(last).items():
+            raise RollbackError(to_epoch, f'table "{name}" stands still: {reason}')
         target = target_epoch(catalog.root, last, to_epoch)
         if compare(catalog, target).problems:
             raise RollbackError(to_epoch, "its tables have other columns, keys or layouts than are declared today")
@@ -77,10 +80,11 @@ class GoingBack:
         found = self._reread(stream, state, since, rejected=rejected, allow_lost=allow_lost)
         if rejected and not found.files:
             return RestateReport((), None, (), found.lost, finished=self.finished, warnings=warnings)
-        nodes = above(table, self.nodes, unbuilt(self.nodes, last))
+        moving = behind(last, self.nodes).moving(self.nodes)
+        nodes = above(table, moving, unbuilt(moving, last))
         base = restate_base(last, table, found, nodes, changed)
         above_it = {given.node.table for given in nodes}
-        every = with_columns(self.nodes, catalog, base.epoch, last.slot, self.spark)
+        every = with_columns(moving, catalog, base.epoch, last.slot, self.spark)
         columns = [given for given in every if given.node.table in above_it]
         epochs = [self.begin(restate_plan(catalog, stream, found, base, columns, clock=self.clock))]
         while any(entry.more for entry in epochs[-1].files):

@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from warehouse.epochs.lock import announce
 from warehouse.epochs.points import Moment, Observer, Point
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
-__all__ = ["log_event", "logged"]
+__all__ = ["announced", "log_event", "logged"]
 
 _LOGGER = logging.getLogger("warehouse.updates")
 _TOLD = {
@@ -35,6 +37,20 @@ def logged(observer: Observer) -> Observer:
         where = {"epoch": moment.epoch if moment.epoch >= 0 else None, "step": moment.step if moment.step >= 0 else None}
         fields = {"point": moment.point.value, **{name: value for name, value in where.items() if value is not None}}
         log_event(level, f"{moment.point.value}: {moment.text}" if moment.text else moment.point.value, fields)
+        observer(moment)
+
+    return observe
+
+
+def announced(root: Path, observer: Observer) -> Observer:
+    """Return an observer that leaves each step beside the writer lock, for ``status`` to show, then calls another."""
+    words = {Point.PLANNED: "planned", Point.STEPS_DONE: "making it durable", Point.EPOCH_WRITTEN: "epoch written, tidying up"}
+
+    def observe(moment: Moment) -> None:
+        if moment.point is Point.STEP_STARTED:
+            announce(root, f"epoch {moment.epoch}, step {moment.step + 1}: {moment.text}")
+        elif moment.point in words:
+            announce(root, f"epoch {moment.epoch}: {words[moment.point]}")
         observer(moment)
 
     return observe

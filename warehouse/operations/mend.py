@@ -1,4 +1,4 @@
-"""A newest epoch whose record is not whole: it is made anew from its plan, which the tables' logs show as done.
+"""A newest epoch whose record is not whole: it is made again from its plan, which the tables' logs show as done.
 
 A record is written whole or not at all, so only a disk that lost or changed bytes leaves such a one. Until the next update
 readers have the epoch before it.
@@ -20,7 +20,7 @@ __all__ = ["set_aside_torn"]
 
 
 def set_aside_torn(root: Path) -> Path | None:
-    """Rename the newest epoch's record when it is not whole and can be made anew; return where it is then.
+    """Rename the newest epoch's record when it is not whole and can be made again; return where it is then.
 
     The caller holds the writer lock and finishes the epoch's plan next.
 

@@ -1,6 +1,6 @@
 """Migrating: a table gets another layout, columns or grid of times without being loaded again.
 
-Both ways of the doubly-partitioned-index sheet, section 8.4. A *rebuild* writes the live rows anew and switches at one epoch
+Both ways of the doubly-partitioned-index sheet, section 8.4. A *rebuild* writes the live rows again and switches at one epoch
 of the same window time. *Side by side* new rows go to the new layout from the next update on while the old one only expires;
 readers, who know of files and not of layouts, read both. Here is what may be migrated how;
 :mod:`warehouse.operations.migrate_plan` makes the plan of a rebuild, :mod:`warehouse.planning.former_layouts` lets former
@@ -113,6 +113,10 @@ class Migrating:
         if reslotted:
             self._require_common_time(table, request)
         streams = self._streams(table, request, found, everything=reslotted)
+        for stream in streams:
+            stopped = self._state(stream).stopped
+            if stopped is not None:
+                raise MigrationError(stream.name, f"it stands still: {stopped.reason}")
         self._require_no_files_left()
         if request.side_by_side:
             return self._side_by_side(streams, request, found, dry_run=dry_run)
@@ -133,7 +137,7 @@ class Migrating:
         stream = catalog.source(table)
         if catalog.view(table) is not None:
             raise MigrationError(
-                table, f"it is a view: change [views.{table}.layout] in warehouse.toml, and the next update builds it anew"
+                table, f"it is a view: change [views.{table}.layout] in warehouse.toml, and the next update rebuilds it"
             )
         if stream is None or last.table(table) is None:
             raise UnknownNameError("stream or relation", table, [each.name for each in catalog.sources if last.table(each.name)])
@@ -153,20 +157,20 @@ class Migrating:
         return [stream]
 
     def _require_common_time(self, table: str | None, request: MigrationRequest) -> None:
-        """Slots are counted anew for all tables at once, from an instant at which a slot ends before and afterwards."""
+        """Slots are counted again for all tables at once, from an instant at which a slot ends before and afterwards."""
         if table is not None or request.side_by_side:
             raise UsageError(
-                "anchor or update_interval changed, so the slots of all tables are counted anew: `stream-wh migrate --rebuild`"
+                "anchor or update_interval changed, so the slots of all tables are counted again: `stream-wh migrate --rebuild`"
             )
         catalog, last = self.catalog, self.last
         known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
         archive = next((state.name for state in last.tables if state.kind == "archive"), None)
         if archive is not None:
-            reason = f'"{archive}" has the slots of rows that are dead, which are not counted anew'
+            reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'
             raise MigrationError(None, f'{reason}: set on_expiry = "drop" and `stream-wh drop {archive}` first')
         frozen = sorted({state.owner for state in last.tables} - known)
         if frozen:
-            reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted anew'
+            reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted again'
             raise MigrationError(None, f"{reason}: `stream-wh drop {frozen[0]}` first")
         interval, anchor = catalog.update_interval, catalog.anchor
         if (last.window_time - anchor) % interval:
@@ -193,7 +197,7 @@ class Migrating:
     def _target(
         self, stream: Stream, request: MigrationRequest, found: Sequence[Difference], *, reslotted: bool
     ) -> Target | None:
-        """What becomes of a table that is written anew; none when it is as it is declared."""
+        """What becomes of a table that is written again; none when it is as it is declared."""
         state = self._state(stream)
         stream = with_added(stream, state.declaration)
         own = [each for each in found if each.table == stream.name]
@@ -206,7 +210,7 @@ class Migrating:
             if reslotted and state.deferred is not None and state.deferred.rows:
                 raise MigrationError(
                     stream.name,
-                    f"{state.deferred.rows} changes of it wait for their time and cannot be counted anew; migrate when there "
+                    f"{state.deferred.rows} changes of it wait for their time and cannot be counted again; migrate when there "
                     "are none",
                 )
             return Target(state, stream, state.layout) if reslotted else None

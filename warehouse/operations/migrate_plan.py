@@ -1,4 +1,4 @@
-"""The plan of a migration that writes tables anew: from what is to change to the steps of one epoch at the same window time."""
+"""The plan of a migration that writes tables again: from what is to change to the steps of one epoch at the same window time."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration
+from warehouse.planning.keeping import keep_by_table
 from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
 from warehouse.planning.plan import node_steps, waiting_steps
 from warehouse.planning.steps import AddColumns, MigrateTable, Plan, StreamPlan
@@ -25,7 +26,7 @@ __all__ = ["Target", "migration_base", "migration_plan"]
 
 @dataclass(frozen=True)
 class Target:
-    """A table that is written anew: as it is, its declaration and layout from now on.
+    """A table that is written again: as it is, its declaration and layout from now on.
 
     ``renamed`` are pairs of former and new names of columns; ``reshaped`` tells whether columns have other names or types
     afterwards, to views too.
@@ -41,7 +42,7 @@ class Target:
 def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch:
     """Return what a migration starts from: the last epoch on today's grid of times.
 
-    The tables of nodes ``above`` are marked, so that they are built anew.
+    The tables of nodes ``above`` are marked, so that they are rebuilt.
     """
     marked = {
         state.name: replace(state, view=replace(state.view, failed=MIGRATED))
@@ -65,7 +66,7 @@ def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch
 def migration_plan(
     catalog: Catalog, base: Epoch, targets: Sequence[Target], nodes: Sequence[NodeInput], *, reslotted: bool, clock: int
 ) -> Plan:
-    """Return the plan that writes tables anew at the window time of the base.
+    """Return the plan that writes tables again at the window time of the base.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def migration_plan(
     targets
         The tables.
     nodes
-        Those of views that are built anew, with their columns, each after those that it reads.
+        Those of views that are rebuilt, with their columns, each after those that it reads.
     reslotted
         Whether anchor or update interval changed.
     clock
@@ -119,6 +120,7 @@ def migration_plan(
         base=base,
         cause="migrate",
         target_file_size=catalog.target_file_size,
+        keep=keep_by_table(catalog),
     )
 
 

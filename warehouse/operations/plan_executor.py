@@ -10,9 +10,11 @@ from warehouse.epochs.journal import epoch_path, newest_epoch, numbers, plan_pat
 from warehouse.epochs.lock import jvm_lock_path, keep_jvm_lock
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.epochs.records import Epoch, Loaded
-from warehouse.errors import LockHeldError, RecordDamagedError, UsageError, WarehouseError
-from warehouse.objects.path import ObjectPath
+from warehouse.errors import ForeignChangeError, LockHeldError, RecordDamagedError, UsageError, WarehouseError
+from warehouse.objects.path import ObjectPath, directories_in
+from warehouse.operations.giving_up import give_up
 from warehouse.operations.mend import set_aside_torn
+from warehouse.operations.standing import stopped_of
 from warehouse.planning.inputs import stream_inputs
 from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
 from warehouse.steps.foreign import settle
@@ -20,7 +22,9 @@ from warehouse.steps.pinned import with_entries
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
+from warehouse.storage.tables import FOLDERS
 from warehouse.time import format_instant
+from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.operations.erasure.receipt import Receipt
+    from warehouse.planning.inputs import Excluded, LandingFacts
+    from warehouse.planning.plan import StreamInput
     from warehouse.steps.foreign import StoppedTable
 
 __all__ = ["PlanExecutor", "released"]
@@ -80,6 +86,8 @@ class PlanExecutor:
         Called at every point of an update.
     stopped
         The directories that outsiders changed, as was seen when what was begun was finished; ``notices`` what else to tell.
+    waiting
+        How many bytes waited in the landing directories when they were listed last; nothing before that.
 
     """
 
@@ -89,6 +97,7 @@ class PlanExecutor:
     observer: Observer = nobody
     stopped: dict[str, StoppedTable] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
+    waiting: list[int] = field(default_factory=list)
 
     @property
     def root(self) -> Path:
@@ -99,18 +108,25 @@ class PlanExecutor:
 
     def _begun(self, plan: Plan, last: Epoch | None) -> Epoch:
         """Record a plan, then execute it."""
-        self._require_untouched(plan)
+        self._require_untouched(plan, last)
         self._check_plan(plan)
         self.observer(Moment(Point.PLANNED, plan.epoch, text=f"window time {format_instant(plan.window_time)}"))
         write_record(plan_path(self.root, plan.epoch), plan)
         self.observer(Moment(Point.PLAN_WRITTEN, plan.epoch))
         return self._execute(plan, last)
 
-    def _require_untouched(self, plan: Plan) -> None:
+    def _require_untouched(self, plan: Plan, last: Epoch | None) -> None:
+        """Never write to a table that outsiders changed; but for updates, nor build on one that is of an earlier slot."""
         for step in plan.steps:
             changed = self.stopped.get(step.path)
             if changed is not None:
                 raise changed.error
+        if plan.cause == "update" and plan.erasure is None:
+            return
+        reads = {table for node in plan.nodes for table in tables_read(node.node.operator)}
+        for name, reason in (stopped_of(last) if last else {}).items():
+            if name in reads or any(step.stream == name for step in plan.steps):
+                raise UsageError(f'table "{name}" stands still: {reason}')
 
     def _check_plan(self, plan: Plan) -> None:
         """Find before anything is written what would stop the plan for good, since a recorded plan is always finished."""
@@ -120,12 +136,12 @@ class PlanExecutor:
                     f'a table "{step.stream}" was dropped, and epochs that are still readable have its files in '
                     f"{self.root / step.path}; lower `retain` and run `stream-wh vacuum`, or choose another name"
                 )
-        from warehouse.ingest.classify import check_times, plain_times  # noqa: PLC0415 - planning alone needs no Spark
+        from warehouse.ingest.checked import check_expressions, needs_no_check  # noqa: PLC0415 - planning alone needs no Spark
 
         reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveRelation | MoveDeferred)}
         for stream in self.catalog.sources:
-            if stream.name in reads and not plain_times(stream):
-                check_times(self._guarded_spark(), stream)
+            if stream.name in reads and not needs_no_check(stream):
+                check_expressions(self._guarded_spark(), stream)
 
     def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
         from warehouse.steps.execute import execute  # noqa: PLC0415 - planning alone needs no Spark
@@ -134,19 +150,19 @@ class PlanExecutor:
         self._publish(epoch)
         return epoch
 
-    def _publish(self, epoch: Epoch, *, anew: bool = False) -> None:
+    def _publish(self, epoch: Epoch, *, rebuild: bool = False) -> None:
         """Replace the file that other tools open by that of an epoch just committed."""
         from warehouse.publishing.database import replace as replace_database  # noqa: PLC0415 - it takes the engine
 
-        replace_database(self.root, epoch, observer=self.observer, anew=anew)
-        self._publish_live(epoch, anew=anew)
+        replace_database(self.root, epoch, observer=self.observer, rebuild=rebuild)
+        self._publish_live(epoch, rebuild=rebuild)
 
-    def _publish_live(self, epoch: Epoch, *, anew: bool = False) -> tuple[str, ...]:
+    def _publish_live(self, epoch: Epoch, *, rebuild: bool = False) -> tuple[str, ...]:
         """Bring the Delta tables of exactly the live rows to the newest epoch, and return those that were not there."""
         from warehouse.publishing.live.publish import publish  # noqa: PLC0415 - as above
         from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - as above
 
-        return publish(self.root, epoch, live_rules(self.catalog), now=self.clock(), observer=self.observer, anew=anew)
+        return publish(self.root, epoch, live_rules(self.catalog), now=self.clock(), observer=self.observer, rebuild=rebuild)
 
     def _publish_again(self, newest: Epoch | None) -> None:
         """Make that file again where it is missing or of another epoch or place, and move live tables that are behind."""
@@ -156,17 +172,25 @@ class PlanExecutor:
         if newest is not None:
             self._publish_live(newest)
 
+    def _inputs(self, last: Epoch | None, excluded: Excluded) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
+        """List the landing directories; see :func:`warehouse.planning.inputs.stream_inputs`."""
+        inputs, facts = stream_inputs(self.catalog, last, excluded, self.clock())
+        self.waiting[:] = [sum(file.size for given in inputs for group in given.groups for file in group.files)]
+        return inputs, facts
+
     def _some_spark(self) -> SparkSession:
         """Return Spark for what waits in the landing directories and what one update may read of the tables."""
         last = newest_epoch(self.root)
-        inputs, _ = stream_inputs(self.catalog, last, {}, self.clock())
-        waiting = sum(file.size for given in inputs for group in given.groups for file in group.files)
+        if not self.waiting:
+            self._inputs(last, {})
         stored = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
-        return self.spark(waiting + stored // 4)
+        return self.spark(self.waiting[0] + stored // 4)
 
     def _guarded_spark(self) -> SparkSession:
         from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
 
+        if self.root in _at_work:  # it runs: how much work there is starts it no other way
+            return self.spark(0)
         session = self._some_spark()
         hold_lock(session, jvm_lock_path(self.root))
         _at_work.add(self.root)
@@ -179,8 +203,12 @@ class PlanExecutor:
         plan = self._unfinished(last)
         finished: tuple[Epoch, ...] = ()
         if plan is not None:
-            last = self._execute(plan, last)
-            finished = (last,)
+            try:
+                last = self._execute(plan, last)
+                finished = (last,)
+            except ForeignChangeError:
+                if not give_up(self.root, plan, last, at=self.clock()):
+                    raise
         self._carry_out(last)
         adopted = self._settle(last)
         return (adopted or last), (*finished, *([] if adopted is None else [adopted]))
@@ -223,20 +251,22 @@ class PlanExecutor:
         return read_record(plan_path(self.root, number), Plan) if number in numbers(self.root, "plan") else None
 
     def _moved(self, last: Epoch | None) -> Iterator[bool]:
-        """Whether some table is above the last epoch: then a damaged plan cannot be made anew."""
+        """Whether some table is above the last epoch: then a damaged plan cannot be made again."""
         versions = {}
         for state in last.tables if last else ():
             versions[state.path] = state.version
             versions.update({side.path: side.version for side in state.sides})
-        for kind in ("tables", "deferred", "rejected", "restored"):
-            parent = self.root / kind
-            for table in parent.iterdir() if parent.is_dir() else ():
+        for kind in FOLDERS:
+            for table in directories_in(self.root / kind):
                 yield any(True for _ in commits_after(table, versions.get(f"{kind}/{table.name}", -1)))
 
     def _record(self, last: Epoch, files: Sequence[Loaded], **changes: object) -> Epoch:
         """Write an epoch at the same window time; files that the last one left for another stay left."""
         left = [Loaded(entry.stream, more=entry.more, k0=entry.k0, first=entry.first) for entry in last.files if entry.more]
-        blank = {"counts": (), "seconds": (), "removed": (), "warnings": (), "starts_from": None, "planned_at": 0, "foreign": ()}
+        blank = {
+            "counts": (), "seconds": (), "removed": (), "warnings": (), "foreign": (),
+            "starts_from": None, "planned_at": 0, "erased": None,
+        }  # fmt: skip
         numbered = {"number": last.number + 1, "committed_at": self.clock(), "files": (*files, *left)}
         epoch = with_entries(self.root, replace(last, **{**blank, **numbered, **changes}), last, {})  # type: ignore[arg-type]
         write_record(epoch_path(self.root, epoch.number), epoch)

@@ -1,4 +1,4 @@
-"""A view built anew at the newest window time: its own table, the state of its operators, and the views that read it."""
+"""A view rebuilt at the newest window time: its own table, the state of its operators, and the views that read it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def rebuild_plan(
     clock: int,
     spark: Callable[[], SparkSession],
 ) -> Plan:
-    """Return the plan that builds a view anew.
+    """Return the plan that rebuilds a view.
 
     Parameters
     ----------

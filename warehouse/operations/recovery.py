@@ -1,16 +1,26 @@
-"""Restoring a backup into a project: its ``warehouse.toml`` where there is none, and its root."""
+"""Restoring a backup into a project: its root, and its ``warehouse.toml`` where there is none.
+
+Everything is verified, then copied beside the root, then forced to the disk; only then does ``warehouse.toml`` appear, and right
+after it the root, by a rename. What fails before leaves the project as it was.
+"""
 
 from __future__ import annotations
 
 import shutil
+from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.load import load_catalog
-from warehouse.operations.backup import read_backup, restore_backup
+from warehouse.catalog.load import FILE_NAME, load_catalog
+from warehouse.epochs.journal import read_epoch
+from warehouse.epochs.lock import writer_lock
+from warehouse.errors import BackupError, StorageFailedError
+from warehouse.objects.path import ObjectPath
+from warehouse.operations.backup import verify
+from warehouse.publishing.database import replace_if_needed
+from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from warehouse.operations.backup import Backup
 
 __all__ = ["restore_project"]
@@ -19,15 +29,79 @@ __all__ = ["restore_project"]
 def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = False) -> Backup:
     """Restore a backup into a project directory; a ``warehouse.toml`` that is there stays, and says where the root is.
 
+    Parameters
+    ----------
+    directory
+        The project.
+    backup
+        The backup.
+    now
+        The clock, in microseconds.
+    replace
+        Whether a root that is there gives way: it is renamed, nothing of it is deleted.
+
     Raises
     ------
     BackupError
-        When the backup is not whole, or a root is there and was not to be replaced.
+        When the backup is not whole, or a root is there and was not to be replaced, or cannot be.
+    StorageFailedError
+        When the disk does not take it.
 
     """
-    read_backup(backup)
-    configuration = directory / "warehouse.toml"
-    if not configuration.exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(backup / "warehouse.toml", configuration)
-    return restore_backup(backup, load_catalog(directory).root, now=now, replace=replace)
+    made = verify(backup)
+    configuration = directory / FILE_NAME
+    given = None if configuration.exists() else backup / FILE_NAME
+    root = load_catalog(directory, given).root
+    if isinstance(root, ObjectPath):
+        raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
+    root = root.resolve()  # a link stays, and what it leads to is replaced
+    if root.is_mount():
+        raise BackupError(f"{root} is where a file system is mounted, which cannot be renamed; name a directory in it as root")
+    there = root.exists() and any(root.iterdir())
+    if there and not replace:
+        raise BackupError(f"{root} is not empty; restore into another project, or give --replace to set it aside")
+    beside = root.with_name(f".{root.name}.restoring")
+    try:
+        _copy(made, backup, beside)
+        with ExitStack() as undo:
+            if given is not None:
+                write_exclusive(configuration, given.read_bytes())
+                undo.callback(configuration.unlink)
+            _put(beside, root, now, there=there)
+            undo.pop_all()
+        sync_directory(root.parent)
+    except OSError as error:
+        raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    replace_if_needed(root, read_epoch(root, made.epoch))
+    return made
+
+
+def _copy(made: Backup, backup: Path, target: Path) -> None:
+    """Copy the files of a root, and force them to the disk."""
+    shutil.rmtree(target, ignore_errors=True)
+    for file in made.files:
+        inside = Path(file.path)
+        if inside.parts[0] == "root":
+            place = target.joinpath(*inside.parts[1:])
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(backup / file.path, place)
+            sync_file(place)
+    for path in (target, *(each for each in target.rglob("*") if each.is_dir())):
+        sync_directory(path)
+
+
+def _put(made: Path, root: Path, now: int, *, there: bool) -> None:
+    """Give a root its name; one that is there keeps another."""
+    if there:
+        with writer_lock(root, now):  # no update is at work in it
+            aside = root.rename(root.with_name(f"{root.name}.before-{now}"))
+            with ExitStack() as undo:
+                undo.callback(aside.rename, root)
+                made.rename(root)
+                undo.pop_all()
+    else:
+        if root.exists():
+            root.rmdir()
+        made.rename(root)

@@ -34,7 +34,7 @@ def mend_records(root: Path) -> Iterator[str]:
     """Mend what is under ``root/epochs`` and yield what was done; the caller holds the writer lock."""
     directory = root / "epochs"
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
-        if path.name.endswith((".tmp", _SET_ASIDE)):
+        if path.name.endswith((".tmp", _SET_ASIDE)) and path.is_file():
             path.unlink()
             yield f"removed epochs/{path.name}"
     committed = numbers(root, "epoch")

@@ -2,7 +2,7 @@
 
 A table does not say which file a row came from, but its epochs say what they held. So a restatement puts one table back to
 what it held at an earlier epoch, or empties it, and loads the files that were loaded since once more, all in one new epoch at
-the same window time; the views above are built anew. To retry what was rejected the table stays as it is, and only records
+the same window time; the views above are rebuilt. To retry what was rejected the table stays as it is, and only records
 that were rejected, and files that could not be read, are tried again.
 
 Here is what is to be read; :mod:`warehouse.operations.restate_plan` makes the plan of it.
@@ -20,10 +20,10 @@ from warehouse.objects.path import parquet_source
 from warehouse.storage.fingerprint import naming_damage
 from warehouse.storage.replay import replay
 from warehouse.time import format_instant
-from warehouse.views.algebra import AsOf, inputs_of, scanned
+from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, SideTable
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from warehouse.ingest.landing import Known
     from warehouse.planning.node_plans import NodeInput
     from warehouse.steps.relanding import Aside
-    from warehouse.views.algebra import Operator
 
 __all__ = ["Reread", "RestateReport", "above", "loaded_since", "rejected_before"]
 
@@ -224,19 +223,7 @@ def above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[Node
     """Return the nodes of views that read a table, directly or not, or that are in ``others``; ``nodes`` are in order."""
     names, found = {table}, []
     for given in nodes:
-        if given.node.table in others or any(name in names for name in _read(given.node.operator)):
+        if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
             names.add(given.node.table)
             found.append(given)
     return found
-
-
-def _read(operator: Operator) -> Iterator[str]:
-    yield from scanned(operator)
-    yield from _looked_up(operator)
-
-
-def _looked_up(operator: Operator) -> Iterator[str]:
-    if isinstance(operator, AsOf):
-        yield operator.relation
-    for each in inputs_of(operator):
-        yield from _looked_up(each)

@@ -11,7 +11,8 @@ from warehouse.catalog.declaration import with_added
 from warehouse.catalog.drift import effective_layout
 from warehouse.epochs.records import Loaded
 from warehouse.errors import RestateError
-from warehouse.planning.plan import FILES_PER_PLAN, StreamInput, make_plan
+from warehouse.limits import limits
+from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.restoring import Restoring
 from warehouse.planning.steps import ReplaceTable, RestoreTable, Step, StoreRejected
 from warehouse.steps.relanding import grouped_with, planned_back
@@ -50,7 +51,7 @@ class Base:
 def restate_base(
     newest: Epoch, table: str, found: Reread, nodes: Sequence[NodeInput], changed: Changed | None = None
 ) -> Base:
-    """Return the newest epoch with one table as it was, and the views above it marked so that they are built anew.
+    """Return the newest epoch with one table as it was, and the views above it marked so that they are rebuilt.
 
     To retry what was rejected, only the table of rejected rows is emptied. With a ``changed`` declaration, of columns say, the
     table is replaced. ``nodes`` are those of the views above.
@@ -66,7 +67,7 @@ def restate_base(
         elif state.name == table and changed is not None:
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
-            states.append(_put_back(restoring, state, found.since))
+            states.append(replace(_put_back(restoring, state, found.since), stopped=None))
         elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
             states.append(restoring.rebuilt(state))
         else:
@@ -94,10 +95,12 @@ def restate_plan(
     if found.retried is not None:
         continues = (epoch.slot - 1, False)
     elif found.since is not None:
-        continues = (found.since.slot, False)
+        then = found.since.table(stream.name)
+        continues = (then.stopped.slot if then and then.stopped else found.since.slot, False)
     else:
         continues = (epoch.slot - layout.periods, True)
-    chosen, rest = found.files[:FILES_PER_PLAN], found.files[FILES_PER_PLAN:]
+    most = limits().files_per_plan
+    chosen, rest = found.files[:most], found.files[most:]
     stream = with_added(stream, state.declaration if state else None)
     stream, groups, problems = grouped_with(stream, chosen, found.back)
     unread = {entry.file.path for entry in problems}

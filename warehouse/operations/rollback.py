@@ -18,7 +18,7 @@ from warehouse.epochs.journal import numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, RollbackError
-from warehouse.ingest.known import shown_different
+from warehouse.ingest.known import differing_files
 from warehouse.ingest.landing import Known
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import StreamInput, make_plan
@@ -97,15 +97,15 @@ def base_of(
 ) -> tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...], tuple[str, ...]]:
     """Return the base of a rollback, the steps that lead to it, and what to tell of tables that cannot go back.
 
-    A view whose declaration is not that of the target epoch is built anew over its inputs.
+    A view whose declaration is not that of the target epoch is rebuilt over its inputs.
     """
     restoring, states, told = Restoring(), [], []
-    anew = unbuilt(nodes, target)
+    again = unbuilt(nodes, target)
     for state in newest.tables:
         old = target.table(state.name)
         known = old is not None and old.table_id == state.table_id
         owner = state.view.spare_of or state.name if state.view else state.name
-        if owner in anew:
+        if owner in again:
             states.append(restoring.rebuilt(state))
         elif known and old is not None:
             states.append(restoring.restored(state, old))
@@ -152,7 +152,7 @@ def forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, .
 def _difference(stream: str, now: Known, then: Known) -> Loaded:
     """``gone`` forgets a path altogether; what was known of it before is said again, and takes a mark for ``reload`` away."""
     marked = now.left_out.keys() | (now.reload - then.reload)
-    loaded_now, loaded_then = shown_different(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
+    loaded_now, loaded_then = differing_files(now.loaded, then.loaded, sorted(marked | then.left_out.keys()))
     gone = (loaded_now.keys() - loaded_then.keys()) | (marked - loaded_then.keys() - then.left_out.keys())
     again = gone | marked
     return Loaded(
@@ -182,7 +182,9 @@ def rollback_plan(
     inputs = []
     for stream in catalog.sources:
         state = start.table(stream.name)
-        inputs.append(StreamInput(stream, effective_layout(stream, state.layout if state else None, catalog.update_interval), ()))
+        stopped = state.stopped if state else None
+        layout = effective_layout(stream, state.layout if state else None, catalog.update_interval)
+        inputs.append(StreamInput(stream, layout, (), continues=(stopped.slot, stopped.first) if stopped else None))
     plan = make_plan(catalog, start, inputs, slot=newest.slot, clock=clock, nodes=nodes)
     return msgspec.structs.replace(
         plan, steps=(*steps, *plan.steps), base=start, cause="rollback", starts_from=target.number, known=known

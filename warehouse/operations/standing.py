@@ -1,4 +1,9 @@
-"""Which tables and views stand still because outsiders changed them, or what they read; the others go on."""
+"""Which tables and views stand still because outsiders changed them, or what they read; the others go on.
+
+Invariant: a table that stands still is at the version that epochs name since, and its state says from which slot it goes on
+(:class:`warehouse.epochs.records.Stopped`). No landing file of it is loaded meanwhile. The first update after the change was
+taken back moves it from that slot at once, as an update moves every table that comes late.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import record_path
-from warehouse.steps.foreign import StoppedTable, foreign_changes
-from warehouse.views.algebra import scanned
+from warehouse.steps.foreign import StoppedTable, change_above, foreign_changes, named_directories, prove
+from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch
     from warehouse.planning.node_plans import NodeInput
+    from warehouse.storage.foreign import Change
 
-__all__ = ["StandingStill", "foreign_told", "standing_still", "stopped_of", "stopping", "with_archives"]
+__all__ = ["ForeignNote", "StandingStill", "behind", "foreign_notes", "standing_still", "stopped_of", "stopping"]
 
 
 @dataclass(frozen=True)
@@ -31,13 +37,32 @@ class StandingStill:
         return [given for given in nodes if given.view not in self.views]
 
 
+@dataclass(frozen=True)
+class ForeignNote:
+    """What to tell of a table that outsiders changed; whether it ``stops`` the table."""
+
+    told: str
+    stops: bool
+
+
 def stopping(root: Path, epoch: Epoch) -> dict[str, StoppedTable]:
-    """Return the directories that outsiders changed since an epoch, as far as that is seen without proofs."""
-    return {
-        path: StoppedTable(path, change.first, change.told)
-        for path, change in foreign_changes(root, epoch).items()
-        if change.kind not in ("none", "layout")
-    }
+    """Return the directories that stop since outsiders changed them after an epoch, as an update finds them.
+
+    Nothing is written. A layout that is said to keep the rows is proven.
+    """
+    found = {}
+    for named in named_directories(epoch):
+        change = change_above(root, named.path, named.version)
+        if change is None or change.kind == "none":
+            continue
+        told = change.told
+        if change.kind == "layout":
+            same, reason, _ = prove(root, named, change)
+            if same:
+                continue
+            told = f"{told}, but {reason}"
+        found[named.path] = StoppedTable(named.path, change.first, told)
+    return found
 
 
 def stopped_of(epoch: Epoch) -> dict[str, str]:
@@ -45,53 +70,90 @@ def stopped_of(epoch: Epoch) -> dict[str, str]:
     return {state.name: state.stopped.reason for state in epoch.tables if state.stopped is not None}
 
 
-def foreign_told(root: Path, epoch: Epoch) -> tuple[str, ...]:
-    """Return what to tell of tables that stand still, and of what outsiders committed since an epoch."""
-    told = [f'table "{name}" stands still: {reason}' for name, reason in stopped_of(epoch).items()]
-    if record_path(root, epoch.number + 1, "plan").exists():
-        return tuple(told)  # an update is at work, or to be finished: what is above the epoch may be its own
-    for path, change in foreign_changes(root, epoch).items():
-        if change.kind in ("none", "layout"):
-            told.append(f'table "{path}" was changed from outside: {change.told}; the next update adopts it if rows are the same')
-        else:
-            told.append(f'table "{path}": {StoppedTable(path, change.first, change.told).told}')
-    return tuple(told)
+def foreign_notes(root: Path, epoch: Epoch) -> tuple[ForeignNote, ...]:
+    """Return what to tell of tables that stand still, and of what outsiders committed since an epoch, proofs left out."""
+    if record_path(root, epoch.number + 1, "plan").exists():  # what is above the epoch may be an update's at work
+        return tuple(ForeignNote(f'table "{name}" stands still: {why}', stops=True) for name, why in stopped_of(epoch).items())
+    return tuple(_notes(epoch, foreign_changes(root, epoch)))
 
 
-def with_archives(tables: Mapping[str, str], states: Iterable[TableState]) -> dict[str, str]:
-    """Return tables that stand still with their archives, or the streams of which they are archives: these go together."""
-    found = dict(tables)
-    for state in states:
-        if state.archive_of is None:
+def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]:
+    told: set[str] = set()
+    for state in epoch.tables:
+        if state.stopped is None:
             continue
-        for one, other in ((state.name, state.archive_of), (state.archive_of, state.name)):
-            if one in found:
-                found.setdefault(other, f'"{one}", which goes with it, stands still: {found[one]}')
-    return found
+        names = {state.archive_of, *(other.name for other in epoch.tables if other.archive_of == state.name)}
+        with_it = [other for other in epoch.tables if other.name in names] + [state]
+        paths = [path for each in with_it for path in each.paths]
+        told.update(paths)
+        if any(changes[path].kind != "none" for path in paths if path in changes):
+            yield ForeignNote(f'table "{state.name}" stands still: {state.stopped.reason}', stops=True)
+        else:
+            yield ForeignNote(f'table "{state.name}" stood still, and can go on: `stream-wh update` moves it', stops=True)
+    for path, change in changes.items():
+        if path in told:
+            continue
+        if change.kind in ("none", "layout"):
+            text = f'table "{path}" was changed from outside: {change.told}; the next update adopts it if rows are the same'
+            yield ForeignNote(text, stops=False)
+        else:
+            yield ForeignNote(f'table "{path}": {StoppedTable(path, change.first, change.told).told}', stops=True)
 
 
-def standing_still(epoch: Epoch | None, changed: Mapping[str, StoppedTable], nodes: Sequence[NodeInput]) -> StandingStill:
-    """Return what stands still after an epoch: the tables of ``changed`` directories, and the views that read them.
+def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:
+    """Return the tables that an epoch holds as of an earlier slot, whatever stopped them, and the views that read them.
 
-    ``nodes`` are those of the declared views.
+    No verb but an update may build on their rows.
+    """
+    return StandingStill() if epoch is None else _with_views(stopped_of(epoch), {}, nodes)
+
+
+def standing_still(
+    epoch: Epoch | None, changed: Mapping[str, StoppedTable], nodes: Sequence[NodeInput], declared: Collection[str]
+) -> StandingStill:
+    """Return what an update leaves as it is after an epoch.
+
+    Parameters
+    ----------
+    epoch
+        The newest epoch; None before the first.
+    changed
+        The directories that outsiders changed.
+    nodes
+        Those of the declared views.
+    declared
+        The names of the declared streams and relations, and of archives. A table that is not declared does not move anyhow.
+
     """
     if epoch is None or not changed:
         return StandingStill()
     tables: dict[str, str] = {}
     views: dict[str, str] = {}
+    known = {*declared, *(given.view for given in nodes)}
     for state in epoch.tables:
         found = next((changed[path] for path in state.paths if path in changed), None)
-        if found is not None:
+        if found is not None and state.owner in known:
             (tables if state.view is None else views).setdefault(state.owner, found.told)
-    tables = with_archives(tables, epoch.tables)
+    for state in epoch.tables:
+        if state.archive_of is None or not {state.name, state.archive_of} <= known:
+            continue
+        for one, other in ((state.name, state.archive_of), (state.archive_of, state.name)):
+            if one in tables:
+                tables.setdefault(other, f'"{one}", which goes with it, stands still: {tables[one]}')
+    return _with_views(tables, views, nodes)
+
+
+def _with_views(tables: Mapping[str, str], views: Mapping[str, str], nodes: Sequence[NodeInput]) -> StandingStill:
+    """Add the views that read a table that stands still, directly or not, as far as they are declared."""
+    found = dict(views)
     still = dict(tables)
     before = -1
-    while len(still) + len(views) != before:
-        before = len(still) + len(views)
+    while len(still) + len(found) != before:
+        before = len(still) + len(found)
         for given in nodes:
-            below = next((table for table in scanned(given.node.operator) if table in still), None)
-            if given.view not in views and below is not None:
-                views[given.view] = f"it reads {below}, which stands still: {still[below]}"
-            if given.view in views:
-                still.setdefault(given.node.table, views[given.view])
-    return StandingStill(tables, views)
+            below = next((table for table in tables_read(given.node.operator) if table in still), None)
+            if given.view not in found and below is not None:
+                found[given.view] = f"it reads {below}, which stands still: {still[below]}"
+            if given.view in found:
+                still.setdefault(given.node.table, found[given.view])
+    return StandingStill(tables, found)

@@ -4,6 +4,9 @@ A commit that follows brings back the content of the version before the first fo
 removed and removes those that they added. Entries of the log are removed only where a commit cannot take them back (one is torn,
 the log has a gap, or the protocol was changed), with their checkpoints, sums and sidecars, and never at or below a version that
 an epoch names.
+
+Commits that change no row stay where the next epoch can adopt them. Among those of an unfinished plan they are taken back too, in
+the tables that it creates as in the others.
 """
 
 from __future__ import annotations
@@ -13,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import MissingPartError, UnknownNameError
 from warehouse.objects.path import ObjectPath
+from warehouse.planning.steps import CreateTable
 from warehouse.steps.foreign import named_directories, prove
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_at
-from warehouse.storage.foreign import judged, raw_commits
+from warehouse.storage.foreign import absent_files, judged, raw_commits
 from warehouse.storage.leftover import commits_beyond, drop_above, left_above, remove_commits
-from warehouse.storage.replay import replay
+from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting, reverse
 
 if TYPE_CHECKING:
@@ -57,7 +61,40 @@ class Undone:
         return f"{self.path}: {self.detail} {words[self.how]}"
 
 
-def undo(root: Path, epoch: Epoch, plan: Plan | None, table: str | None, *, at: int, dry_run: bool) -> tuple[Undone, ...]:
+@dataclass(frozen=True)
+class _Directory:
+    """A table's directory (relative to the root), at the version that the newest epoch names, and the names that mean it.
+
+    ``named`` is what the epoch says of it; None where the unfinished plan creates it: then no version is named. ``steps`` are the
+    numbers of the plan's steps in it.
+    """
+
+    path: str
+    version: int
+    names: tuple[str, ...]
+    steps: frozenset[int]
+    named: NamedDirectory | None = None
+
+
+def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]:
+    """Yield the directories of an epoch, and those that a plan above it creates."""
+    steps: dict[str, set[int]] = {}
+    for number, step in enumerate(plan.steps if plan else ()):
+        steps.setdefault(step.path, set()).add(number)
+    known = set()
+    for named in named_directories(epoch) if epoch else ():
+        known.add(named.path)
+        names = (named.state.name, named.state.owner)
+        yield _Directory(named.path, named.version, names, frozenset(steps.get(named.path, ())), named)
+    views = {node.name: node.view for node in plan.nodes} if plan else {}
+    for step in plan.steps if plan else ():
+        if isinstance(step, CreateTable) and step.path not in known:
+            yield _Directory(step.path, -1, (step.stream, views.get(step.stream, step.stream)), frozenset(steps[step.path]))
+
+
+def undo(
+    root: Path, epoch: Epoch | None, plan: Plan | None, table: str | None, *, at: int, dry_run: bool
+) -> tuple[Undone, ...]:
     """Take back what outsiders committed above an epoch, and return what was done, or would be.
 
     Parameters
@@ -65,7 +102,7 @@ def undo(root: Path, epoch: Epoch, plan: Plan | None, table: str | None, *, at: 
     root
         The warehouse's directory; the caller holds the writer lock, unless it is a dry run.
     epoch
-        The newest epoch.
+        The newest epoch; None before the first.
     plan
         A plan that is above it, unfinished.
     table
@@ -83,64 +120,76 @@ def undo(root: Path, epoch: Epoch, plan: Plan | None, table: str | None, *, at: 
         When files that would come back are not there any more: nothing was done to that table then.
 
     """
-    names = sorted({name for state in epoch.tables for name in (state.name, state.owner)})
+    directories = list(_directories(epoch, plan))
+    names = sorted({name for each in directories for name in each.names})
     if table is not None and table not in names:
         raise UnknownNameError("table", table, names)
+    number = plan.epoch if plan else epoch.number if epoch else 0
     done: list[Undone] = []
-    for named in named_directories(epoch):
-        if table in (None, named.state.name, named.state.owner):
-            done += _undone(root, named, epoch, plan, at=at, dry_run=dry_run)
+    for directory in directories:
+        if table is None or table in directory.names:
+            done += _undone(root, directory, number, at=at, dry_run=dry_run)
     return tuple(done)
 
 
-def _undone(root: Path, named: NamedDirectory, epoch: Epoch, plan: Plan | None, *, at: int, dry_run: bool) -> Iterator[Undone]:
-    table = root / named.path
-    commits = list(commits_after(table, named.version))
-    top = named.version + len(commits)
+def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool) -> Iterator[Undone]:
+    table = root / place.path
+    commits = list(commits_after(table, place.version))
+    top = place.version + len(commits)
     left = left_above(table, top)
     if left:
         if not dry_run:
             drop_above(table, top)
-        yield Undone(named.path, "left over", top, ", ".join(left[:_SHOWN]))
-    to_version = _before_outsiders(commits, named, plan)
+        yield Undone(place.path, "left over", top, ", ".join(left[:_SHOWN]))
+    to_version = _before_outsiders(commits, place, epoch)
     beyond = [] if isinstance(root, ObjectPath) else commits_beyond(table, top)
     if to_version == top and not beyond:
         return
     if beyond:
-        yield Undone(named.path, "removed", to_version, f"commit {beyond[-1]}, above a gap in the log,")
+        yield Undone(place.path, "removed", to_version, f"commit {beyond[-1]}, above a gap in the log,")
         if not dry_run:
             remove_commits(table, to_version)
         return
-    base = replay(table, to_version)
+    if place.steps and not dry_run and not isinstance(root, ObjectPath):
+        drop_above(table, place.version)  # as :mod:`warehouse.steps.progress` does
+    _, base = replayed(table, (place.version, to_version)) if to_version > place.version else (None, replay(table, to_version))
     change = judged(base, raw_commits(table, to_version))
-    if change.kind == "none" or (change.kind == "layout" and prove(root, named, change)[0]):
-        yield Undone(named.path, "kept", top, change.told + ";" if change.kind == "none" else f"{change.told}, rightly;")
+    harmless = change.kind == "none" or (change.kind == "layout" and _proven(root, place, change))
+    if harmless and not place.steps:
+        yield Undone(place.path, "kept", top, change.told + ";" if change.kind == "none" else f"{change.told}, rightly;")
         return
-    _require_files(root, named, base.files, change)
-    epoch_of = epoch.number if plan is None else plan.epoch
-    if change.kind == "unreadable" or base.protocol != replay(table, top).protocol:
-        yield Undone(named.path, "removed", to_version, change.told + ";")
+    _require_files(table, base.files, change)
+    if to_version < 0 or change.kind == "unreadable" or not _same_protocol(table, to_version, change.last):
+        yield Undone(place.path, "removed", to_version, change.told + ";")
         if not dry_run:
             remove_commits(table, to_version)
         return
-    yield Undone(named.path, "followed", to_version, change.told + ";")
+    yield Undone(place.path, "followed", to_version, change.told + ";")
     if not dry_run:
-        reverse(table, to_version, entry_at(table, top), metadata={"epoch": epoch_of}, at=at)
+        newest = entry_at(table, change.last)
+        reverse(table, to_version, newest, metadata={"epoch": epoch}, at=at, data_change=not harmless)
 
 
-def _before_outsiders(commits: list[Commit], named: NamedDirectory, plan: Plan | None) -> int:
+def _proven(root: Path, place: _Directory, change: Change) -> bool:
+    """Whether the rows are the same; of a table that the plan creates nothing says how its files are read."""
+    return place.named is not None and prove(root, place.named, change)[0]
+
+
+def _same_protocol(table: Path, to_version: int, last: int) -> bool:
+    base, now = replayed(table, (to_version, last))
+    return base.protocol == now.protocol
+
+
+def _before_outsiders(commits: list[Commit], place: _Directory, epoch: int) -> int:
     """Return the version before the first commit that is no step of the plan, and was not taken back already."""
-    steps = {number for number, step in enumerate(plan.steps) if step.path == named.path} if plan else set()
     for commit in counting(commits):
-        own = plan is not None and commit.metadata.get("epoch") == plan.epoch and commit.metadata.get("step") in steps
-        if not own:
+        if commit.metadata.get("epoch") != epoch or commit.metadata.get("step") not in place.steps:
             return commit.version - 1
-    return commits[-1].version if commits else named.version
+    return commits[-1].version if commits else place.version
 
 
-def _require_files(root: Path, named: NamedDirectory, files: Mapping[str, Mapping[str, object]], change: Change) -> None:
-    table = root / named.path
-    gone = [name for name, add in files.items() if not (table / name).is_file() or (table / name).stat().st_size != add["size"]]
+def _require_files(table: Path, files: Mapping[str, Mapping[str, object]], change: Change) -> None:
+    gone = absent_files(table, files)
     if gone:
         shown = ", ".join(gone[:_SHOWN]) + (", ..." if len(gone) > _SHOWN else "")
         raise MissingPartError(

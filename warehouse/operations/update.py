@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -15,6 +15,7 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.epochs.records import Epoch, Loaded, Removed
 from warehouse.errors import (
     ChangedDeclarationError,
+    ForeignChangeError,
     NoEpochError,
     RecordDamagedError,
     UnknownNameError,
@@ -23,12 +24,13 @@ from warehouse.errors import (
 )
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.after_load import put_away
+from warehouse.operations.giving_up import give_up
 from warehouse.operations.mend import set_aside_torn
 from warehouse.operations.plan_executor import PlanExecutor, released
-from warehouse.operations.standing import StandingStill, standing_still, stopped_of, stopping
+from warehouse.operations.standing import StandingStill, behind, standing_still, stopped_of, stopping
 from warehouse.operations.vacuum import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
 from warehouse.planning.declared_nodes import declared_nodes, sound_nodes, with_columns
-from warehouse.planning.inputs import Excluded, LandingFacts, landing_facts, stream_inputs
+from warehouse.planning.inputs import Excluded, LandingFacts, landing_facts
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import columns_declared, make_plan
 from warehouse.time import format_instant, grid_slot, slot
@@ -86,6 +88,15 @@ class UpdateReport:
     stopped: tuple[tuple[str, str], ...] = ()
 
     @property
+    def landing_now(self) -> tuple[LandingFacts, ...]:
+        """What the landing directories hold after the update, as far as it saw them: files that it left out are unreadable."""
+        found = []
+        for facts in self.landing:
+            left = [*facts.unreadable, *(problem for stream, problem in self.left_out if stream == facts.stream)]
+            found.append(replace(facts, unreadable=tuple({each.file.path: each for each in left}.values())))
+        return tuple(found)
+
+    @property
     def failed_views(self) -> tuple[tuple[str, str], ...]:
         """The views that the last of these epochs could not maintain, and those that cannot be as they are declared."""
         epochs = (*self.finished, *self.epochs)
@@ -96,7 +107,7 @@ class UpdateReport:
 
 @dataclass(frozen=True)
 class RebuildReport:
-    """The epoch in which a view was built anew; ``finished`` were completed before."""
+    """The epoch in which a view was rebuilt; ``finished`` were completed before."""
 
     epoch: Epoch
     finished: tuple[Epoch, ...] = ()
@@ -144,22 +155,22 @@ class Updater(PlanExecutor):
         """Return the plan that an update would record first (none: nothing to do), writing nothing; it needs no lock."""
         target = self._target(options)
         last = newest_epoch(self.root)
-        with suppress(RecordDamagedError):  # an update will say so, or make it anew
+        with suppress(RecordDamagedError):  # an update will say so, or make it again
             unfinished = self._recorded_plan(last)
             if unfinished is not None:
                 return unfinished, ()
         self._check_drift(last)
         excluded: Excluded = {}
         slots = self._slots(options, target, last, excluded, self._some_spark)
-        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
-        if last is not None:
-            self.stopped.update(stopping(self.root, last))
+        inputs, landing = self._inputs(last, excluded)
+        self.stopped.clear()
+        self.stopped.update({} if last is None else stopping(self.root, last))
         still = self._standing(last)
         slots = slots or self._still(last, inputs, still)
         if not slots:
             return None, landing
         self._refuse_empty(options, inputs, last, slots[0], excluded, self._some_spark)
-        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
+        inputs, landing = self._inputs(last, excluded)
         nodes, refused = self._sound
         plan = make_plan(
             self.catalog,
@@ -252,7 +263,7 @@ class Updater(PlanExecutor):
             return going.restate(table, since, rejected=rejected, allow_lost=allow_lost)
 
     def rebuild(self, view: str) -> RebuildReport:
-        """Build a view anew over the live rows, with the state of its operators and the views that read it; see :mod:`.rebuild`.
+        """Rebuild a view over the live rows, with the state of its operators and the views that read it; see :mod:`.rebuild`.
 
         Raises
         ------
@@ -269,8 +280,12 @@ class Updater(PlanExecutor):
                 raise NoEpochError(f"nothing has been loaded under {self.root} yet, so no view is built")
             self._check_drift(last)
             sound, refused = self._sound
+            still = behind(last, sound)
+            if view in still.views:
+                raise UsageError(f'view "{view}" stands still: {still.views[view]}')
+            given, refused = still.moving(sound), {**refused, **still.views}
             plan = rebuild_plan(
-                self.catalog, last, view, sound, dict(refused), slot=last.slot, clock=self.clock(), spark=self._guarded_spark
+                self.catalog, last, view, given, refused, slot=last.slot, clock=self.clock(), spark=self._guarded_spark
             )
             return RebuildReport(self._begun(plan, last), finished)
 
@@ -302,7 +317,7 @@ class Updater(PlanExecutor):
             raise NoEpochError("nothing has been loaded yet; the first update takes warehouse.toml as it is")
         return Migrating(
             self.catalog,
-            self._nodes,
+            behind(last, self._nodes).moving(self._nodes),
             last,
             finished,
             self.clock(),
@@ -336,29 +351,34 @@ class Updater(PlanExecutor):
                 self.clock(),
                 spark=self._guarded_spark,
                 begin=lambda plan: self._begun(plan, last),
-                go_on=lambda epoch: self._more(epoch, {}),
+                go_on=self._rest,
             )
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
-        """Delete files that no readable epoch needs, leftovers included."""
+        """Delete files that no readable epoch needs, leftovers included; a dry run needs no lock and writes nothing."""
+        if dry_run:
+            from warehouse.operations.vacuum_outlook import vacuum_outlook  # noqa: PLC0415 - now and then
+
+            last = newest_epoch(self.root)
+            return vacuum_outlook(self.catalog, last, self._recorded_plan(last), now=self.clock())
         with writer_lock(self.root, self.clock()), released(self.root):
             last, _ = self._finish()
             self._publish_again(last)  # or what it shows could go before anybody saw a newer epoch
             now = self.clock()
-            freed = retire(self.root, retain=self.catalog.retain, now=now, dry_run=dry_run)
-            freed += sweep(self.root, now=now, dry_run=dry_run)
-            freed += trim_logs(self.root, self.catalog.erase_within, dry_run=dry_run)
-            freed += tidy_records(self.root, now=now, dry_run=dry_run)
-            freed += self._free_live(last, now, dry_run=dry_run)
-            return freed + VacuumReport(landing=put_away(self.catalog, dry_run=dry_run))
+            freed = retire(self.root, retain=self.catalog.retain, now=now)
+            freed += sweep(self.root, now=now, spared=self.stopped)
+            freed += trim_logs(self.root, self.catalog.erase_within)
+            freed += tidy_records(self.root, now=now)
+            freed += self._free_live(last, now)
+            return freed + VacuumReport(landing=put_away(self.catalog))
 
-    def _free_live(self, last: Epoch | None, now: int, *, dry_run: bool = False) -> VacuumReport:
+    def _free_live(self, last: Epoch | None, now: int) -> VacuumReport:
         from warehouse.publishing.live.publish import free  # noqa: PLC0415 - now and then
         from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - same
 
         if last is None:
             return VacuumReport()
-        space = free(self.root, last, live_rules(self.catalog), now=now, grace=GRACE, dry_run=dry_run)
+        space = free(self.root, last, live_rules(self.catalog), now=now, grace=GRACE)
         return VacuumReport(space.files, space.bytes)
 
     def erase(
@@ -409,11 +429,11 @@ class Updater(PlanExecutor):
             done += mend_checkpoints(self.root, last)
             for number in epoch_numbers(self.root):
                 done += mend_schema_files(self.root, read_epoch(self.root, number))
-            done += [f"moved live/{name} to epoch {last.number}" for name in self._publish_live(last, anew=True)]
+            done += [f"moved live/{name} to epoch {last.number}" for name in self._publish_live(last, rebuild=True)]
             if difference(self.root, last) is not None:
-                self._publish(last, anew=True)
+                self._publish(last, rebuild=True)
                 done.append(f"wrote {DATABASE} again")
-            swept = sweep(self.root, now=self.clock()) + self._free_live(last, self.clock())
+            swept = sweep(self.root, now=self.clock(), spared=self.stopped) + self._free_live(last, self.clock())
             if swept.files:
                 done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
             return tuple(done)
@@ -427,15 +447,23 @@ class Updater(PlanExecutor):
 
         if dry_run:
             last = newest_epoch(self.root)
-            return undo(self.root, self._epoch(last), self._recorded_plan(last), table, at=self.clock(), dry_run=True)
+            return undo(self.root, last, self._above(last), table, at=self.clock(), dry_run=True)
         with writer_lock(self.root, self.clock()), released(self.root):
             self.observer(Moment(Point.LOCKED, -1))
             set_aside_torn(self.root)
             last = newest_epoch(self.root)
-            done = undo(self.root, self._epoch(last), self._recorded_plan(last), table, at=self.clock(), dry_run=False)
-            if self._recorded_plan(last) is None:
+            plan = self._above(last)
+            done = undo(self.root, last, plan, table, at=self.clock(), dry_run=False)
+            if plan is None:
                 self._settle(last)
             return done
+
+    def _above(self, last: Epoch | None) -> Plan | None:
+        """Return the plan that was begun above an epoch; None: there is an epoch, and nothing above it."""
+        plan = self._recorded_plan(last)
+        if plan is None and last is None:
+            raise NoEpochError("nothing has been loaded yet; there is nothing to take back")
+        return plan
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""
@@ -463,27 +491,29 @@ class Updater(PlanExecutor):
 
     def _update(self, options: UpdateOptions, target: int) -> UpdateReport:
         last, finished = self._finish()
-        for changed in self.stopped.values():
-            raise changed.error
         warnings = (*self._check_drift(last), *self.notices)
         if last is not None and options.start is not None:
             raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
         excluded: Excluded = {}
         slots = self._slots(options, target, last, excluded, self._guarded_spark)
-        inputs, landing = stream_inputs(self.catalog, last, excluded, self.clock())
+        inputs, landing = self._inputs(last, excluded)
         still = self._standing(last)
         slots = slots or self._still(last, inputs, still)
         if slots:
             self._refuse_empty(options, inputs, last, slots[0], excluded, self._guarded_spark)
         made: list[Epoch] = []
         for moment in slots:
-            epoch = self._one(moment, last, excluded)
+            known = inputs if not made and not any(excluded.values()) else None
+            epoch = self._one(moment, last, excluded, known)
             if epoch is None:
                 continue
             last = epoch
             made.append(last)
-            while any(entry.more for entry in last.files):
-                made.append(last := self._more(last, excluded))
+            while self._left(last):
+                more = self._more(last, excluded)
+                if more is None:
+                    break
+                made.append(last := more)
         freed = VacuumReport()
         if not made and not finished:
             self._publish_again(last)
@@ -499,11 +529,11 @@ class Updater(PlanExecutor):
             )
             bounded = self.catalog.erase_within  # nothing of dead rows stays behind in logs, nor in what crashes left
             if bounded:
-                freed += sweep(self.root, now=self.clock())
+                freed += sweep(self.root, now=self.clock(), spared=self.stopped)
                 freed += self._free_live(last, self.clock())
             if bounded or (freed.epochs and not isinstance(self.root, ObjectPath)):  # there `vacuum` does: a request a file
                 freed += trim_logs(self.root, bounded)
-            freed += VacuumReport(landing=put_away(self.catalog))
+            freed += VacuumReport(landing=put_away(self.catalog, rarely=True))
             self.observer(Moment(Point.VACUUMED, last.number))
         if made and last is not None:
             warnings = (*warnings, *self._verified(last))
@@ -512,9 +542,10 @@ class Updater(PlanExecutor):
             (entry.stream, problem) for epoch in epochs for entry in epoch.files for problem in entry.left_out
         )
         still = self._standing(last)
-        stopped = {**(stopped_of(last) if last else {}), **still.tables}
-        refused = tuple(sorted({**self._sound[1], **still.views}.items()))
-        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, refused, tuple(sorted(stopped.items())))
+        refused, stopped = {**self._sound[1], **still.views}, still.tables
+        told = (tuple(sorted(refused.items())), tuple(sorted(stopped.items())))
+        warnings = tuple(dict.fromkeys((*warnings, *self.notices)))
+        return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, *told)
 
     def _verified(self, newest: Epoch) -> Iterator[str]:
         """Compare the views with their queries when that is due, and yield what differs."""
@@ -536,7 +567,11 @@ class Updater(PlanExecutor):
 
     def _standing(self, last: Epoch | None) -> StandingStill:
         """The tables and views that stand still, since outsiders changed them or what they read."""
-        return standing_still(last, self.stopped, self._sound[0])
+        return standing_still(last, self.stopped, self._sound[0], self._declared)
+
+    @property
+    def _declared(self) -> set[str]:
+        return {source.name for source in self.catalog.sources} | set(self.catalog.archives)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput], still: StandingStill) -> list[int]:
         """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over.
@@ -548,19 +583,44 @@ class Updater(PlanExecutor):
         moving = [given for given in inputs if given.stream.name not in still.tables]
         missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in moving)
         missing = missing or bool(unbuilt(still.moving(self._sound[0]), last))
-        missing = missing or any(name not in still.tables for name in stopped_of(last))
+        missing = missing or any(name in self._declared and name not in still.tables for name in stopped_of(last))
         return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
-    def _more(self, last: Epoch, excluded: Excluded) -> Epoch:
-        """Make the epoch that loads what an epoch left over."""
+    def _left(self, last: Epoch) -> bool:
+        """Whether an epoch left files for the next one, of tables that do not stand still."""
+        still = self._standing(last).tables
+        return any(entry.more and entry.stream not in still for entry in last.files)
+
+    def _more(self, last: Epoch, excluded: Excluded) -> Epoch | None:
+        """Make the epoch that loads what an epoch left over; None: outsiders changed the table just now, and it stands still."""
         epoch = self._one(last.slot, last, excluded)
-        if epoch is None:
+        if epoch is None and not self.stopped:
             raise TypeError("an epoch that left files has something to do")
         return epoch
 
-    def _one(self, moment: int, last: Epoch | None, excluded: Excluded) -> Epoch | None:
-        """Make the next epoch; none when the windows stay and all there was to build are views that cannot be."""
-        inputs, _ = stream_inputs(self.catalog, last, excluded, self.clock())
+    def _rest(self, last: Epoch) -> Epoch:
+        """Make the epoch that loads what a verb other than an update left over.
+
+        Raises
+        ------
+        ForeignChangeError
+            When outsiders have changed the table that these files are of.
+
+        """
+        epoch = self._more(last, {})
+        if epoch is None:
+            raise next(iter(self.stopped.values())).error
+        return epoch
+
+    def _one(
+        self, moment: int, last: Epoch | None, excluded: Excluded, inputs: Sequence[StreamInput] | None = None
+    ) -> Epoch | None:
+        """Make the next epoch; none when the windows stay and all there was to build are views that cannot be.
+
+        ``inputs`` are those at ``last``, if they are known.
+        """
+        if inputs is None:
+            inputs, _ = self._inputs(last, excluded)
         sound, refused = self._sound
         still = self._standing(last)
         nodes = with_columns(still.moving(sound), self.catalog, last, moment, self._guarded_spark, refused)
@@ -574,8 +634,17 @@ class Updater(PlanExecutor):
             refused={**refused, **still.views},
             stopped=still.tables,
         )
-        idle = last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes
-        return None if idle else self._begun(plan, last)
+        if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
+            return None
+        try:
+            return self._begun(plan, last)
+        except ForeignChangeError:
+            if last is None or not give_up(self.root, plan, last, at=self.clock()):
+                raise
+        adopted = self._settle(last)
+        if adopted is not None:
+            self.notices.extend(adopted.warnings)
+        return self._one(moment, adopted or last, excluded) or adopted
 
     def _check_drift(self, last: Epoch | None) -> tuple[str, ...]:
         if last is None:
@@ -596,7 +665,7 @@ class Updater(PlanExecutor):
             return list(range(last.slot + 1, target + 1))
         start = options.start
         if not isinstance(start, int):
-            inputs, _ = stream_inputs(self.catalog, None, excluded, self.clock())
+            inputs, _ = self._inputs(None, excluded)
             start = self._earliest(inputs, target, excluded, spark)
         first = target if start is None else slot(start, self.catalog.anchor, self.catalog.update_interval)
         return list(range(min(max(0, first), target), target + 1))

@@ -10,14 +10,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from warehouse.epochs.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
 from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.epochs.records import Epoch
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.deltalog import commit_path, commits_after
+from warehouse.limits import limits
+from warehouse.objects.path import ObjectPath, directories_in
+from warehouse.storage.deltalog import commits_after, stored_files
 from warehouse.storage.durable import remove_tree, sync_directory
+from warehouse.storage.entries import entry_path
 from warehouse.storage.logcut import cut_log, trim_log
+from warehouse.storage.tables import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Sequence
@@ -27,8 +31,6 @@ __all__ = ["GRACE", "VacuumReport", "forget_past", "named_files", "retire", "swe
 
 GRACE = 600 * 1_000_000
 """Leftovers younger than this (microseconds) stay."""
-_PAST_RECORDS = 64
-_TABLE_KINDS = ("tables", "deferred", "rejected", "restored")
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ def retire(
     for path in doomed:
         _delete(path)
     past = numbers(root, "past")
-    if len(past) >= _PAST_RECORDS:
+    if len(past) >= limits().past_records:
         forget_past(root)
     return report
 
@@ -128,10 +130,13 @@ def forget_past(root: Path) -> None:
     sync_directory(root / "epochs")
 
 
-def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) -> VacuumReport:
+def sweep(
+    root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False, spared: Container[str] = frozenset()
+) -> VacuumReport:
     """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
 
-    The caller holds the writer lock, has finished any open plan and retired what fell out.
+    The caller holds the writer lock, has finished any open plan and retired what fell out. ``spared`` directories are left out:
+    those that outsiders changed, whose commits name files that no epoch does, and, for who only looks, those of an open plan.
     """
     epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
     if not epochs:
@@ -139,8 +144,9 @@ def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) ->
     named = named_files(root, epochs)
     doomed = [
         path
-        for kind in _TABLE_KINDS
-        for table in _directories(root / kind)
+        for kind in FOLDERS
+        for table in directories_in(root / kind)
+        if table.relative_to(root).as_posix() not in spared
         for path in _unnamed(table, named.get(table.relative_to(root).as_posix()))
         if (now - path.stat().st_mtime_ns // 1000) > grace
     ]
@@ -148,15 +154,11 @@ def sweep(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) ->
     if not dry_run:
         for path in doomed:
             _delete(path)
-        for kind in _TABLE_KINDS:
-            for table in _directories(root / kind):
+        for kind in FOLDERS:
+            for table in directories_in(root / kind):
                 if table.relative_to(root).as_posix() not in named:
                     remove_tree(table)
     return report
-
-
-def _directories(parent: Path) -> list[Path]:
-    return sorted(entry for entry in parent.iterdir() if entry.is_dir()) if parent.is_dir() else []
 
 
 def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
@@ -189,21 +191,12 @@ def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
     named = {}
     for path, numbers_ in versions.items():
         oldest, newest = min(numbers_), max(numbers_)
-        files = set(_files_at(root / path, oldest))
+        files = {unquote(file.path) for file in stored_files(root / path, oldest)}
         for commit in commits_after(root / path, oldest):
             if commit.version <= newest:
                 files.update(file.path for file in commit.added)
         named[path] = files
     return named
-
-
-def _files_at(table: Path, version: int) -> list[str]:
-    from urllib.parse import unquote  # noqa: PLC0415 - one use
-
-    from deltalake import DeltaTable  # noqa: PLC0415 - only a sweep opens tables here
-
-    actions = DeltaTable(str(table), version=version).get_add_actions()
-    return [unquote(str(path)) for path in actions.column("path").to_pylist()]
 
 
 def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> VacuumReport:
@@ -220,7 +213,7 @@ def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> 
     for state in oldest.tables:
         for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
             table = root / path
-            if not commit_path(table, version).exists():
+            if not entry_path(table, version).exists():
                 continue
             before = _log_sizes(table)
             cut = state.owner in bounded and not dry_run and any(name < f"{version:020d}" for name in before)
@@ -244,7 +237,7 @@ def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = Fa
         return VacuumReport()
     directory = root / "epochs"
     doomed = [record_path(root, number, "plan") for number in numbers(root, "plan") if number < readable[0]]
-    left = (path for place in (directory, root / DIRECTORY) for path in place.glob(".*.tmp"))
+    left = (path for place in (directory, root / DIRECTORY) for path in place.glob(".*.tmp") if path.is_file())
     doomed += [path for path in left if (now - path.stat().st_mtime_ns // 1000) > grace]
     past = [record_path(root, number, "past") for number in numbers(root, "past")]
     report = VacuumReport(*_weigh((*doomed, *past)))

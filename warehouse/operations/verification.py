@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
 from warehouse.ingest.batch import SPARK_FAILURES
-from warehouse.steps.evaluation import INTERPRETED
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
-from warehouse.storage.session import table_session
-from warehouse.views.verification.comparison import difference
+from warehouse.storage.session import INTERPRETED, table_session
+from warehouse.views.verification.judgement import Doubt, judged
 from warehouse.views.verification.question import Unverifiable, question_of
-from warehouse.views.verification.ties import has_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -87,21 +85,24 @@ def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
         raise TypeError(f"{state.name} is no view's")
     if view.failed is not None:
         return ViewVerdict(state.name, epoch.number, "stands still", view.failed)
-    operators = [each.view.node.operator for each in epoch.tables if each.view is not None and each.view.view == state.name]
-    question = question_of(view.sql, operators)
+    nodes = [each.view.node for each in epoch.tables if each.view is not None and each.view.view == state.name]
+    try:
+        question = question_of(view.sql, [node.operator for node in nodes])
+    except Exception as error:  # noqa: BLE001 - one recorded view that cannot be read never takes the others down
+        reason = f"its query cannot be read by this version: {str(error).splitlines()[0] if str(error) else type(error).__name__}"
+        return ViewVerdict(state.name, epoch.number, "not comparable", reason)
     if isinstance(question, Unverifiable):
         return ViewVerdict(state.name, epoch.number, "not verifiable", question.reason)
     names = {each.name.lower(): each.name for each in epoch.tables}
     try:
-        found = difference(tables.session, question, tables.live, tables.live(state.name), epoch.window_time, names=names)
-        if found is None:
-            return ViewVerdict(state.name, epoch.number, "same")
-        if has_ties(operators, tables.live, epoch.window_time):
-            reason = "its order does not tell rows apart of which it takes the first: it has more than one answer"
-            return ViewVerdict(state.name, epoch.number, "not comparable", reason)
+        found = judged(tables.session, question, nodes, tables.live, epoch.window_time, names)
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:
             raise passing from error
         return ViewVerdict(state.name, epoch.number, "not comparable", f"its query fails: {str(error).splitlines()[0]}")
+    if found is None:
+        return ViewVerdict(state.name, epoch.number, "same")
+    if isinstance(found, Doubt):
+        return ViewVerdict(state.name, epoch.number, "not comparable", found.reason)
     return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.told()))

@@ -1,6 +1,6 @@
 """Charts over an axis as SVG text: stacked columns, lines, a histogram; pure functions of values.
 
-Every shape has a title, which browsers show beside the pointer and read aloud.
+Every shape has a title, which browsers show at the pointer and read aloud.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Bin:
-    """A column of a histogram: where it begins, as text (nothing: no label there), what it counts, what it is told by."""
+    """A column of a histogram: the label where it begins (empty: no label), its count, and its title."""
 
     begins: str
     count: int
@@ -97,7 +97,7 @@ def lines(axis: Axis, series: Sequence[Series], scale: Scale, up: str = "") -> s
 
 
 def histogram(bins: Sequence[Bin], across: str, what: str) -> str:
-    """Return a column for each bin, which stand beside each other; ``what`` is counted."""
+    """Return a column for each bin, without gaps; ``what`` names the things that are counted."""
     frame, top = _frame(max((each.count for each in bins), default=0), COUNT, across, what)
     step = _step(len(bins))
     parts = [*frame, *_labels([each.begins for each in bins], step, middle=False)]
@@ -108,7 +108,7 @@ def histogram(bins: Sequence[Bin], across: str, what: str) -> str:
 
 
 def legend(entries: Sequence[tuple[str, str]]) -> str:
-    """Return names beside the colours of their classes."""
+    """Return a legend: the colour of each class, then its name."""
     return '<p class="legend">' + " ".join(
         f'<span><svg width="12" height="12" aria-hidden="true"><rect class="{kind}" width="12" '
         f'height="12"/></svg> {escape(name)}</span>'

@@ -1,4 +1,4 @@
-"""The figures that a report draws: of tables, of epochs, of what reads what. Values only; nothing here draws.
+"""The figures of a report: of tables, of epochs, and which view reads which table. They are values; other modules draw them.
 
 Bytes of a file with dead rows are split by the share of its rows that are live: `live = bytes * live rows / rows`.
 """
@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
+from warehouse.serving.ending import HORIZONS, ending
 from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warehouse.epochs.records import Epoch, TableState
+    from warehouse.serving.ending import Ending
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
@@ -55,7 +58,7 @@ class Lifetimes:
 
 @dataclass(frozen=True)
 class TableFigures:
-    """A table at the newest epoch; ``failed`` says why a view has no rows to be read, and then the rest is of before.
+    """A table at the newest epoch; ``failed`` says why a view, or a table changed from outside, is as it was before.
 
     ``interval`` is the update interval, ``periods`` how many of them its rows live at the most (p).
     """
@@ -131,13 +134,14 @@ class Edge:
 
 @dataclass(frozen=True)
 class Figures:
-    """All that a report draws, at the newest epoch; ``epochs`` are the readable ones, oldest first."""
+    """All that a report draws, at the newest epoch; ``epochs`` are the readable ones, oldest first; ``endings`` end next."""
 
     number: int
     window_time: int
     tables: tuple[TableFigures, ...]
     epochs: tuple[EpochFigures, ...]
     edges: tuple[Edge, ...]
+    endings: tuple[Ending, ...] = ()
 
 
 def figures_of(reader: Reader) -> Figures:
@@ -160,6 +164,7 @@ def figures_of(reader: Reader) -> Figures:
                 if state.view is not None
                 for read in inputs_of_view(pin.epoch, state.name)
             ),
+            endings=ending(reader, (pin.epoch.update_interval, *HORIZONS)),
         )
 
     return reader.retrying(build)
@@ -171,6 +176,7 @@ def figures_of(reader: Reader) -> Figures:
 def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None) -> TableFigures:
     layout = state.layout
     failed = state.view.failed if state.view else None
+    stopped = state.stopped.reason if state.stopped else None
     files = pin.snapshot(state).files
     live = _live_rows(reader, pin, files)
     return TableFigures(
@@ -187,7 +193,7 @@ def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None
         lifetimes=_lifetimes(reader, pin, state),
         probed=probed(reader, pin, state) if failed is None else None,
         logged=logged,
-        failed=failed,
+        failed=failed or stopped,
     )
 
 
@@ -225,7 +231,7 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> Lifetimes:
     width = max(1, -(-state.layout.periods * pin.epoch.update_interval // _BINS))
     source = pin.live_source(state, pin.epoch.window_time)
     require((source.schema_file, *source.files))
-    lived = select(source, ["_ts", "_exp"])
+    lived = select(source, TIMES)
     life = f"(epoch_us(coalesce(_exp, {instant(NEVER)})) - epoch_us(_ts)) // {width}"
     query = f"SELECT CASE WHEN _exp IS NULL THEN -1 ELSE least({life}, {_BINS}) END AS bin, count(*) FROM ({lived}) GROUP BY bin"
     found: dict[int, int] = dict(reader.connection.execute(query).fetchall())

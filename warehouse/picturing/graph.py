@@ -24,7 +24,7 @@ _ARROW = (
 
 @dataclass(frozen=True)
 class Node:
-    """A table: its name, a line about it, the class of its box, and the place of the page that tells more."""
+    """A table: its name, a line about it, the class of its box, and the place of the page that has details."""
 
     name: str
     text: str

@@ -1,4 +1,4 @@
-"""How long probes of one key take: those that users made, by the read log, and a few that are made for the report."""
+"""Latencies of probes of one key: those of users, from the read log, and a few that the report makes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Latencies:
 
 
 def logged_probes(root: Path) -> dict[str, Latencies]:
-    """Return what this user's read log of a root has of probes of one key, by table; nothing of a table that has none."""
+    """Return the latencies of probes of one key in this user's read log of a root, by table; tables without probes are absent."""
     found: dict[str, list[float]] = {}
     for read in reads_of(root):
         if read.kind == "probe" and read.keys == 1:
@@ -68,7 +68,7 @@ def logged_probes(root: Path) -> dict[str, Latencies]:
 
 
 def probed(reader: Reader, pin: Pin, state: TableState) -> Latencies | None:
-    """Probe for some keys that are there, spread over the files, one after the other; none when there is no key."""
+    """Probe for some keys of the table, one after the other, and return the latencies; None if the table has no key."""
     key = [quoted(name) for name in state.declaration.search_key]
     source = select(pin.live_source(state, pin.epoch.window_time), state.declaration.search_key)
     some = f"SELECT DISTINCT {', '.join(key)} FROM ({source}) WHERE {key[0]} IS NOT NULL USING SAMPLE {_PROBES} ROWS"

@@ -8,27 +8,30 @@ from typing import TYPE_CHECKING
 from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, stacked
 from warehouse.picturing.graph import Node, graph
 from warehouse.picturing.pieces import anchor, figure, rows_table, section
-from warehouse.picturing.scales import bytes_text, seconds_scale, times
+from warehouse.picturing.scales import COUNT, bytes_text, seconds_scale, times
 from warehouse.picturing.style import STYLE
 from warehouse.picturing.table_section import table_parts
-from warehouse.time import format_instant
+from warehouse.time import format_duration, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
+    from warehouse.health import Concern, Health
     from warehouse.picturing.figures import EpochFigures, Figures, TableFigures
+    from warehouse.serving.ending import Ending
 
 __all__ = ["html_page"]
 
 _MOST_EPOCHS = 200
 _MOST_STEPS = 12
+_GENERAL = ("Tables", "What ends next", "What reads what", "Updates")
 _REST, _UNNAMED = "other steps", "planning and records"
 _PATTERNS = (
     "How rows leave: MON never; WKS after one constant time; WK at an end known when they come; STR when later rows say so."
 )
 
 
-def html_page(figures: Figures, name: str) -> str:
+def html_page(figures: Figures, name: str, health: Health) -> str:
     """Return the page.
 
     Parameters
@@ -37,6 +40,8 @@ def html_page(figures: Figures, name: str) -> str:
         What it shows.
     name
         What the warehouse is called.
+    health
+        The verdict, which stands on top.
 
     """
     title = f"{name}: window time {format_instant(figures.window_time)}"
@@ -44,9 +49,39 @@ def html_page(figures: Figures, name: str) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n"
+        + _verdict(health, {table.name for table in figures.tables})
+        + _contents(figures)
         + "\n".join(_sections(figures))
         + "\n</body></html>\n"
     )
+
+
+def _verdict(health: Health, known: Collection[str]) -> str:
+    """Return the verdict, each concern with what helps, and what is at work now."""
+    concerns = "".join(f'<li class="{each.level}"><b>{each.level}</b> {_concern(each, known)}</li>' for each in health.concerns)
+    notes = "".join(f"<p>{escape(note)}</p>" for note in health.notes)
+    listed = f"<ul>{concerns}</ul>" if concerns else ""
+    return f'<div class="verdict {health.level}" role="status"><p><b>{escape(health.headline)}</b></p>{listed}{notes}</div>\n'
+
+
+def _concern(concern: Concern, known: Collection[str]) -> str:
+    table = f"{escape(concern.table)}: " if concern.table else ""
+    if concern.table in known:
+        table = f'<a href="#{anchor(concern.table or "")}">{escape(concern.table or "")}</a>: '
+    command = f"; <code>{escape(concern.command)}</code>" if concern.command else ""
+    return f"{table}{escape(concern.text)}{command}"
+
+
+def _contents(figures: Figures) -> str:
+    """Return links to the sections."""
+    titles = [(title, _place(title)) for title in _GENERAL] + [(table.name, anchor(table.name)) for table in figures.tables]
+    links = "".join(f'<li><a href="#{place}">{escape(title)}</a></li>' for title, place in titles)
+    return f'<nav aria-label="Contents"><ul class="contents">{links}</ul></nav>\n'
+
+
+def _place(title: str) -> str:
+    """Return the place of a section that is of no table alone."""
+    return f"all-{title.lower().replace(' ', '-')}"
 
 
 def _sections(figures: Figures) -> Iterator[str]:
@@ -57,9 +92,9 @@ def _sections(figures: Figures) -> Iterator[str]:
         f"{readable} {'epoch is' if readable == 1 else 'epochs are'} readable"
         f"{f', of which the newest {len(shown)} are drawn' if len(shown) < readable else ''}.</p>"
     )
-    yield section("Tables", _summary(figures.tables))
-    yield section("What reads what", _graph(figures))
-    yield section("Updates", *_updates(shown))
+    parts = ((_summary(figures.tables),), tuple(_endings(figures.endings)), (_graph(figures),), tuple(_updates(shown)))
+    for title, content in zip(_GENERAL, parts, strict=True):
+        yield section(title, *content, place=_place(title))
     for table in figures.tables:
         yield section(table.name, *table_parts(table, shown), place=anchor(table.name))
 
@@ -84,6 +119,35 @@ def _summary(tables: Sequence[TableFigures]) -> str:
     ]
     note = "Dead bytes are of rows that expired and are served to nobody; their files go when the whole block has expired."
     return rows_table(head, rows, texts=3) + f'<p class="note">{note}</p>'
+
+
+def _endings(endings: Sequence[Ending]) -> Iterator[str]:
+    """Return the rows and bytes that leave with the next update, within six hours and within a day, drawn and as numbers."""
+    horizons = tuple(dict.fromkeys(each.within for each in endings))
+    labels = tuple("next update" if place == 0 else f"within {format_duration(each)}" for place, each in enumerate(horizons))
+    found = {(each.table, each.within): each for each in endings}
+    tables = sorted({each.table for each in endings}, key=lambda name: (-found[name, horizons[-1]].rows, name))
+    ending = [name for name in tables if found[name, horizons[-1]].rows]
+    if not ending:
+        yield '<p class="note">No live row ends within a day.</p>'
+        return
+    shown, rest = ending[: COLOURS - 1], ending[COLOURS - 1 :]
+    series = [Series(name, tuple(float(found[name, each].rows) for each in horizons)) for name in shown]
+    if rest:
+        series.append(Series("other tables", tuple(float(sum(found[name, each].rows for name in rest)) for each in horizons)))
+    totals = [sum(found[name, each].rows for name in ending) for each in horizons]
+    titles = [f"{label}: {total:,} rows" for label, total in zip(labels, totals, strict=True)]
+    colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
+    drawn = stacked(Axis(labels, "after the window time"), series, COUNT, titles) + colours
+    rows = [
+        (escape(name), *(f"{found[name, each].rows:,} ({bytes_text(found[name, each].bytes)})" for each in horizons))
+        for name in ending
+    ]
+    yield '<div class="figures">'
+    yield figure("Rows that end", drawn, "Live rows by when they expire. Their files go once every row of them has expired.")
+    numbers = rows_table(("table", *labels), rows, texts=1)
+    yield figure("Rows and bytes that end", numbers, "Bytes are a file's by the share of its rows.")
+    yield "</div>"
 
 
 def _graph(figures: Figures) -> str:

@@ -12,7 +12,7 @@ __all__ = ["anchor", "figure", "rows_table", "section"]
 
 
 def anchor(table: str) -> str:
-    """Return the place in the page that tells of a table."""
+    """Return the anchor of a table's section in the page."""
     return escape(f"table-{table}")
 
 

@@ -19,7 +19,7 @@ _THREE_DIGITS = 3
 
 @dataclass(frozen=True)
 class Scale:
-    """A unit: how much of what is measured it is, its name, what an axis in it is called; whether its numbers are whole."""
+    """A unit: its size in the measured unit, its name, the name of an axis in it, and whether its numbers are whole."""
 
     size: float
     name: str

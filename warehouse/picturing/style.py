@@ -1,6 +1,6 @@
 """The style sheet of the report: for a light browser, a dark one, and paper.
 
-The colours of series are those of Okabe and Ito, which are told apart by all kinds of colour vision
+The colours of series are those of Okabe and Ito, which people with every kind of colour vision can distinguish
 (https://jfly.uni-koeln.de/color/, with a violet in place of their yellow, which is too faint on paper); live is blue and
 dead is vermilion. Parts that touch are parted by a line.
 """
@@ -48,7 +48,13 @@ text.name {{ font-weight: 600; }} a text.name {{ fill: var(--link); }}
 .edge {{ fill: none; stroke: var(--faint); stroke-width: 1.2; }} .line {{ fill: none !important; stroke-width: 1.8; }}
 .box {{ fill: var(--cell); stroke: var(--faint); }} .box.view {{ stroke-dasharray: 5 3; }}
 .box.failed {{ stroke: var(--dead); stroke-width: 2; }}
+.verdict {{ border-left: .4rem solid var(--c2); padding: .3rem 1rem; margin: .9rem 0; background: var(--cell); }}
+.verdict.attention {{ border-color: var(--c1); }} .verdict.broken {{ border-color: var(--dead); }}
+.verdict ul {{ margin: .3rem 0; padding-left: 1.2rem; }} .verdict li {{ overflow-wrap: anywhere; max-width: 60rem; }}
+.verdict li.broken b {{ color: var(--dead); }}
+.contents {{ list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; padding: 0; margin: .8rem 0; }}
 {_COLOURS}
+@media print {{ .contents {{ display: none; }} }}
 @media print {{
   @page {{ margin: 12mm; }} body {{ margin: 0; max-width: none; font-size: 11pt; padding: 0; }} a {{ color: inherit; }}
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} .wide {{ overflow: visible; }}

@@ -1,4 +1,4 @@
-"""What the report tells of one table: its grid, files and bytes over epochs, lifetimes, latencies of probes."""
+"""The section of one table in the report: its grid, files and bytes over epochs, lifetimes, latencies of probes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["table_parts"]
 def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     """Return a line about a table and its figures."""
     if table.failed:
-        yield f'<p class="failed">The last update could not maintain it: {escape(table.failed)}</p>'
+        yield f'<p class="failed">It stands still: {escape(table.failed)}</p>'
     lives = f"; rows live up to {format_duration(table.periods * table.interval)}" if not _keyed(table) else ""
     yield (
         f'<p class="note">{escape(table.kind.capitalize())}, {escape(table.label)}, kept by {escape(table.technique)}{lives}. '

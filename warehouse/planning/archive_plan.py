@@ -16,7 +16,7 @@ from warehouse.layout import resolve
 from warehouse.planning.steps import StreamPlan
 
 if TYPE_CHECKING:
-    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch, Stopped, TableState
 
 __all__ = ["archive_plan", "expire_within"]
 
@@ -25,6 +25,7 @@ def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPla
     """Return the plan of a stream's archive for an update to a slot: as of a stream into which no file is loaded."""
     name = archive_name(stream.name)
     before = last.table(name) if last else None
+    stopped = _stopped(before, last.table(stream.name) if last else None)
     declared = (column for column in stream.declaration.columns if column.name not in stream.declaration.added)
     columns = (*declared, ColumnRecord(EXPIRED_AT, "timestamp"))
     recorded = table_declaration(columns, stream.declaration.search_key, label="MON", max_lifetime=None)
@@ -32,12 +33,18 @@ def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPla
         name=name,
         declaration=before.declaration if before else recorded,
         layout=before.layout if before else resolve(periods=stream.layout.periods, label="MON"),
-        k0=before.stopped.slot if before and before.stopped else last.slot if last else slot - 1,
+        k0=stopped.slot if stopped else last.slot if last else slot - 1,
         first=False,
         inputs=(),
         left_out=(),
         archive_of=stream.name,
     )
+
+
+def _stopped(archive: TableState | None, stream: TableState | None) -> Stopped | None:
+    """Since when an archive stood still; one that is new begins where its stream did."""
+    state = archive or stream
+    return state.stopped if state else None
 
 
 def expire_within(state: TableState | None, after: int, slot: int) -> bool:

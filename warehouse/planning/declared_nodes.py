@@ -9,6 +9,7 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.model import LayoutSpec
 from warehouse.errors import ConfigurationError
 from warehouse.planning.node_plans import NodeInput, layout_of, unbuilt
+from warehouse.storage.failures import passing_failure
 from warehouse.time import at_slot
 from warehouse.views.algebra import scanned
 
@@ -84,13 +85,12 @@ def with_columns(
 
     """
     created = [source.name for source in catalog.sources if last is None or last.table(source.name) is None]
-    anew = unbuilt(nodes, last, created)
-    if not anew:
+    again = unbuilt(nodes, last, created)
+    if not again:
         return list(nodes)
     from warehouse.storage.session import table_session  # noqa: PLC0415 - planning alone needs no Spark
-    from warehouse.views.maintenance.agreement import Analyser  # noqa: PLC0415 - same
-    from warehouse.views.maintenance.feeds import Move  # noqa: PLC0415 - same
-    from warehouse.views.maintenance.shapes import shape_of  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.analysis import Analyser, shape_of  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.inputs import Move  # noqa: PLC0415 - same
 
     known: dict[str, Sequence[ColumnRecord]] = {
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
@@ -108,7 +108,7 @@ def with_columns(
                 refused.setdefault(given.view, f"it reads {', '.join(below)}, which cannot be maintained")
             continue
         state = last.table(given.node.table) if last else None
-        if given.node.table in anew or state is None:
+        if given.node.table in again or state is None:
             k0 = slot - given.node.periods
             move = Move(k0, slot, at_slot(k0, anchor, interval), at_slot(slot, anchor, interval), anchor, interval, first=True)
             try:
@@ -121,9 +121,18 @@ def with_columns(
                     raise
                 refused[given.view] = "; ".join(f"{each.found}; allowed: {each.allowed}" for each in error.problems)
                 continue
+            except Exception as error:
+                if refused is None or passing_failure(error) is not None:
+                    raise
+                refused[given.view] = f"Spark fails to analyse its query: {_first_line(error)}"
+                continue
             given = replace(given, columns=shape.columns, state=shape.state)  # noqa: PLW2901 - the same node, known better
             known[given.node.table] = given.columns
         else:
             known[given.node.table] = state.declaration.columns
         found.append(given)
     return [given for given in found if given.view not in (refused or ())]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0] or type(error).__name__

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
 from warehouse.ingest.batch import first_look
+from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.files import LeftOut
 from warehouse.planning.inputs import all_parts
@@ -44,6 +45,8 @@ class _Look:
     def at(self, given: StreamInput, slot: int) -> FirstLook:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
         session = table_session(self.session, {"spark.sql.session.timeZone": given.stream.timezone})
+        if not needs_no_check(given.stream):
+            check_expressions(session, given.stream)
         move = WindowMove(
             k0=slot - given.layout.periods,
             k=slot,

@@ -5,15 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declaration import with_added
+from warehouse.catalog.declaration import reading_digest, with_added
 from warehouse.catalog.drift import effective_layout
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
-from warehouse.ingest.columns import header_problem
+from warehouse.ingest.columns import header_problem, ignoring_case
+from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.landing import Arrived, arrived, headers, list_landing, name_problem
 from warehouse.ingest.unknown import with_unknown
-from warehouse.planning.plan import FILES_PER_PLAN, StreamInput
+from warehouse.limits import limits
+from warehouse.planning.plan import StreamInput
 from warehouse.planning.steps import InputFiles
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class LandingFacts:
     """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle.
 
     ``vanished`` counts those that were there before, when the directory is all empty now and nothing is declared to empty it.
+    ``ignoring_case`` are sources as declared, with names of waiting CSV files that differ from them in case only.
     """
 
     stream: str
@@ -44,6 +47,7 @@ class LandingFacts:
     waiting: int
     settling: int
     vanished: int = 0
+    ignoring_case: tuple[tuple[str, str], ...] = ()
 
 
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
@@ -79,7 +83,8 @@ def stream_inputs(
     for stream in catalog.sources:
         found = _arrived(stream, known_of(known, stream.name), clock)
         inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
-        facts.append(_facts(stream, found))
+        loose = (pair for group in inputs[-1].groups for pair in ignoring_case(stream, group.header))
+        facts.append(replace(_facts(stream, found), ignoring_case=tuple(dict.fromkeys(loose))))
     return inputs, tuple(facts)
 
 
@@ -91,13 +96,15 @@ def all_parts(
         yield given
         return
     found = _arrived(given.stream, known_of(known_files(catalog.root, last), given.stream.name), clock)
-    for begin in range(0, len(found.new), FILES_PER_PLAN):
-        part = replace(found, new=found.new[begin : begin + FILES_PER_PLAN])
+    most = limits().files_per_plan
+    for begin in range(0, len(found.new), most):
+        part = replace(found, new=found.new[begin : begin + most])
         yield _input(given.stream, last, catalog.update_interval, part, excluded)
 
 
 def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
-    return arrived(list_landing(stream.landing, stream.files), known, settle=stream.landing_settle, clock=clock)
+    files = list_landing(stream.landing, stream.files)
+    return arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading_digest(stream))
 
 
 def _facts(stream: Stream, found: Arrived) -> LandingFacts:
@@ -113,7 +120,7 @@ def _input(
     left = next((entry for entry in (last.files if last else ()) if entry.stream == stream.name and entry.more), None)
     stopped = state.stopped if state else None
     new = [file for file in found.new if file.path not in excluded]
-    chosen = new[:FILES_PER_PLAN]
+    chosen = new[: limits().files_per_plan]
     stream, groups, problems = grouped(stream, stream.landing, chosen)
     return StreamInput(
         stream=stream,
@@ -151,9 +158,9 @@ def _by_header(
 ) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
     unnamed = [LeftOut(file, *problem) for file in files if (problem := name_problem(file.path))]
     named = [file for file in files if name_problem(file.path) is None]
-    if stream.format != "csv":
+    if not is_delimited(stream):
         return ((InputFiles((), tuple(named)),) if named else ()), unnamed
-    by_header, problems = headers(landing, named, dict(stream.options))
+    by_header, problems = headers(landing, named, dict(stream.options), zeek=stream.format == "zeek")
     problems += unnamed
     groups = []
     for header, members in by_header.items():

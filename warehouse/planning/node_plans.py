@@ -1,4 +1,4 @@
-"""What an update plans for the nodes of views: which are built anew, and how their tables are laid out."""
+"""What an update plans for the nodes of views: which are rebuilt, and how their tables are laid out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from warehouse.planning.steps import NodePlan
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
+from warehouse.views.language.recorded import same_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,12 +47,12 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
 
     ``created`` are tables that the same update creates.
     """
-    anew = set(created)
+    again = set(created)
     for given in nodes:
         state = last.table(given.node.table) if last else None
-        if _changed(given, state) or any(table in anew for table in scanned(given.node.operator)):
-            anew.add(given.node.table)
-    return anew - set(created)
+        if _changed(given, state) or any(table in again for table in scanned(given.node.operator)):
+            again.add(given.node.table)
+    return again - set(created)
 
 
 def _changed(given: NodeInput, state: TableState | None) -> bool:
@@ -59,19 +60,18 @@ def _changed(given: NodeInput, state: TableState | None) -> bool:
         return True
     if not state.declared:  # updates passed without it
         return True
-    same_node = state.view.node == given.node
-    return not (same_node and state.layout == layout_of(given, state))
+    return not (same_plan(state.view.node, given.node) and state.layout == layout_of(given, state))
 
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
-    """Return what to tell of views that are built anew although they are there."""
-    anew = unbuilt(nodes, last)
-    views = dict.fromkeys(given.view for given in nodes if given.node.table in anew)
+    """Return what to tell of views that are rebuilt although they are there."""
+    again = unbuilt(nodes, last)
+    views = dict.fromkeys(given.view for given in nodes if given.node.table in again)
     told = []
     for view in views:
         state = last.table(view) if last else None
         if state is not None and state.view is not None:
-            told.append(f'view "{view}" is built anew over the live rows: {_why(state.view, declared=state.declared)}')
+            told.append(f'view "{view}" is rebuilt over the live rows: {_why(state.view, declared=state.declared)}')
     return tuple(told)
 
 
@@ -87,12 +87,12 @@ def plan_nodes(
     nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], *, slot: int, moves: bool, epoch: int
 ) -> list[NodePlan]:
     """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's."""
-    anew = unbuilt(nodes, last, created)
+    again = unbuilt(nodes, last, created)
     ending = _with_ends(nodes, last)
     plans = []
     for given in nodes:
         state = last.table(given.node.table) if last else None
-        first = given.node.table in anew
+        first = given.node.table in again
         if not (first or moves):
             continue
         k0 = slot - given.node.periods if first or last is None else last.slot
@@ -180,7 +180,7 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
         "seal": spec.seal,
         "seed": spec.seed,
     }
-    if state is not None and state.view is not None and state.view.node == node:
+    if state is not None and state.view is not None and same_plan(state.view.node, node):
         old = state.layout
         recorded = {
             "technique": old.technique,

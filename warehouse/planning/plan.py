@@ -14,10 +14,12 @@ from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.archive_plan import archive_plan, expire_within
 from warehouse.planning.former_layouts import former_cells
+from warehouse.planning.keeping import keep_by_table, overdue_epoch
 from warehouse.planning.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
+    DropOverdue,
     EraseRows,
     InputFiles,
     MoveDeferred,
@@ -46,10 +48,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout, Seal
 
-__all__ = ["FILES_PER_PLAN", "StreamInput", "columns_declared", "history_of", "make_plan", "node_steps", "waiting_steps"]
-
-FILES_PER_PLAN = 20_000
-"""More waiting files are loaded in several epochs, so that a plan stays of bounded size."""
+__all__ = ["StreamInput", "columns_declared", "history_of", "make_plan", "node_steps", "waiting_steps"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,7 @@ def make_plan(
     """
     epoch = 0 if last is None else last.number + 1
     moves = last is None or slot > last.slot
+    keep = keep_by_table(catalog)
     streams: list[StreamPlan] = []
     steps: list[Step] = []
     for given in inputs:
@@ -102,6 +102,8 @@ def make_plan(
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
         own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
+        if moves:
+            steps.extend(_kept_long_enough(planned.name, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
@@ -114,6 +116,8 @@ def make_plan(
     for node in planned_nodes:
         state = last.table(node.name) if last else None
         own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
+        if moves:
+            steps.extend(_kept_long_enough(node.view, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
         if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
@@ -135,12 +139,26 @@ def make_plan(
         refused=tuple(sorted((refused or {}).items())),
         target_file_size=catalog.target_file_size,
         stopped=tuple(sorted((stopped or {}).items())),
+        keep=keep,
     )
 
 
+def _kept_long_enough(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
+    """Yield what removes rejected rows and short-lived results that are older than ``keep``."""
+    sides: tuple[tuple[Role, SideTable | None], ...] = (
+        () if state is None else (("rejected", state.rejected), ("restored", state.restored))
+    )
+    for role, side in sides:
+        if state is None or side is None or not side.rows:
+            continue
+        through = overdue_epoch(side.found, keep.get(owner), clock)
+        if through is not None:
+            yield DropOverdue(state.name, role, side.path, side.table_id, side.version, through)
+
+
 def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:
-    """Whether a table is to get other Delta properties than it has."""
-    return retain > last.log_retain or state.properties < PROPERTIES
+    """Whether a table is to get other Delta properties than it has; one that stood still may have missed some."""
+    return retain > last.log_retain or state.properties < PROPERTIES or state.stopped is not None
 
 
 def _tables_of(state: TableState) -> Iterator[tuple[str, int]]:

@@ -27,7 +27,7 @@ __all__ = ["REBUILT", "Restoring", "lost_of", "settled"]
 
 _EMPTY = -1
 REBUILT = "what it reads went back to an earlier epoch"
-"""Why the views above are built anew: in a base it stands where an epoch says why a view failed."""
+"""Why the views above are rebuilt: in a base it stands where an epoch says why a view failed."""
 
 
 @dataclass
@@ -60,6 +60,7 @@ class Restoring:
             restored=self._side(state.name, state.restored, None),
             newest=None,
             former=(),
+            stopped=None,
         )
 
     def replaced(self, state: TableState, declaration: Declaration, layout: Layout, epoch: int) -> TableState:
@@ -85,7 +86,7 @@ class Restoring:
         return self._side(name, side, None)
 
     def rebuilt(self, state: TableState) -> TableState:
-        """Return a view's table as it is, marked so that the plan builds it anew."""
+        """Return a view's table as it is, marked so that the plan rebuilds it."""
         if state.view is None:
             raise TypeError(f"{state.name} is no view's")
         return replace(state, view=replace(state.view, failed=REBUILT))

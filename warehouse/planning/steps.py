@@ -18,6 +18,7 @@ __all__ = [
     "AddColumns",
     "CreateTable",
     "CutLog",
+    "DropOverdue",
     "EraseRows",
     "Erasure",
     "FormerCells",
@@ -110,10 +111,10 @@ class RewriteCells(msgspec.Struct, frozen=True, tag="rewrite-cells"):
 
 
 class MigrateTable(msgspec.Struct, frozen=True, tag="migrate-table"):
-    """Write all live rows of a table anew, under the layout and the columns of its declaration, in one commit.
+    """Write all live rows of a table again, under the layout and the columns of its declaration, in one commit.
 
     ``columns`` are those that are stored now, ``renamed`` pairs of former and new names. With ``reslotted`` the slots of
-    each row are counted anew, since anchor or update interval changed. ``takes`` tells whether rows that waited may have
+    each row are counted again, since anchor or update interval changed. ``takes`` tells whether rows that waited may have
     come into the batch, ``rows`` how many are stored.
     """
 
@@ -153,6 +154,17 @@ class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
     retried: tuple[str, ...] = ()
 
 
+class DropOverdue(msgspec.Struct, frozen=True, tag="drop-overdue"):
+    """Remove rejected or restored rows that epochs up to ``through`` found, in whole files where it can be."""
+
+    stream: str
+    role: Role
+    path: str
+    table_id: str
+    base_version: int
+    through: int
+
+
 class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
     """Give a table the properties of this build, and a log that is kept as long as ``retain`` says.
 
@@ -187,7 +199,7 @@ class RestoreTable(msgspec.Struct, frozen=True, tag="restore-table"):
 
 
 class ReplaceTable(msgspec.Struct, frozen=True, tag="replace-table"):
-    """Empty a table and give it the columns of its changed declaration; steps that follow fill it anew."""
+    """Empty a table and give it the columns of its changed declaration; steps that follow fill it again."""
 
     stream: str
     path: str
@@ -256,6 +268,7 @@ Step = (
     | MoveDeferred
     | StoreRejected
     | StoreRestored
+    | DropOverdue
     | EraseRows
     | CutLog
 )
@@ -325,7 +338,7 @@ class Erasure(msgspec.Struct, frozen=True):
     """What an erasure was asked for: keys of a table, or, without keys, the expired rows of all that it has steps for.
 
     ``key`` are the columns with their types, ``keys`` tuples of texts of them (a prefix has fewer), none for a null;
-    ``views`` are built anew without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan
+    ``views`` are rebuilt without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan
     that holds one is removed when all is done: until then it says that something is left to do.
     """
 
@@ -343,7 +356,8 @@ class Plan(msgspec.Struct, frozen=True):
     A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
     beside what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
-    ``stopped`` tables (and archives) stand still too, since outsiders changed them.
+    ``stopped`` tables (and archives) stand still too, since outsiders changed them. ``keep`` (microseconds) of rejected rows and
+    short-lived results is that of each table that bounds it.
     """
 
     epoch: int
@@ -368,6 +382,7 @@ class Plan(msgspec.Struct, frozen=True):
     declared: tuple[tuple[str, str], ...] = ()
     target_file_size: int | None = None
     stopped: tuple[tuple[str, str], ...] = ()
+    keep: tuple[tuple[str, int], ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

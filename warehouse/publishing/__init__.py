@@ -1,1 +1,1 @@
-"""What other people's tools open: ``warehouse.duckdb``, made anew for every epoch, and the snippets that read it."""
+"""What other people's tools open: ``warehouse.duckdb``, made again for every epoch, and the snippets that read it."""

@@ -51,7 +51,7 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 """What DuckDB raises where a file cannot be written: at once, when it commits, or when it detaches."""
 
 
-def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool = False) -> None:
+def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
     """Replace the file by that of an epoch, the newest; the caller holds the writer lock.
 
     Under a root in an object store there is none: DuckDB opens a file there by an extension that it downloads only.
@@ -64,7 +64,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
         What the file is of.
     observer
         Called before and after it is replaced.
-    anew
+    rebuild
         Whether to read all epochs' records again, instead of taking what the former file has of them.
 
     Raises
@@ -79,7 +79,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
     place, made = root / DATABASE, root / f".{DATABASE}.tmp"
     _remove(made)
     try:
-        make(made, root, epoch, anew=anew)
+        make(made, root, epoch, rebuild=rebuild)
     except _FAILURES as error:
         _remove(made)
         raise StorageFailedError(f"{place}: {str(error).partition(chr(10))[0]}") from error
@@ -95,7 +95,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, anew: bool
 def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
     """Replace the file where it is missing, cannot be opened, or was made for another epoch or another root."""
     if newest is not None and not isinstance(root, ObjectPath) and not _is_current(root.resolve(), newest):
-        replace(root, newest, observer=observer, anew=True)
+        replace(root, newest, observer=observer, rebuild=True)
 
 
 def _is_current(root: Path, epoch: Epoch) -> bool:
@@ -133,13 +133,13 @@ def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
     _kept.connection = (os.getpid(), connection)
 
 
-def make(made: Path, root: Path, epoch: Epoch, *, anew: bool) -> Contents:
+def make(made: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
     """Write the file of an epoch under another name, which must be free; parameters as for :func:`replace`."""
     with _engine() as connection:
         pin = Pin(root, epoch)
         contents = contents_of(pin, connection)
         numbers = [number for number in epoch_numbers(root) if number < epoch.number]
-        known = set() if anew else _of_former(connection, root).intersection(numbers)
+        known = set() if rebuild else _of_former(connection, root).intersection(numbers)
         others = [epoch_row(read_epoch(root, number)) for number in numbers if number not in known]
         connection.execute(f"ATTACH {literal(str(made))} AS {_NEW} ({_STORAGE})")
         fill(connection, _NEW, contents, [*others, epoch_row(epoch)])

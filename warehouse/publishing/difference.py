@@ -68,7 +68,7 @@ def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -
     readable = [each for each in epoch_numbers(root) if each <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
-        unreadable = make(expected, root, epoch, anew=True).unreadable
+        unreadable = make(expected, root, epoch, rebuild=True).unreadable
         attach(connection, expected, _EXPECTED)
         found = _different(connection, unreadable, readable[0])
         connection.execute(f"DETACH {_EXPECTED}")

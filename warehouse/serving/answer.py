@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import time
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Any
 
+import duckdb
+
+from warehouse.errors import PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
 from warehouse.serving.watch import Watch
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
+    from types import ModuleType
 
-    import duckdb
+    import pandas as pd
+    import polars as pl
     import pyarrow as pa
 
     from warehouse.errors import WarehouseError
@@ -23,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Explain", "Plan"]
 
 ROWS = 10_000
+_SHOWN = 20
+"""Rows that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +63,13 @@ class Explain:
     rows: int
     milliseconds: float
     sql: str
-    parameters: tuple[Any, ...]
+    parameters: tuple[Any, ...] | Mapping[str, Any]
 
 
 class Answer:
-    """Rows of one epoch. Each way of reading runs the query anew; the files never change.
+    """Rows of one epoch. Each way of reading runs the query again; the files never change.
+
+    It is an Arrow stream too: ``pl.DataFrame(answer)``, ``pa.table(answer)`` and ``duckdb.sql("FROM answer")`` read it.
 
     Parameters
     ----------
@@ -101,6 +112,7 @@ class Answer:
         self._statement = statement
         self._failed = failed
         self._plan = plan
+        self._total: int | None = None
         self._seconds = 0.0
         self._count = 0
         self.columns = columns
@@ -137,7 +149,7 @@ class Answer:
         """
         cursor = self._begin()
         try:
-            self._timed(cursor, lambda: cursor.execute(self._statement.sql, list(self._statement.parameters)))
+            self._timed(cursor, lambda: cursor.execute(self._statement.sql, self._statement.bound))
             while rows := self._timed(cursor, lambda: cursor.fetchmany(size)):
                 self._count += len(rows)
                 yield rows
@@ -169,6 +181,66 @@ class Answer:
         schema = reader.schema.with_metadata(self.metadata)
         return pa.RecordBatchReader.from_batches(schema, self._pieces(pa, cursor, reader, schema))
 
+    def df(self) -> pd.DataFrame:
+        """Return all rows as a pandas frame.
+
+        Raises
+        ------
+        PlatformError
+            When pandas is not installed.
+
+        """
+        require_module("pandas", "df()")
+        frame: pd.DataFrame = self.arrow().to_pandas()
+        return frame
+
+    def pl(self) -> pl.DataFrame:
+        """Return all rows as a Polars frame.
+
+        Raises
+        ------
+        PlatformError
+            When Polars is not installed.
+
+        """
+        polars: Any = require_module("polars", "pl()")
+        frame: pl.DataFrame = polars.from_arrow(self.arrow())
+        return frame
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Hand the rows to any library that takes Arrow streams, in bounded memory (the Arrow PyCapsule interface)."""
+        return self.batches().__arrow_c_stream__(requested_schema)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows one by one, in bounded memory."""
+        return (row for piece in self.rows() for row in piece)
+
+    def __len__(self) -> int:
+        """Return the number of rows; columns that the count does not need are not read."""
+        if self._total is not None:
+            return self._total
+        cursor = self._begin()
+        try:
+            text, parameters = self._statement.sql, self._statement.bound
+            found = self._timed(cursor, lambda: cursor.execute(f"SELECT count(*) FROM ({text})", parameters).fetchone())
+        finally:
+            cursor.close()
+        self._total = int(found[0])
+        return self._total
+
+    def __bool__(self) -> bool:
+        """Tell whether there is a row, without counting them."""
+        return next(iter(self.rows(1)), None) is not None
+
+    def _repr_html_(self) -> str:
+        """Return the first rows as a table for notebooks."""
+        rows = next(iter(self.rows(_SHOWN + 1)), [])
+        head = "".join(f"<th>{escape(name)}<br><small>{escape(kind)}</small></th>" for name, kind in self.columns)
+        body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows[:_SHOWN])
+        more = f"; only the first {_SHOWN} rows are shown" if len(rows) > _SHOWN else ""
+        moment = f"epoch {self.epoch}, window time {format_instant(self.window_time)}"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><small>{moment}{more}</small>"
+
     def _pieces(
         self,
         pa: Any,  # noqa: ANN401 - the module
@@ -196,13 +268,16 @@ class Answer:
     def _begin(self) -> duckdb.DuckDBPyConnection:
         self._seconds, self._count = 0.0, 0
         self._watch = Watch(self._resources) if self._resources is not None else None
-        cursor = self._connection.cursor()
+        try:
+            cursor = self._connection.cursor()
+        except duckdb.ConnectionException:
+            raise UsageError("what gave this answer is closed, so it cannot be read any more; read it before") from None
         for name, rows in self._statement.tables.items():
             cursor.register(name, rows)
         return cursor
 
     def _relation(self, cursor: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
-        parameters = list(self._statement.parameters)
+        parameters = self._statement.bound
         return cursor.sql(self._statement.sql, params=parameters) if parameters else cursor.sql(self._statement.sql)
 
     def _timed(self, cursor: duckdb.DuckDBPyConnection, step: Callable[[], Any]) -> Any:  # noqa: ANN401 - what the step returns
@@ -216,3 +291,22 @@ class Answer:
             raise self._failed(error) from error
         finally:
             self._seconds += time.perf_counter() - start
+
+
+def require_module(name: str, needed_for: str) -> ModuleType:
+    """Return a module of a library that only some need.
+
+    Raises
+    ------
+    PlatformError
+        When it is not installed.
+
+    """
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        raise PlatformError(f"{needed_for} needs {name}, which is not installed; `pip install {name}`") from None
+
+
+def _cell(value: object) -> str:
+    return f"<td>{'<i>null</i>' if value is None else escape(str(value))}</td>"

@@ -14,6 +14,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import xxhash
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving.keys import KeyColumn
 
-__all__ = ["MAX_KEYS", "FileFilters", "Filters", "Probe", "first_filters", "probes_of", "xxh64"]
+__all__ = ["MAX_KEYS", "FileFilters", "Filters", "Probe", "first_filters", "probes_of"]
 
 MAX_KEYS = 16
 """More keys at once are not looked up here: nearly every file holds one of them."""
@@ -29,14 +31,6 @@ MAX_KEYS = 16
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_FILES_AT_ONCE = 256
 
-_MASK = 2**64 - 1
-_P1, _P2, _P3, _P4, _P5 = (
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
 _SALTS = (
     0x47B6137B,
     0x44974D91,
@@ -195,7 +189,7 @@ def _integers(value: int) -> dict[str, tuple[int, int]]:
 
 
 def _hashed(data: bytes) -> tuple[int, int]:
-    hashed = xxh64(data)
+    hashed = xxhash.xxh64_intdigest(data)
     return hashed, _bits(hashed)
 
 
@@ -205,46 +199,3 @@ def _bits(hashed: int) -> int:
     for index, salt in enumerate(_SALTS):
         block |= 1 << (32 * index + ((low * salt & 0xFFFFFFFF) >> 27))
     return block
-
-
-def xxh64(data: bytes) -> int:
-    """Return the 64-bit xxHash with seed 0 (xxHash specification, XXH64).
-
-    >>> hex(xxh64(b"")), hex(xxh64(b"abc"))
-    ('0xef46db3751d8e999', '0x44bc2cf5ad770999')
-    """
-    length, position = len(data), 0
-    if length >= _BLOCK:
-        lanes = [(_P1 + _P2) & _MASK, _P2, 0, -_P1 & _MASK]
-        while position + _BLOCK <= length:
-            for lane in range(4):
-                word = int.from_bytes(data[position : position + 8], "little")
-                lanes[lane] = _round(lanes[lane], word)
-                position += 8
-        hashed = sum(_rotate(lane, turn) for lane, turn in zip(lanes, (1, 7, 12, 18), strict=True)) & _MASK
-        for lane in lanes:
-            hashed = ((hashed ^ _round(0, lane)) * _P1 + _P4) & _MASK
-    else:
-        hashed = _P5
-    hashed = (hashed + length) & _MASK
-    while position + 8 <= length:
-        word = int.from_bytes(data[position : position + 8], "little")
-        hashed = (_rotate(hashed ^ _round(0, word), 27) * _P1 + _P4) & _MASK
-        position += 8
-    if position + 4 <= length:
-        word = int.from_bytes(data[position : position + 4], "little")
-        hashed = (_rotate(hashed ^ (word * _P1 & _MASK), 23) * _P2 + _P3) & _MASK
-        position += 4
-    for byte in data[position:]:
-        hashed = _rotate(hashed ^ (byte * _P5 & _MASK), 11) * _P1 & _MASK
-    hashed = (hashed ^ hashed >> 33) * _P2 & _MASK
-    hashed = (hashed ^ hashed >> 29) * _P3 & _MASK
-    return hashed ^ hashed >> 32
-
-
-def _round(lane: int, word: int) -> int:
-    return _rotate((lane + word * _P2) & _MASK, 31) * _P1 & _MASK
-
-
-def _rotate(value: int, count: int) -> int:
-    return (value << count | value >> (64 - count)) & _MASK

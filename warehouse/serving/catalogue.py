@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.catalog.declaration import origin_of
 from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
@@ -46,12 +47,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """A column: its Spark SQL and DuckDB types, and its place in the search key from 1, or none."""
+    """A column: its Spark SQL and DuckDB types, and its place in the search key from 1, or none.
+
+    ``origin`` says where its values come from, in the words of the declaration, if not from a column of files of its name.
+    """
 
     name: str
     type: str
     sql_type: str
     key: int | None
+    origin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -139,7 +144,8 @@ class TableStatus:
     newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
     ``on_disk_for``: then the epochs that name its file are no longer retained and the next update has vacuumed.
     ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
-    says why the last update could not maintain a view, whose counts are then those of former rows. ``newest`` is the largest
+    says why the last update could not maintain a view, or move a table changed from outside; counts are then those of former
+    rows. ``newest`` is the largest
     ``_ts`` that it ever held, expired rows included (none: not known). ``former`` are layouts that a migration side by side
     has not emptied yet.
     """
@@ -187,7 +193,11 @@ def describe(reader: Reader, table: str) -> TableDescription:
         search_key=key,
         columns=tuple(
             ColumnDescription(
-                column.name, column.type, types[column.name], key.index(column.name) + 1 if column.name in key else None
+                column.name,
+                column.type,
+                types[column.name],
+                key.index(column.name) + 1 if column.name in key else None,
+                origin_of(column),
             )
             for column in declaration.columns
         ),
@@ -303,7 +313,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         overflow_rows=overflow,
         overflow_dead_for=overflow_dead_for,
         partitions=state.partitions,
-        failed=state.view.failed if state.view else None,
+        failed=state.view.failed if state.view else state.stopped.reason if state.stopped else None,
         newest=state.newest,
         former=tuple(_former_status(reader, pin, each, held) for each in state.former),
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.layout.columns import TIMES
 from warehouse.serving.statement import instant
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.time import NEVER
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CHANGE_COLUMNS", "LIFE_COLUMNS", "change_query"]
 
-LIFE_COLUMNS = (("_ts", "TIMESTAMP WITH TIME ZONE"), ("_exp", "TIMESTAMP WITH TIME ZONE"))
+LIFE_COLUMNS = tuple((name, "TIMESTAMP WITH TIME ZONE") for name in TIMES)
 """What of the system's columns is of a row wherever it lies."""
 CHANGE_COLUMNS = (
     ("_change_type", "VARCHAR"),

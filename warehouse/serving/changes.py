@@ -127,7 +127,7 @@ def _held(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
 
 
 def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
-    """Whether rows lie where they lay in the epoch before: an update that built nothing anew moves none of them."""
+    """Whether rows lie where they lay in the epoch before: an update that built nothing again moves none of them."""
     if before is None or now is None:
         return True  # all rows came, or all went
     rebuilt = before.view != now.view or before.schema_file != now.schema_file

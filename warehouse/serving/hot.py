@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.engine import Resources, connect, read_error
 from warehouse.serving.pruning import All, KeyRange, Keys, Selection, all_live
 from warehouse.serving.statement import Memory
@@ -35,7 +36,6 @@ __all__ = ["HotTables", "Rows"]
 _MAX_SLICED = 16
 """Keys of one probe up to which each one's slice is looked for; for more of them a file is filtered by all at once."""
 _DAY_0 = date(1970, 1, 1)
-_SYSTEM = ("_ts", "_exp", "_load_slot", "_exp_slot")
 
 Columns = tuple[tuple[str, str], ...]
 
@@ -137,7 +137,7 @@ class HotTables:
         table
             Its name.
         columns
-            The user's columns and their DuckDB types; with others than last time all files are read anew.
+            The user's columns and their DuckDB types; with others than last time all files are read again.
         search_key
             The key columns.
         schema_file
@@ -197,7 +197,7 @@ class HotTables:
             self._connection = connect(self.resources)
             # each file is read once, so what is known of it is of no use any more
             self._connection.execute("SET GLOBAL preserve_insertion_order = true; SET GLOBAL parquet_metadata_cache = false")
-        shown = ", ".join(quoted(name) for name in (*(name for name, _ in columns), *_SYSTEM))
+        shown = ", ".join(quoted(name) for name in (*(name for name, _ in columns), *TIMES, *SLOTS))
         query = (
             f"SELECT {shown}, {file.sub_index}::INTEGER AS sub_index, {file.exp_block}::BIGINT AS exp_block "
             f"FROM read_parquet({listed((schema_file, place))}, union_by_name = true, hive_partitioning = false)"

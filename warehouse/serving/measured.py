@@ -38,7 +38,7 @@ _ALL_ORDERS_UP_TO = 5
 class ShortLived:
     """Results of a view over some epochs: how many came into its table, how many began and ended between two updates.
 
-    The latter are none where they are not counted: views whose changed keys are computed anew do not see them.
+    The latter are none where they are not counted: views whose changed keys are recomputed do not see them.
     """
 
     epochs: int

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
 
+from warehouse.health import LEVELS
 from warehouse.serving.catalogue import status
 from warehouse.serving.staleness import stale_tables
 from warehouse.serving.visible_tables import counts_of
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from warehouse.epochs.records import Counts, Epoch
+    from warehouse.health import Health
     from warehouse.planning.inputs import LandingFacts
     from warehouse.serving.catalogue import TableStatus
     from warehouse.serving.reader import Reader
@@ -29,7 +31,7 @@ _OUTCOMES = ("inserted", "late", "over_lifetime", "deferred", "dead", "rejected"
 
 
 def prometheus_text(
-    reader: Reader, landing: Sequence[LandingFacts], stale_after: Mapping[str, int], *, retain: int, now: int
+    reader: Reader, landing: Sequence[LandingFacts], stale_after: Mapping[str, int], health: Health, *, retain: int, now: int
 ) -> bytes:
     """Return the metrics of the reader's epoch.
 
@@ -41,11 +43,14 @@ def prometheus_text(
         What waits in the landing directories and what needs a person.
     stale_after
         How old the newest data of tables may be, where that is declared.
+    health
+        The verdict.
     retain, now
         How long superseded epochs stay readable, and the wall-clock instant; all in microseconds.
 
     """
     gauges = _Gauges()
+    _health(gauges, health)
     _epoch(gauges, reader.epoch, now)
     found = tuple(each for each in status(reader, retain=retain) if each.kind != "state")
     for table in found:
@@ -58,6 +63,13 @@ def prometheus_text(
     for facts in landing:
         _landing(gauges, facts)
     return gauges.text()
+
+
+def _health(gauges: _Gauges, health: Health) -> None:
+    gauges.set("health", "0: ok, 1: needs attention, 2: broken", LEVELS.index(health.level))
+    for concern in health.concerns:
+        text = "what needs a person, by kind: 1: needs attention, 2: broken; all: of no table alone"
+        gauges.set("health_concern", text, LEVELS.index(concern.level), kind=concern.kind, table=concern.table or "")
 
 
 def _epoch(gauges: _Gauges, epoch: Epoch, now: int) -> None:
@@ -80,7 +92,8 @@ def _table(gauges: _Gauges, table: TableStatus) -> None:
     gauges.set("table_bytes", "bytes of these files", table.bytes, table=name)
     gauges.set("table_waiting_rows", "rows that wait for their slot", table.waiting, table=name)
     gauges.set("table_rejected_rows", "rejected rows that are kept", table.rejected, table=name)
-    gauges.set("table_failed", "1 for a view that the last update could not maintain", int(table.failed is not None), table=name)
+    failed = "1 for a view that the last update could not maintain, and for a table that stands still"
+    gauges.set("table_failed", failed, int(table.failed is not None), table=name)
     if table.newest is not None:
         gauges.set("table_newest_seconds", "ts of the newest row that ever came, since 1970", table.newest / _SECOND, table=name)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError, WarehouseError
+from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["Pin", "require"]
 
 _MAX_SANDBOXES = 8
-_SIDES = ("_ts", "_exp", "_load_slot", "_exp_slot")
 
 
 @dataclass
@@ -117,7 +117,7 @@ class Pin:
 
     def snapshot(self, state: TableState) -> Snapshot:
         """Return a table's files at the epoch's version."""
-        snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *_SIDES))
+        snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *TIMES, *SLOTS))
         if snapshot.table_id != state.table_id:
             raise MissingPartError(
                 f'table "{state.name}" is not the one that epoch {self.epoch.number} names (its Delta id differs); '

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from warehouse.limits import limits
+
 if TYPE_CHECKING:
     from warehouse.serving.answer import Explain
 
 __all__ = ["VARIABLE", "Read", "ReadLog", "log_file", "reads_of"]
 
 VARIABLE = "STREAM_WH_READ_LOG"
-_MOST_BYTES = 1_000_000
-"""When the file is longer it becomes the older one of two, and what was the older one goes."""
 _MOST_ENTRIES = 64
 _SECONDS = 30.0
 
@@ -105,7 +105,7 @@ def _append(path: Path, lines: list[bytes]) -> None:
         with path.open("ab") as file:
             file.write(text)
             size = file.tell()
-        if size > _MOST_BYTES:
+        if size > limits().read_log_bytes:
             path.replace(_older(path))
     except OSError:
         return  # who may not write here has no log

@@ -7,12 +7,15 @@ later `now`. Nothing of that depends on the grid, the technique or the runs: the
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import duckdb
 
 from warehouse.epochs.journal import epoch_at
 from warehouse.errors import EpochVacuumedError, UnknownNameError, UsageError, WarehouseError
+from warehouse.layout.columns import CELL
 from warehouse.objects.path import path_of
 from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.changes import changes_of, newest_asked
@@ -41,7 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 _Result = TypeVar("_Result")
-_PLACE = ("sub_index", "exp_block")
 _EPOCHS_WARM = 24
 """Epochs after which the connection is another: it remembers the footers of files that are long gone."""
 
@@ -287,8 +289,19 @@ class Reader:
 
         return self.retrying(build)
 
-    def sql(self, query: str, *, now: int | None = None) -> Answer:
+    def sql(
+        self, query: str, parameters: Sequence[object] | Mapping[str, object] = (), *, now: int | None = None
+    ) -> Answer:
         """Return what a read-only DuckDB query over the live rows gives.
+
+        Parameters
+        ----------
+        query
+            One SELECT.
+        parameters
+            The values of ``?`` and ``$1`` in it, by position, or those of ``$name``, by name.
+        now
+            An instant (microseconds) at or after the window time; rows must expire after it.
 
         Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
         ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
@@ -302,6 +315,9 @@ class Reader:
             When it names a table that does not exist.
 
         """
+        if isinstance(parameters, (str, bytes)):
+            raise UsageError("parameters is one text; allowed: a list of values, or a mapping of names to values")
+        bound = Statement("", dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters))
 
         def build(pin: Pin) -> Answer:
             tau = instant_of(pin, now)
@@ -314,13 +330,13 @@ class Reader:
             cursor = sandbox.cursor()
             try:
                 with Watch(self._resources).over(cursor):  # constants are computed when it is planned
-                    relation = cursor.sql(checked.sql)
+                    relation = cursor.sql(checked.sql, params=bound.bound) if bound.parameters else cursor.sql(checked.sql)
                 columns = tuple(zip(relation.columns, map(str, relation.types), strict=True))
             except duckdb.Error as error:
                 raise _users_error(error, pin.read_files) from error
             finally:
                 cursor.close()
-            return self.answer(pin, sandbox, Statement(checked.sql), columns, users=True)
+            return self.answer(pin, sandbox, replace(bound, sql=checked.sql), columns, users=True)
 
         return self.retrying(build)
 
@@ -451,7 +467,7 @@ class Reader:
         sandbox = pin.sandbox(self.connection, self._resources, query, tau)
         columns = [name for name, _ in (*own, *SYSTEM_COLUMNS)]
         wanted = named | {name for name, _ in shown}
-        held = [name for name in columns if name not in _PLACE or name in wanted]
+        held = [name for name in columns if name not in CELL or name in wanted]
         condition = Condition(state.name, where)
         with Watch(self._resources).over(sandbox):
             check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)

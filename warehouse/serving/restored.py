@@ -1,13 +1,15 @@
 """The query of short-lived results: rows beside a view that began and ended between two updates.
 
 Invariant: the files hold ``{ r : r in the view's query over time, no window time in [r._ts, r._exp) }`` for the epochs that
-were committed while the view was declared with ``short_lived = "report"`` (update-patterns sheet, 4.4: restore semantics).
+were committed while the view was declared with ``short_lived = "report"`` (update-patterns sheet, 4.4: restore semantics), as far
+back as ``keep`` says (:mod:`warehouse.planning.keeping`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.layout.columns import TIMES
 from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
@@ -16,8 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["RESTORED_COLUMNS", "restored_query"]
 
 RESTORED_COLUMNS = (
-    ("_ts", "TIMESTAMP WITH TIME ZONE"),
-    ("_exp", "TIMESTAMP WITH TIME ZONE"),
+    *((name, "TIMESTAMP WITH TIME ZONE") for name in TIMES),
     ("_epoch", "BIGINT"),
 )
 """What stands after the view's own columns: the result's life, and the epoch whose update found it."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.time import SECOND, format_duration, format_instant
+from warehouse.time import SECOND, format_duration, format_instant, rough
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,5 +58,4 @@ def stale_tables(epoch: Epoch, stale_after: Mapping[str, int], now: int) -> dict
 
 
 def _told(instant: int, now: int) -> str:
-    age = max(0, now - instant) // SECOND * SECOND
-    return f"{format_instant(instant // SECOND * SECOND)}, {format_duration(age)} ago"
+    return f"{format_instant(instant // SECOND * SECOND)}, {rough(max(0, now - instant))} ago"

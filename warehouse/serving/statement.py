@@ -6,16 +6,19 @@ without the condition on `_exp`, so a scan that shows no `_exp` does not decode 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, assert_never
 
+from warehouse.layout.columns import CELL
+from warehouse.layout.columns import SYSTEM_COLUMNS as STORED
 from warehouse.serving.keys import KeyColumn, to_parameter
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.time import NEVER, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
 
@@ -30,17 +33,10 @@ __all__ = [
     "where_key",
 ]
 
-SYSTEM_COLUMNS = (
-    ("_ts", "TIMESTAMP WITH TIME ZONE"),
-    ("_exp", "TIMESTAMP WITH TIME ZONE"),
-    ("_load_slot", "BIGINT"),
-    ("_exp_slot", "BIGINT"),
-    ("sub_index", "INTEGER"),
-    ("exp_block", "BIGINT"),
-)
-"""The columns that every table has beside the user's, in the order in which they are shown."""
+_DUCK_TYPES = {"timestamp": "TIMESTAMP WITH TIME ZONE", "bigint": "BIGINT", "int": "INTEGER"}
+SYSTEM_COLUMNS = tuple((name, _DUCK_TYPES[kind]) for name, kind in STORED)
+"""The columns that every table has beside the user's, with DuckDB's types, in the order in which they are shown."""
 
-_PLACED = frozenset(("sub_index", "exp_block"))
 _FILE = "_file"
 _PLACE = r"sub_index=(-?\d+)/exp_block=(-?\d+)/[^/]*$"
 
@@ -50,8 +46,13 @@ class Statement:
     """A query, the values that are bound in it, and rows in memory that it reads by these names."""
 
     sql: str
-    parameters: tuple[Any, ...] = ()
+    parameters: tuple[Any, ...] | Mapping[str, Any] = ()
     tables: Mapping[str, pa.Table] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> list[Any] | dict[str, Any]:
+        """The values as DuckDB takes them: by position, or by name."""
+        return dict(self.parameters) if isinstance(self.parameters, Mapping) else list(self.parameters)
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def _file_parts(
     that are perhaps not shown.
     """  # noqa: D205 - one sentence
     projection = ", ".join(_shown(column) for column in columns)
-    place = any(column in _PLACED for column in columns)
+    place = any(column in CELL for column in columns)
     named = f", filename = '{_FILE}'" if place else ""
 
     def part(files: Sequence[str], expiry: str) -> str:
@@ -151,7 +152,7 @@ def _file_parts(
 
 
 def _memory_parts(memory: Memory, columns: Sequence[str], tau: int, where: str) -> list[str]:
-    projection = ", ".join(quoted(column) if column in _PLACED else _shown(column) for column in columns)
+    projection = ", ".join(quoted(column) if column in CELL else _shown(column) for column in columns)
     live, mixed = map(quoted, memory.relations)
     parts = [_part(projection, live, (where,))] if memory.live.num_rows else []
     if memory.mixed.num_rows or not parts:

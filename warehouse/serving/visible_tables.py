@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.layout.columns import is_system
 from warehouse.views.algebra import AsOf, Operator, Scan, inputs_of
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:
 
 def is_user_column(name: str) -> bool:
     """Tell whether a stored column is a user's: those of the warehouse begin with ``_``, or place a row in the grid."""
-    return not (name.startswith("_") or name in ("sub_index", "exp_block"))
+    return not is_system(name)
 
 
 def counts_of(epoch: Epoch) -> tuple[Counts, ...]:

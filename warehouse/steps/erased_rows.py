@@ -1,6 +1,6 @@
 """The step that erases: one commit that rewrites the partitions in which rows were found, without these rows.
 
-Run by :mod:`warehouse.steps.work` like every other step. A table of rows keeps its runs sorted: what is left of a partition
+A table of rows keeps its runs sorted: what is left of a partition
 is one run. It reads the table as the plan's earlier steps left it.
 """
 
@@ -14,96 +14,65 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.ingest.local import local_frame
 from warehouse.layout.tasks import FILE_ROWS, largest_file
+from warehouse.planning.steps import EraseRows
 from warehouse.steps.erased_keys import keys_of_erasure
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.commit import CommitFacts, commit, stage, unstage
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import table_session
+from warehouse.storage.tables import FOUND_BY
 from warehouse.storage.writer import key_settings, write_rows, write_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import TableState
-    from warehouse.planning.steps import EraseRows, Erasure
     from warehouse.steps.erased_keys import ErasedKeys
-    from warehouse.storage.entries import LogEntry
 
-__all__ = ["erase_rows"]
+__all__ = ["ERASE_ROWS"]
 
 
-def erase_rows(
-    session: SparkSession,
-    root: Path,
-    step: EraseRows,
-    base: LogEntry,
-    erasure: Erasure | None,
-    state: TableState,
-    facts: Mapping[str, object],
-    transaction: int,
-    target_rows: int,
-) -> LogEntry:
-    """Commit a table without the rows that a step erases, and return the entry made.
-
-    Parameters
-    ----------
-    session
-        Any session; the table gets one of its own.
-    root
-        The warehouse's directory.
-    step
-        What to rewrite.
-    base
-        The table's newest entry.
-    erasure
-        The keys; none when expired rows alone go.
-    state
-        The table at the last epoch.
-    facts
-        What the commit says of itself.
-    transaction
-        The epoch, by which Delta's own writers know what was committed.
-    target_rows
-        Rows of a file.
-
-    """
-    table, leaving = root / step.path, set(step.cells)
-    commit_facts = CommitFacts(facts, f"{step.table_id}/erase", transaction)
+def _erase_rows(step: EraseRows, task: Task) -> Done:
+    if task.state is None or task.session is None:
+        raise KeyError(step.stream)
+    state, erasure, table, leaving = task.state, task.plan.erasure, task.table, set(step.cells)
+    task.ready()
+    facts = CommitFacts(task.metadata(erased=step.rows), f"{step.table_id}/erase", task.plan.epoch)
     if step.role == "restored":
         unstage(table)
-        return commit(table, base, statistics=(), leaving=lambda _: True, facts=commit_facts)
+        return Done(commit(table, task.head, statistics=(), leaving=lambda _: True, facts=facts))
     columns = (*state.declaration.columns, *_state_columns(state))
     types = {column.name.lower(): column.type for column in columns}
     key = [(name, types[name.lower()]) for name in state.declaration.search_key]
-    own = table_session(session, key_settings(key) if step.role == "rows" else {})
+    own = table_session(task.session, key_settings(key) if step.role == "rows" else {})
     keys = keys_of_erasure(erasure) if erasure is not None and step.keyed else None
-    rows = _kept(_stored(own, root, step, base.version, columns), step, keys)
+    rows = _kept(_stored(own, task.root, step, task.head.version, columns), step, keys)
     if step.role == "rows":
         parts = ((part.sub_index, part.exp_block, part.rows) for part in state.partitions)
-        return write_runs(
+        entry = write_runs(
             rows,
             table,
             key=key,
             sizes={(cell, block): count for cell, block, count in parts if (cell, block) in leaving},
-            target_rows=target_rows,
-            base=base,
+            target_rows=task.target_rows,
+            base=task.head,
             leaving=lambda cell, block: (cell, block) in leaving,
-            facts=commit_facts,
+            facts=facts,
         )
-    if step.role == "deferred":
-        return write_rows(
-            rows.coalesce(1),
-            table,
-            base=base,
-            slotted=True,
-            leaving=lambda slot: (slot, 0) in leaving,
-            facts=commit_facts,
+    elif step.role == "deferred":
+        entry = write_rows(
+            rows.coalesce(1), table, base=task.head, slotted=True, leaving=lambda slot: (slot, 0) in leaving, facts=facts
         )
-    staged = stage(rows.coalesce(1), table, (), largest_file(FILE_ROWS))
-    return commit(table, base, statistics=(), leaving=lambda _: True, facts=commit_facts, staged=staged)
+    else:
+        staged = stage(rows.coalesce(1), table, (), largest_file(FILE_ROWS))
+        entry = commit(
+            table, task.head, statistics=(FOUND_BY["rejected"],), leaving=lambda _: True, facts=facts, staged=staged
+        )
+    return Done(entry)
 
 
 def _stored(
@@ -155,3 +124,19 @@ def _unshown(rows: DataFrame, keys: ErasedKeys) -> DataFrame:
     text = F.concat_ws("\n", "raw", "message")
     found = [reduce(and_, [text.rlike(pattern) for pattern in patterns]) for patterns in keys.patterns()]
     return rows.where(~reduce(or_, found)) if found else rows
+
+
+def _explained(number: int, step: EraseRows, _: Incoming) -> StepExplanation:
+    where = f"{len(step.cells)} partitions" if step.cells else "the table"
+    detail = f"rewrite {where} without {f'{step.rows} rows of the keys' if step.keyed else 'expired rows'}"
+    return StepExplanation(number, step.path, "erase", detail, partitions_rewritten=len(step.cells))
+
+
+ERASE_ROWS = Kind(
+    EraseRows,
+    describe=lambda step: f"erase rows of {step.path}",
+    explain=_explained,
+    run=_erase_rows,
+    stored=True,
+    goes_on=yes,
+)

@@ -8,25 +8,32 @@ of the last epoch. Only then is the epoch written.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import pyarrow as pa
 
 from warehouse.epochs.journal import epoch_path, write_record
 from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.epochs.records import Epoch, StepSeconds
-from warehouse.errors import MissingPartError
-from warehouse.planning.explain import describe
+from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
+from warehouse.ingest.batch import SPARK_FAILURES
+from warehouse.objects.path import ObjectPath
 from warehouse.planning.restoring import settled
-from warehouse.planning.steps import RestoreTable
+from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.erased_epoch import erased_epoch
+from warehouse.steps.kind import Task
 from warehouse.steps.outcome import Outcome, epoch_of
 from warehouse.steps.pinned import with_entries
-from warehouse.steps.progress import TableProgress, after_restoring, progress
+from warehouse.steps.progress import TableProgress, after_restoring, progress, table_progress
+from warehouse.steps.registry import kind_of
 from warehouse.steps.relanding import put_back_planned
-from warehouse.steps.supply import Supply
+from warehouse.steps.sources import Sources
 from warehouse.steps.view_proof import prove_first_builds
-from warehouse.steps.work import Work
 from warehouse.storage.checkpoints import checkpoint, checkpoint_due
-from warehouse.storage.deltalog import make_durable
+from warehouse.storage.deltalog import make_durable, missing_files
+from warehouse.storage.failures import passing_failure
+from warehouse.storage.leftover import drop_above
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,9 +41,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.planning.steps import Plan
+    from warehouse.planning.steps import Plan, Step
+    from warehouse.storage.entries import LogEntry
 
 __all__ = ["execute"]
+
+_TRIES = 5
+"""How often a step begins again because somebody else committed to its table meanwhile."""
 
 
 def execute(
@@ -74,8 +85,8 @@ def execute(
     newest, last = last, plan.base or last
     done = progress(root, plan, newest)
     put_back_planned(plan, root)
-    supply = Supply(plan, root, spark, done, last)
-    work = Work(plan, root, last, done, supply)
+    sources = Sources(plan, root, spark, done, last)
+    heads = {path: table.head for path, table in done.items()}
     seconds: list[StepSeconds] = []
     ran: list[int] = []
     restoring = max((number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)), default=-1)
@@ -84,41 +95,131 @@ def execute(
         for number in range(len(plan.steps)):
             step = plan.steps[number]
             started = time.monotonic()
-            if number not in work.done[step.path].commits:
-                observer(Moment(Point.STEP_STARTED, plan.epoch, number, describe(step)))
-                committed = work.run(number, step, observer)
-                if committed:
+            commit = done[step.path].commits.get(number)
+            if commit is None:
+                kind = kind_of(step)
+                observer(Moment(Point.STEP_STARTED, plan.epoch, number, kind.describe(step)))
+                entry = _run(sources, number, heads[step.path], newest, ran, observer)
+                if entry is not None:
+                    heads[step.path] = entry
                     ran.append(number)
-                    observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, describe(step)))
+                    observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, kind.describe(step)))
             seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
             if isinstance(step, RestoreTable):
-                earlier = work.done[step.path].commits.get(number)
-                restored[step.path] = work.heads[step.path].version if earlier is None else earlier.version
+                restored[step.path] = heads[step.path].version if commit is None else commit.version
             if number == restoring and (moved := settled(plan, restored)) is not plan:
-                supply.release()
+                sources.release()
                 plan, last = moved, moved.base
-                supply = Supply(plan, root, spark, done, last)
-                work = Work(plan, root, last, done, supply, work.heads)
+                sources = Sources(plan, root, spark, done, last)
         if any(planned.first for planned in plan.nodes):
-            prove_first_builds(plan, root, last, supply, clock())
+            prove_first_builds(sources, clock())
     finally:
-        supply.release()
+        sources.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
-    done = progress(root, plan, newest)
+    done = progress(root, plan, newest, ran)
     _require_commits(root, plan, done, ran)
-    for table in done.values():  # what this process committed is durable, or the commit would have failed
-        make_durable(root / table.path, [commit for number, commit in table.commits.items() if number not in ran])
+    for path, table in done.items():  # what this process committed is durable, or the commit would have failed
+        made_before = [commit for number, commit in table.commits.items() if number not in ran]
+        make_durable(root / path, [*made_before, *table.reversals])
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
-    outcome = Outcome(plan, last, counting, supply.counted, supply.failed(), supply.given_up, logged=done)
+    outcome = Outcome(plan, last, counting, sources.counted, sources.left_out(), sources.given_up, logged=done)
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
     epoch = with_entries(root, made(outcome, tuple(seconds), clock()), newest, heads)
-    write_record(epoch_path(root, plan.epoch), epoch)
+    write_record(epoch_path(root, plan.epoch), epoch := _with_foreign(epoch, done))
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     _checkpoint_due(root, done)
     observer(Moment(Point.SUMMED_UP, plan.epoch))
     return epoch
+
+
+def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
+    """Return an epoch that records what became of outsiders' commits among those of its plan."""
+    foreign = [each for table in done.values() for each in table.foreign]
+    told = (each.told for each in foreign)
+    return replace(epoch, foreign=tuple(each.record for each in foreign), warnings=(*epoch.warnings, *told))
+
+
+def _run(
+    sources: Sources, number: int, head: LogEntry, newest: Epoch | None, made: Sequence[int], observer: Observer
+) -> LogEntry | None:
+    """Run a step on its table's newest entry and return the one that it made; None if it changed no row.
+
+    It runs again when an outsider committed to its table meanwhile, and that changed no row.
+
+    Raises
+    ------
+    ForeignChangeError
+        When it changed something, or outsiders do not stop; the next update finishes the plan.
+
+    """
+    root, step = sources.root, sources.plan.steps[number]
+    if isinstance(root, ObjectPath):
+        return _tried(sources, number, head, observer)
+    for _ in range(_TRIES):
+        try:
+            entry = _tried(sources, number, head, observer)
+        except ForeignChangeError:
+            moved = table_progress(root, sources.plan, newest, step.path, made).head
+            if moved == head:
+                raise
+            head = moved
+        else:
+            if entry is not None:  # later steps read it: nobody's checkpoint may stand for it
+                drop_above(root / step.path, sources.done[step.path].base_version)
+            return entry
+    return _tried(sources, number, head, observer)
+
+
+def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
+    """Run a step without what turns out to be unreadable.
+
+    A landing file may turn out to be damaged only when all of its columns are read, or be replaced before that: then it is left
+    out from here on. A view whose step fails stands still.
+    """
+    plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
+    kind, name = kind_of(step), step.stream
+    if sources.is_given_up(name) and not kind.goes_on(plan):
+        return None
+    while True:
+        try:
+            task = Task(
+                plan, number, root, root / step.path, last.table(name) if last else None, head, sources.files, observer,
+                source=sources.of(name) if kind.reads(step) else None,
+                session=sources.spark() if kind.stored else None,
+            )  # fmt: skip
+            done = kind.run(step, task)
+        except UnreadableFilesError as error:
+            sources.read_without(error.stream, error.files)
+        except (*SPARK_FAILURES, pa.ArrowException) as error:  # the latter of rows that the driver joins
+            if not kind.stored and sources.leave_out_unreadable(name):
+                continue
+            _require_files(sources, step, error)
+            if kind.stored or plan.node(name) is None or passing_failure(error) is not None:
+                raise
+            sources.give_up(name, error)
+            return None
+        else:
+            if done.counts is not None:
+                sources.counted.setdefault(name, done.counts)
+            return done.entry
+
+
+def _require_files(sources: Sources, step: Step, error: Exception) -> None:
+    """After a step failed: say so when it was for want of the warehouse's own files, or for their damage."""
+    damaged = sources.files.damaged(error)
+    if damaged is not None:
+        raise damaged from error
+    if isinstance(step, CreateTable):
+        return
+    table = sources.root / step.path
+    missing = missing_files(table, step.base_version)
+    if missing:
+        raise MissingPartError(
+            f"{table}: {len(missing)} file(s) that the last epoch names are not there ({', '.join(missing[:3])}); restore them "
+            f"from a copy, then update again"
+        )
 
 
 def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:

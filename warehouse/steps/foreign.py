@@ -13,17 +13,20 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.epochs.records import ForeignCommits, Partition, Removed
 from warehouse.errors import ForeignChangeError, undo_foreign
+from warehouse.layout.columns import cell_of
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.actions import ENGINE
 from warehouse.storage.deltalog import commits_after
+from warehouse.storage.entries import entry_at
 from warehouse.storage.foreign import Change, judged, raw_commits
-from warehouse.storage.leftover import commits_beyond, drop_above
+from warehouse.storage.leftover import commits_beyond, drop_above, log_names
 from warehouse.storage.proof import proven
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import reverse
 from warehouse.storage.tables import key_types, statistics_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
@@ -96,11 +99,16 @@ def named_directories(epoch: Epoch) -> Iterator[NamedDirectory]:
 
 def change_above(root: Path, path: str, version: int) -> Change | None:
     """Return what the commits of a table above a version change; None when there are none that are outsiders'."""
-    table = root / path
-    commits = raw_commits(table, version)
-    top = version + len(commits)
+    return _change(root, path, version, raw_commits(root / path, version))
+
+
+def _change(
+    root: Path, path: str, version: int, commits: Sequence[RawCommit], names: Collection[str] | None = None
+) -> Change | None:
+    """Return what commits change; ``names`` are those in the table's log."""
+    table, top = root / path, version + len(commits)
     if not isinstance(root, ObjectPath):
-        beyond = commits_beyond(table, top)
+        beyond = commits_beyond(table, top, names)
         if beyond:
             return Change("unreadable", top + 1, beyond[-1], ("a gap in the log",))
     elif any(_of_a_plan(commit) for commit in commits):
@@ -109,7 +117,7 @@ def change_above(root: Path, path: str, version: int) -> Change | None:
 
 
 def _of_a_plan(commit: RawCommit) -> bool:
-    if commit.info.get("engineInfo") != "stream-wh":
+    if commit.info.get("engineInfo") != ENGINE:
         return False
     text = str(commit.info.get("userMetadata") or "")
     return '"epoch"' in text and '"reverses"' not in text
@@ -168,13 +176,15 @@ class _Settling:
 
     def take(self, named: NamedDirectory) -> None:
         table = self.root / named.path
+        commits = raw_commits(table, named.version)
+        names = None
         if not isinstance(self.root, ObjectPath):
-            top = named.version + len(raw_commits(table, named.version))
-            gone = drop_above(table, top)
+            names = log_names(table)
+            gone = drop_above(table, named.version + len(commits), names)
             if gone:
                 count = f"{len(gone)} file(s) of the log above its newest commit were removed ({', '.join(gone[:3])})"
                 self.warnings.append(f'table "{named.path}": {count}')
-        change = change_above(self.root, named.path, named.version)
+        change = _change(self.root, named.path, named.version, commits, names)
         if change is None:
             return
         if change.kind == "none":
@@ -186,11 +196,16 @@ class _Settling:
 
     def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
         record, told = taken_in(named.path, change, became)
+        judged = [commit for commit in raw_commits(self.root / named.path, named.version) if commit.version <= record.last]
+        if all(commit.info.get("engineInfo") == ENGINE for commit in judged):
+            told = f'table "{named.path}": what an update had committed was taken back, since outsiders changed another table'
         self.foreign.append(record)
         self.warnings.append(told)
         self.versions[named.path] = record.last
         kept = replay(self.root / named.path, record.last).files.keys()
-        added = {file.path for commit in commits_after(self.root / named.path, named.version) for file in commit.added}
+        commits = commits_after(self.root / named.path, named.version)
+        # One that landed since is not judged yet: its files may be adopted, and must not go.
+        added = {file.path for commit in commits if commit.version <= record.last for file in commit.added}
         files = tuple(sorted((added | change.removed.keys()) - kept))
         if files:
             self.removed.append(Removed(named.path, files))
@@ -200,7 +215,7 @@ class _Settling:
         if not same:
             self.stopped.append(StoppedTable(named.path, change.first, f"{change.told}, but {reason}"))
         elif unfit:
-            following = reversed_layout(self.root, named.path, named.version, self.epoch.number, self.at)
+            following = reversed_layout(self.root, named, change, self.epoch.number, self.at)
             self._pass(named, replace(change, last=following, operations=(*change.operations, unfit)), "reversed")
         else:
             self.layouts[named.path] = change
@@ -223,10 +238,18 @@ class _Settling:
         return replace(state, version=self.versions.get(state.path, state.version), **sides)
 
 
-def reversed_layout(root: Path, path: str, version: int, epoch: int, at: int) -> int:
-    """Take back commits above a version that changed no row, and return the version that this makes."""
-    newest = list(commits_after(root / path, version))[-1]
-    return reverse(root / path, version, newest.entry, metadata={"epoch": epoch}, at=at, data_change=False).version
+def reversed_layout(root: Path, named: NamedDirectory, change: Change, epoch: int, at: int) -> int:
+    """Take back the commits of a change that changed no row, and no others, and return the version that this makes.
+
+    Raises
+    ------
+    ForeignChangeError
+        When somebody has committed since the change was judged.
+
+    """
+    table = root / named.path
+    newest = entry_at(table, change.last)
+    return reverse(table, named.version, newest, metadata={"epoch": epoch}, at=at, data_change=False).version
 
 
 def adopted_partitions(before: Sequence[Partition], change: Change) -> tuple[Partition, ...]:
@@ -254,8 +277,7 @@ def adopted_partitions(before: Sequence[Partition], change: Change) -> tuple[Par
 
 
 def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
-    values = add.get("partitionValues") or {}
-    return int(values.get("sub_index") or 0), int(values.get("exp_block") or 0)
+    return cell_of(add.get("partitionValues") or {})
 
 
 def settle(root: Path, epoch: Epoch, *, at: int) -> Settled:

@@ -1,4 +1,4 @@
-"""Rows of a table under another layout, other columns or another grid of times: what a migration writes."""
+"""The step that writes all live rows of a table again, under another layout or with other columns."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
+from warehouse.layout.columns import CELL, SLOTS
+from warehouse.planning.steps import MigrateTable
+from warehouse.steps.definitions import table_metadata
+from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, yes
+from warehouse.steps.stream_source import reshaped
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from pyspark.sql import DataFrame
 
-    from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.catalog.model import Column
     from warehouse.layout import Layout
 
-__all__ = ["Slots", "cell_sizes", "replaced", "reshaped", "reslotted"]
-
-_PLACE = ("sub_index", "exp_block")
+__all__ = ["MIGRATE_TABLE", "cell_sizes", "replaced"]
 
 
 @dataclass(frozen=True)
@@ -34,36 +33,18 @@ class Slots:
     last: int
 
 
-def reshaped(
-    rows: DataFrame, columns: Sequence[Column | ColumnRecord], renamed: Sequence[tuple[str, str]] = ()
-) -> DataFrame:
-    """Return rows with a table's columns of today: renamed, of a wider type, null where they were not there.
-
-    What is no column of a user stays, after these; ``renamed`` are pairs of former and new names.
-    """
-    former = {new: old for old, new in renamed}
-    left = {old for old, _ in renamed}
-    stored = set(rows.columns)
-    values = []
-    for column in columns:
-        source = former.get(column.name, "" if column.name in left else column.name)
-        value = quoted(source) if source in stored else "NULL"
-        values.append(f"CAST({value} AS {column.type}) AS {quoted(column.name)}")
-    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if name.startswith("_") or name in _PLACE])
-
-
 def reslotted(rows: DataFrame, layout: Layout, slots: Slots) -> DataFrame:
     """Return rows with their slots counted on another grid of times: load slots as on a first build, within the last p."""
     arrival = slot_sql("_ts", slots.anchor, slots.interval)
     load = f"greatest(least({arrival}, {slots.last}L), {slots.last - layout.periods + 1}L)"
     expiry = slot_sql("_exp", slots.anchor, slots.interval)
-    kept = [name for name in rows.columns if name not in ("_load_slot", "_exp_slot")]
+    kept = [name for name in rows.columns if name not in SLOTS]
     return rows.selectExpr(*[quoted(name) for name in kept], f"{load} AS _load_slot", f"{expiry} AS _exp_slot")
 
 
 def replaced(rows: DataFrame, layout: Layout) -> DataFrame:
     """Return rows with the sub-index and expiry block that a layout gives for their slots."""
-    own = [quoted(name) for name in rows.columns if name not in _PLACE]
+    own = [quoted(name) for name in rows.columns if name not in CELL]
     never = f"(_exp = timestamp_micros({NEVER}))"
     return rows.selectExpr(
         *own,
@@ -74,5 +55,50 @@ def replaced(rows: DataFrame, layout: Layout) -> DataFrame:
 
 def cell_sizes(rows: DataFrame) -> dict[tuple[int, int], int]:
     """Return how many rows there are of each (sub-index, expiry block)."""
-    counted = rows.groupBy(*_PLACE).agg(F.expr("count(*)")).collect()
+    counted = rows.groupBy(*CELL).agg(F.expr("count(*)")).collect()
     return {(cell, block): count for cell, block, count in counted}
+
+
+def _migrate(step: MigrateTable, task: Task) -> Done:
+    source, plan = task.stream(), task.plan
+    layout, keyed = source.layout, source.stream.changes is not None
+    stored = task.files.read(source.session, step.path, step.base_version, step.columns, lambda _: True, placed=True)
+    if not keyed:  # a relation keeps versions that have ended
+        stored = stored.where(f"unix_micros(_exp) > {plan.window_time}L")
+    rows = reshaped(stored, source.columns, step.renamed)
+    if step.reslotted:
+        rows = reslotted(rows, layout, Slots(plan.anchor, plan.update_interval, plan.slot))
+    if not keyed:
+        rows = replaced(rows, layout)
+    columns, sizes = stored_columns(source), cell_sizes(rows)
+    more: dict[str, object] = {"rewritten": sum(sizes.values()), "planned": layout.cells}
+    rows = rows.select(*columns)
+    batch = source.batch if step.takes else None
+    if batch is not None:
+        rows = rows.unionByName(batch.live().select(*columns))
+        for cell, count in batch.counts.cells.items():
+            sizes[cell] = sizes.get(cell, 0) + count
+        more["gained"] = gained(batch)
+    metadata = table_metadata(step, "rows", task)
+    task.ready()
+    entry = task.write_runs(
+        rows,
+        sizes,
+        leaving=lambda *_: True,
+        facts=task.facts(step.table_id, **more) if batch is None else task.batch_facts(step.table_id, batch, **more),
+        table_metadata=metadata,
+    )
+    return Done(entry, None if batch is None else batch.counts)
+
+
+MIGRATE_TABLE = Kind(
+    MigrateTable,
+    describe=lambda step: f"write {step.path} again in its new layout",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "migrate", f"the live ones of {step.rows} rows, written again in the new layout"
+    ),
+    run=_migrate,
+    reads=yes,
+    writes_rows=True,
+    rewritten=lambda _, state: sum(part.rows for part in state.partitions),
+)

@@ -9,26 +9,25 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.declaration import table_declaration
-from warehouse.epochs.records import Counts, Epoch, Loaded, Removed, StepSeconds, Stopped, TableState, ViewRecord
+from warehouse.catalog.declaration import reading_digest, table_declaration
+from warehouse.epochs.records import AgeMark, Counts, Epoch, Loaded, Removed, StepSeconds, Stopped, TableState, ViewRecord
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
 from warehouse.planning.former_layouts import still_there
+from warehouse.planning.keeping import noted, younger
 from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
+    DropOverdue,
     MigrateTable,
     MoveDeferred,
-    MoveRelation,
-    MoveWindow,
     NodePlan,
-    RewriteBuckets,
-    RewriteCells,
     SetProperties,
     StoreRejected,
     StoreRestored,
 )
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
+from warehouse.steps.registry import kind_of
 from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 from warehouse.views.algebra import scanned
@@ -41,9 +40,6 @@ if TYPE_CHECKING:
     from warehouse.steps.progress import TableProgress
     from warehouse.storage.deltalog import Commit
 
-_MAIN = (MoveWindow, RewriteCells, RewriteBuckets, MoveRelation, MigrateTable)
-"""The steps that write a table's rows: a plan has one of them for a table."""
-
 __all__ = ["Outcome", "epoch_of", "first_batch_commit", "forgotten_state", "left_out_of", "node_state"]
 
 
@@ -52,7 +48,6 @@ class Outcome:
     """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
 
     ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it.
-    ``stopped`` streams stand still, for the reason: what the plan did to them does not count.
     """
 
     plan: Plan
@@ -62,12 +57,11 @@ class Outcome:
     left_out: Mapping[str, tuple[LeftOut, ...]]
     given_up: Mapping[str, str] = field(default_factory=dict)
     logged: Mapping[str, TableProgress] = field(default_factory=dict)
-    stopped: Mapping[str, str] = field(default_factory=dict)
 
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; none when it changed no row."""
         for number, step in enumerate(self.plan.steps):
-            if isinstance(step, _MAIN) and step.stream == name:
+            if kind_of(step).writes_rows and step.stream == name:
                 return self.done[step.path].commits.get(number)
         return None
 
@@ -84,25 +78,20 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     """Return the epoch that an executed plan makes; ``now`` is the instant of commit in microseconds."""
     plan, last = outcome.plan, outcome.last
     states = {state.name: state for state in (last.tables if last else ())}
-    if last is not None and (plan.slot > last.slot or plan.stopped):
+    if last is not None and (plan.slot > last.slot or plan.stopped or (plan.cause == "update" and plan.refused)):
         # A plan that moves the window has every declared stream, and every view that can be maintained.
         refused, moves = dict(plan.refused), plan.slot > last.slot
         states = {
             name: replace(state, view=replace(state.view, failed=refused[state.owner]))
             if state.view is not None and state.owner in refused
-            else replace(state, declared=state.declared and not moves)
+            else replace(state, declared=state.declared and not moves, stopped=None if moves else state.stopped)
             for name, state in states.items()
         }
-    streams = [planned for planned in plan.streams if planned.name not in outcome.stopped]
-    states.update({planned.name: _table_state(outcome, planned) for planned in streams})
+    states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update(_standing(outcome))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     forgotten = forgotten_state(plan, states)
-    removed = {
-        path: removed_files(table)
-        for path, table in (outcome.logged or outcome.done).items()
-        if path not in {place for state in states.values() if state.stopped for place in state.paths}
-    }
+    removed = {path: removed_files(table) for path, table in (outcome.logged or outcome.done).items()}
     return Epoch(
         number=plan.epoch,
         window_time=plan.window_time,
@@ -113,9 +102,9 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         committed_at=now,
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
-        files=(*plan.known, *(_loaded(outcome, planned) for planned in streams if planned.archive_of is None)),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams if planned.archive_of is None)),
         counts=(
-            *(_counts(outcome, planned) for planned in streams),
+            *(_counts(outcome, planned) for planned in plan.streams),
             *(_counts(outcome, planned) for planned in plan.nodes),
         ),
         seconds=seconds,
@@ -143,7 +132,7 @@ def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
 def _standing(outcome: Outcome) -> dict[str, TableState]:
     """The tables that stand still: as they were, and from which slot they go on."""
     last, found = outcome.last, {}
-    for name, reason in {**dict(outcome.plan.stopped), **outcome.stopped}.items():
+    for name, reason in outcome.plan.stopped:
         before = outcome.before(name)
         if before is None or last is None:
             continue
@@ -195,7 +184,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
 def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
     """Return the state of operators that a changed view does not have any more.
 
-    A plan may build only some of a view's nodes anew; the state that these read, directly or not, is the view's still.
+    A plan may build only some of a view's nodes again; the state that these read, directly or not, is the view's still.
     """
     planned = {node.name for node in plan.nodes}
     forgotten = []
@@ -279,16 +268,34 @@ def _side(
 ) -> SideTable | None:
     step = next((s for s in outcome.plan.steps if isinstance(s, kind) and s.stream == name), None)
     if step is not None:
-        return moved_side(before, outcome.done[step.path], step.table_id)
-    # Its columns or properties may have changed, and no row.
-    table = outcome.done.get(before.path) if before else None
-    return before if before is None or table is None else moved_side(before, table, before.table_id)
+        moved = moved_side(before, outcome.done[step.path], step.table_id)
+    else:  # its columns or properties may have changed, and old rows may have left
+        table = outcome.done.get(before.path) if before else None
+        moved = before if before is None or table is None else moved_side(before, table, before.table_id)
+    return moved if moved is None or kind is MoveDeferred else replace(moved, found=_found(outcome, name, before, moved))
+
+
+def _found(outcome: Outcome, name: str, before: SideTable | None, moved: SideTable) -> tuple[AgeMark, ...]:
+    """The ages of rejected rows, or of short-lived results, after the plan."""
+    plan, keep = outcome.plan, dict(outcome.plan.keep).get(name)
+    if keep is None or not moved.rows:
+        return ()
+    marks = moved.found
+    if before is not None and before.rows and not marks:  # of an earlier build, or kept forever until now
+        marks = noted((), plan.epoch - 1, plan.clock, keep)
+    dropped = next((step for step in plan.steps if isinstance(step, DropOverdue) and step.path == moved.path), None)
+    if dropped is not None and name not in outcome.given_up:
+        marks = younger(marks, dropped.through)
+    table = outcome.done.get(moved.path)
+    commits = table.commits.items() if table else ()
+    arrived = any(commit.added and isinstance(plan.steps[number], StoreRejected | StoreRestored) for number, commit in commits)
+    return noted(marks, plan.epoch, plan.clock, keep) if arrived else marks
 
 
 def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
     """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
     for number, step in enumerate(plan.steps):
-        if step.stream == name and isinstance(step, (*_MAIN, MoveDeferred, StoreRejected)):
+        if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
             commit = done[step.path].commits.get(number)
             if commit is not None:
                 return commit
@@ -308,11 +315,12 @@ def _left_out(outcome: Outcome, planned: StreamPlan) -> tuple[LeftOut, ...]:
 
 def _loaded(outcome: Outcome, planned: StreamPlan) -> Loaded:
     left_out = _left_out(outcome, planned)
+    reading = reading_digest(planned.declaration)
     skipped = {entry.file.path for entry in left_out}
     return Loaded(
         stream=planned.name,
         loaded=tuple(file for group in planned.inputs for file in group.files if file.path not in skipped),
-        left_out=(*planned.left_out, *left_out),
+        left_out=tuple(replace(entry, reading=reading) for entry in (*planned.left_out, *left_out)),
         gone=planned.gone,
         more=planned.more,
         k0=planned.k0,

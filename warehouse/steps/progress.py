@@ -1,7 +1,10 @@
 """What a plan's tables say has been done: the commits above the last epoch, checked and summed up.
 
 Invariant: the log has the entry that the last epoch names, recognised by its sum, and every commit above it that counts names
-the plan's epoch and a step of the plan for that table, in order. Anything else is a change from outside.
+the plan's epoch and a step of the plan for that table, in order. Anything else is a change from outside, which is taken back
+if it changed no row (:mod:`warehouse.steps.foreign_within`).
+
+Nothing sums up commits above the last epoch: checkpoints of outsiders may be those of commits that somebody removed since.
 
 A commit whose files did not survive a power loss is given up, with those after it: a commit that follows takes them back
 (:mod:`warehouse.storage.reversal`), and none of them counts. Only what cannot be read is removed.
@@ -19,14 +22,16 @@ from warehouse.epochs.records import Partition, SideTable, WaitingSlot
 from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
 from warehouse.objects.path import ObjectPath
 from warehouse.planning.steps import CreateTable, RestoreTable
+from warehouse.steps.foreign_within import TakenBack, take_back, taken_back
 from warehouse.steps.pinned import base_entry
 from warehouse.storage.checkpoints import drop_torn_checkpoints
 from warehouse.storage.deltalog import commits_after, undo_commits, void_commit, whole
+from warehouse.storage.leftover import drop_above
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import counting, reverse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
@@ -34,7 +39,18 @@ if TYPE_CHECKING:
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["TableProgress", "after_restoring", "moved_partitions", "moved_side", "progress", "removed_files"]
+__all__ = [
+    "TableProgress",
+    "after_restoring",
+    "moved_partitions",
+    "moved_side",
+    "progress",
+    "removed_files",
+    "table_progress",
+]
+
+_LOOKS = 5
+"""How often commits of outsiders are looked at, while they go on."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +58,8 @@ class TableProgress:
     """The commits of a plan in one table (directory relative to the root), by step number.
 
     ``head`` is the table's newest entry, which may be one that took others back; ``given_up`` are the files that only these
-    have added, relative to the table.
+    have added, relative to the table. ``foreign`` is what became of outsiders' commits among them, ``reversals`` are the commits
+    that took others back.
     """
 
     path: str
@@ -50,6 +67,8 @@ class TableProgress:
     commits: Mapping[int, Commit]
     head: LogEntry
     given_up: frozenset[str] = frozenset()
+    foreign: tuple[TakenBack, ...] = ()
+    reversals: tuple[Commit, ...] = ()
 
     @property
     def version(self) -> int:
@@ -57,32 +76,42 @@ class TableProgress:
         return self.head.version
 
 
-def progress(root: Path, plan: Plan, last: Epoch | None) -> dict[str, TableProgress]:
+def progress(root: Path, plan: Plan, last: Epoch | None, made: Collection[int] = ()) -> dict[str, TableProgress]:
     """Return what is done in each table of the plan, which starts from the epoch ``last``.
 
-    A commit whose files did not survive a power loss is taken back with those after it: no epoch names them.
+    ``made`` are the steps that this process committed: it hashed their files when it wrote them, and does not read them again.
+
+    A commit whose files did not survive a power loss is taken back with those after it: no epoch names them. So is what an
+    outsider committed, if it changed no row.
 
     Raises
     ------
     ForeignChangeError
-        When a table has a commit that is not of this plan.
+        When a table has another commit that is not of this plan.
     MissingPartError
         When a table is not there at the version that the plan starts from.
 
     """
-    created = {step.path for step in plan.steps if isinstance(step, CreateTable)}
-    found: dict[str, TableProgress] = {}
-    for path, numbers in _steps_by_table(plan).items():
-        # The first step starts from the last epoch, those after one that restores the table from what it leaves.
-        version = -1 if path in created else min(_base(plan, number) for number in numbers)
-        base = base_entry(root, path, version, last)
-        drop_torn_checkpoints(root / path, version)
-        found[path] = _progress(root / path, path, plan, numbers, base)
-    return found
+    return {path: table_progress(root, plan, last, path, made) for path in _steps_by_table(plan)}
 
 
-def _progress(table: Path, path: str, plan: Plan, numbers: Sequence[int], base: LogEntry) -> TableProgress:
-    commits = _readable(table, path, plan, base)
+def table_progress(
+    root: Path, plan: Plan, last: Epoch | None, path: str, made: Collection[int] = ()
+) -> TableProgress:
+    """Return what is done in one table of the plan (directory relative to the root), as :func:`progress` does."""
+    numbers = _steps_by_table(plan)[path]
+    # The first step starts from the last epoch, those after one that restores the table from what it leaves.
+    created = any(isinstance(plan.steps[number], CreateTable) for number in numbers)
+    version = -1 if created else min(_base(plan, number) for number in numbers)
+    base = base_entry(root, path, version, last)
+    drop_torn_checkpoints(root / path, version)
+    return _progress(root / path, path, plan, numbers, base, made)
+
+
+def _progress(
+    table: Path, path: str, plan: Plan, numbers: Sequence[int], base: LogEntry, made: Collection[int]
+) -> TableProgress:
+    commits = _without_harmless(table, path, plan, numbers, base)
     done: dict[int, Commit] = {}
     counted = counting(commits)
     head = commits[-1].entry if commits else base
@@ -92,7 +121,7 @@ def _progress(table: Path, path: str, plan: Plan, numbers: Sequence[int], base: 
             void_commit(table, commit)
             return TableProgress(path, base.version, {}, next(commits_after(table, -1)).entry)
         step = -1 if late else _own_step(commit, plan, numbers, done, path)
-        if late or not whole(table, commit):
+        if late or not whole(table, commit, hashed=step in made):
             if isinstance(table, ObjectPath) and not late:
                 missing = f"{table}: files of version {commit.version} are not there"
                 raise MissingPartError(f"{missing}; restore them from a copy")
@@ -106,7 +135,27 @@ def _progress(table: Path, path: str, plan: Plan, numbers: Sequence[int], base: 
     given_up = {file.path for commit in commits if commit.version not in kept for file in commit.added}
     if given_up:  # a file that came back under its name stays
         given_up -= replay(table, head.version).files.keys()
-    return TableProgress(path, base.version, done, head, frozenset(given_up))
+    foreign = tuple(taken_back(table, path, commits, kept))
+    reversals = tuple(commit for commit in commits if commit.reverses is not None)
+    return TableProgress(path, base.version, done, head, frozenset(given_up), foreign, reversals)
+
+
+def _without_harmless(table: Path, path: str, plan: Plan, numbers: Sequence[int], base: LogEntry) -> list[Commit]:
+    """Return the commits above the base, after what outsiders did was taken back if it changed no row.
+
+    An object store has a straggler's commits too, which are judged one by one.
+    """
+    commits = _readable(table, path, plan, base)
+    if isinstance(table, ObjectPath):
+        return commits
+    for _ in range(_LOOKS):
+        drop_above(table, base.version)
+        others = (commit for commit in counting(commits) if not _is_step(commit, plan, numbers))
+        first = next(others, None)
+        if first is None or not take_back(table, first.version, epoch=plan.epoch, at=plan.clock):
+            return commits
+        commits = _readable(table, path, plan, base)
+    return commits
 
 
 def _readable(table: Path, path: str, plan: Plan, base: LogEntry) -> list[Commit]:
@@ -175,9 +224,13 @@ def _base(plan: Plan, number: int) -> int:
     return -1 if isinstance(step, CreateTable) else step.base_version
 
 
+def _is_step(commit: Commit, plan: Plan, numbers: Sequence[int]) -> bool:
+    return commit.metadata.get("epoch") == plan.epoch and commit.metadata.get("step") in numbers
+
+
 def _own_step(commit: Commit, plan: Plan, numbers: Sequence[int], done: Mapping[int, Commit], path: str) -> int:
     step = commit.metadata.get("step")
-    if commit.metadata.get("epoch") != plan.epoch or not isinstance(step, int) or step not in numbers:
+    if not _is_step(commit, plan, numbers) or not isinstance(step, int):
         raise ForeignChangeError(path, commit.version, f"({commit.operation or 'unknown'}) is not of epoch {plan.epoch}")
     if done and step <= max(done):
         raise ForeignChangeError(path, commit.version, f"repeats step {step} of epoch {plan.epoch}")
@@ -245,6 +298,7 @@ def moved_side(before: SideTable | None, done: TableProgress, table_id: str) -> 
             for name, value in values:
                 if name == "_slot":
                     waiting.pop(int(value or 0), None)
+        rows = int(commit.metadata.get("remaining", rows))
         for file in commit.added:
             rows += file.rows
             if "_slot" in file.partition:
@@ -259,4 +313,5 @@ def moved_side(before: SideTable | None, done: TableProgress, table_id: str) -> 
         version=done.version,
         rows=rows,
         waiting=tuple(WaitingSlot(slot, waiting[slot]) for slot in sorted(waiting)),
+        found=before.found if before else (),
     )

@@ -11,32 +11,35 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
 from warehouse.ingest.batch import SPARK_FAILURES
+from warehouse.steps.node_source import node_tables
 from warehouse.storage.failures import passing_failure
-from warehouse.views.verification.comparison import difference
+from warehouse.views.algebra import tables_read
+from warehouse.views.verification.judgement import Doubt, judged
 from warehouse.views.verification.question import Unverifiable, question_of
-from warehouse.views.verification.ties import has_ties
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+    from pyspark.sql import DataFrame
 
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import NodePlan, Plan
-    from warehouse.steps.supply import Supply
-    from warehouse.views.algebra import Operator
+    from warehouse.steps.sources import Sources
+    from warehouse.views.algebra import Node
     from warehouse.views.verification.comparison import Difference
 
 __all__ = ["prove_first_builds"]
 
 
-def prove_first_builds(plan: Plan, root: Path, last: Epoch | None, supply: Supply, now: int) -> None:
+def prove_first_builds(sources: Sources, now: int) -> None:
     """Let each view that a plan has built stand still if it is not its query; ``now`` is the clock's microseconds."""
+    plan, root = sources.plan, sources.root
     if plan.erasure is not None:
         return
     for planned in plan.nodes:
-        if not planned.first or planned.node.hidden or planned.name != planned.view or supply.is_given_up(planned.name):
+        if not planned.first or planned.node.hidden or planned.name != planned.view or sources.is_given_up(planned.name):
             continue
-        found = _difference(plan, last, supply, planned)
+        found = _difference(sources, planned)
         if found is None:
             forget_finding(root, planned.view)
             continue
@@ -46,24 +49,34 @@ def prove_first_builds(plan: Plan, root: Path, last: Epoch | None, supply: Suppl
             logger.warning('view "%s", %s', planned.view, line)
         for each in plan.nodes:
             if each.view == planned.view:
-                supply.given_up.setdefault(each.name, f"it differs from its query: {found.summary}")
+                sources.given_up.setdefault(each.name, f"it differs from its query: {found.summary}")
     for planned in plan.nodes:
-        supply.is_given_up(planned.name)  # those that read such a view
+        sources.is_given_up(planned.name)  # those that read such a view
 
 
-def _difference(plan: Plan, last: Epoch | None, supply: Supply, planned: NodePlan) -> Difference | None:
-    operators = list(_operators(plan, last, planned.view))
-    question = question_of(planned.sql, operators)
+def _difference(sources: Sources, planned: NodePlan) -> Difference | None:
+    plan, last = sources.plan, sources.last
+    nodes = list(_nodes(plan, last, planned.view))
+    try:
+        question = question_of(planned.sql, [node.operator for node in nodes])
+    except Exception as error:  # noqa: BLE001 - one view never takes the others down
+        logging.getLogger("warehouse").warning('view "%s" was not compared with its query: %s', planned.view, error)
+        return None
     if isinstance(question, Unverifiable):
         return None
-    tables = supply.node(planned.name).tables
     every = [each.name for each in plan.streams] + [each.name for each in plan.nodes]
     names = {name.lower(): name for name in (*(each.name for each in (last.tables if last else ())), *every)}
     try:
-        found = difference(
-            tables.session, question, tables.now, tables.now(planned.name), plan.window_time, names=names
-        )
-        return None if found is not None and has_ties(operators, tables.now, plan.window_time) else found
+        inputs = sources.node(planned.name).inputs
+        read = {names[table] for table in question.tables if table in names}
+        read.update(node.table for node in nodes)
+        read.update(*(tables_read(node.operator) for node in nodes))
+        tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.session, sources.files, {})
+
+        def live(name: str) -> DataFrame:
+            return tables[name].now()
+
+        found = judged(inputs.session, question, nodes, live, plan.window_time, names)
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:
@@ -71,12 +84,16 @@ def _difference(plan: Plan, last: Epoch | None, supply: Supply, planned: NodePla
         # The query fails on a row that the view has no need to compute: there is no answer to compare with.
         logging.getLogger("warehouse").info('view "%s" was not compared with its query, which fails: %s', planned.view, error)
         return None
+    if isinstance(found, Doubt):
+        logging.getLogger("warehouse").info('view "%s" differs from its query, and may be right: %s', planned.view, found.reason)
+        return None
+    return found
 
 
-def _operators(plan: Plan, last: Epoch | None, view: str) -> Iterator[Operator]:
-    """What the nodes of a view do, those that the plan leaves as they are too."""
+def _nodes(plan: Plan, last: Epoch | None, view: str) -> Iterator[Node]:
+    """The tables that keep a view, those that the plan leaves as they are too."""
     planned = {each.name for each in plan.nodes}
-    yield from (each.node.operator for each in plan.nodes if each.view == view)
+    yield from (each.node for each in plan.nodes if each.view == view)
     for state in last.tables if last else ():
         if state.view is not None and state.view.view == view and state.name not in planned:
-            yield state.view.node.operator
+            yield state.view.node

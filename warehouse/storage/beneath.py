@@ -1,6 +1,6 @@
 """Files below a directory, reached name by name: no link on the way is followed, whoever makes it and whenever.
 
-Who can write to a landing directory can put a link where a directory was. A path is looked up anew by every system call, a
+Who can write to a landing directory can put a link where a directory was. A path is looked up again by every system call, a
 directory that is held open is not (openat(2), ``O_NOFOLLOW``). What is moved here stays on the disk under one of its
 two names whenever power is lost; across file systems it is copied, made durable under its new name and then deleted.
 """

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 from deltalake.exceptions import DeltaError
 
 from warehouse.errors import NotDurableError
+from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import whole_parquet
 from warehouse.storage.durable import remove_tree, sync_directory, sync_tree, write_replacing
 from warehouse.storage.entries import entry_path
-from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.storage.replay import checkpoints
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def checkpoint_due(before: int, version: int) -> bool:
     >>> [checkpoint_due(before, version) for before, version in ((-1, 3), (8, 9), (9, 10), (7, 12), (10, 19))]
     [False, False, True, True, False]
     """
-    return version // CHECKPOINT_INTERVAL > max(before, 0) // CHECKPOINT_INTERVAL
+    interval = limits().checkpoint_interval
+    return version // interval > max(before, 0) // interval
 
 
 def checkpoint(table: Path, version: int) -> None:

@@ -16,18 +16,19 @@ import time
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.actions import commit_info, remove_action
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
-from warehouse.storage.deltalog import remove_action, stored_files
+from warehouse.storage.deltalog import stored_files
 from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -102,6 +103,7 @@ def commit(
     facts: CommitFacts,
     staged: Path | None = None,
     table_metadata: Mapping[str, Any] | None = None,
+    gone: Container[str] = (),
 ) -> LogEntry:
     """Commit what is staged on an entry of the log and no other, and return the entry made.
 
@@ -121,6 +123,8 @@ def commit(
         Where :func:`stage` has put the new files; none: in the table's own directory for them, where a store has none.
     table_metadata
         The action that gives the table other columns or another key with it; none: they stay.
+    gone
+        Files that leave besides, relative to the table.
 
     Raises
     ------
@@ -136,7 +140,7 @@ def commit(
     placed = _placed(table, staged)
     with undone_on_failure(lambda: _take_back(table, placed)):
         sync_tree(table, placed)
-        return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata)
+        return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata, gone)
 
 
 def _take_back(table: Path, placed: Sequence[Path]) -> None:
@@ -157,20 +161,23 @@ def _write_entry(
     leaving: Callable[[Mapping[str, int]], bool] | None,
     facts: CommitFacts,
     table_metadata: Mapping[str, Any] | None,
+    gone: Container[str],
 ) -> LogEntry:
     """Write the log's entry that names the files; they are on the disk."""
     added = [_added(table, file, statistics) for file in placed]
-    removed = [] if leaving is None else [
+    appends = leaving is None and not gone
+    removed = [] if appends else [
         file
         for file in stored_files(table, base.version)
-        if leaving({name: int(value) for name, value in file.partition.items()})
+        if unquote(file.path) in gone
+        or (leaving is not None and leaving({name: int(value) for name, value in file.partition.items()}))
     ]  # fmt: skip
     actions = [
-        _info(base.version, added, removed, facts, now, appends=leaving is None),
+        _info(base.version, added, removed, facts, now, appends=appends),
         *_transaction(facts, now),
         *([] if table_metadata is None else [table_metadata]),
         *added,
-        *(remove_action(file, now) for file in removed),
+        *(remove_action(file.add, now) for file in removed),
     ]
     return append_entry(table, base, actions)
 
@@ -207,22 +214,21 @@ def _added(table: Path, file: Path, statistics: Sequence[str]) -> dict[str, Any]
 def _info(
     version: int, added: Sequence[dict[str, Any]], removed: Sequence[StoredFile], facts: CommitFacts, now: int, *, appends: bool
 ) -> dict[str, Any]:
-    return {"commitInfo": {
-        "timestamp": now,
-        "operation": "WRITE",
-        "operationParameters": {"mode": "Append" if appends else "Overwrite"},
-        "readVersion": version,
-        "isolationLevel": "Serializable",
-        "isBlindAppend": appends,
-        "operationMetrics": {
+    return commit_info(
+        "WRITE",
+        now,
+        facts.metadata,
+        appends=appends,
+        parameters={"mode": "Append" if appends else "Overwrite"},
+        readVersion=version,
+        isolationLevel="Serializable",
+        operationMetrics={
             "numFiles": str(len(added)),
             "numRemovedFiles": str(len(removed)),
             "numOutputRows": str(sum(json.loads(action["add"]["stats"])["numRecords"] for action in added)),
             "numOutputBytes": str(sum(action["add"]["size"] for action in added)),
         },
-        "userMetadata": json.dumps(facts.metadata),
-        "engineInfo": "stream-wh",
-    }}  # fmt: skip
+    )
 
 
 def _transaction(facts: CommitFacts, now: int) -> list[dict[str, Any]]:

@@ -28,7 +28,7 @@ from warehouse.storage.jvm import cache_directory
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["BOUND", "VARIABLE", "Copies", "copied_anew", "copies_of", "forget_copies"]
+__all__ = ["BOUND", "VARIABLE", "Copies", "copied_again", "copies_of", "forget_copies"]
 
 VARIABLE = "STREAM_WH_COPIES"
 BOUND = 20 * 1024**3
@@ -73,7 +73,7 @@ def forget_copies(root: ObjectPath) -> int:
 
 
 @contextmanager
-def copied_anew(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
+def copied_again(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
     """Give where files can be read on this machine, each with its own name: there under a local root.
 
     Of a store they are copied for as long as the context lasts: what readers have copied tells nothing of what is there.

@@ -15,8 +15,9 @@ from urllib.parse import unquote
 
 from warehouse.errors import LockHeldError, MissingPartError
 from warehouse.objects.path import ObjectPath
+from warehouse.storage.actions import ENGINE, commit_info, metadata_action, remove_action
 from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure
-from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_path
+from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_lines, entry_path
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.replay import replay
 from warehouse.time import parse_instant
@@ -29,13 +30,10 @@ __all__ = [
     "AddedFile",
     "Commit",
     "StoredFile",
-    "commit_path",
     "commits_after",
     "create_table",
     "make_durable",
-    "metadata_action",
     "missing_files",
-    "remove_action",
     "replace_table",
     "set_columns",
     "set_properties",
@@ -48,9 +46,7 @@ __all__ = [
 
 _PARQUET_MAGIC = b"PAR1"
 _VOID = "VOID"
-_ENGINE = "stream-wh"
 
-commit_path = entry_path
 
 
 @dataclass(frozen=True)
@@ -96,7 +92,7 @@ class Commit:
     @property
     def ours(self) -> bool:
         """Whether it says that this warehouse made it."""
-        return self.engine == _ENGINE
+        return self.engine == ENGINE
 
     @property
     def reverses(self) -> int | None:
@@ -115,7 +111,7 @@ def commits_after(table: Path, version: int) -> Iterator[Commit]:
     number = version + 1
     while True:
         try:
-            content = commit_path(table, number).read_bytes()
+            content = entry_path(table, number).read_bytes()
         except (FileNotFoundError, NotADirectoryError):
             return
         try:
@@ -133,7 +129,7 @@ def _parsed(version: int, content: bytes) -> Commit:
     table_id, operation, engine = None, "", ""
     transactions: dict[str, int] = {}
     some = False
-    for line in content.decode().splitlines():
+    for line in entry_lines(content.decode()):
         action = json.loads(line)
         if "add" in action:
             added.append(_added(action["add"]))
@@ -205,14 +201,9 @@ def create_table(
     """
     milliseconds = created_at // 1000
     actions = (
-        {"commitInfo": {
-            "timestamp": milliseconds,
-            "operation": "CREATE TABLE",
-            "operationParameters": {"partitionBy": json.dumps(list(partition_columns))},
-            "isBlindAppend": True,
-            "userMetadata": json.dumps(metadata),
-            "engineInfo": "stream-wh",
-        }},
+        commit_info(
+            "CREATE TABLE", milliseconds, metadata, appends=True, parameters={"partitionBy": json.dumps(list(partition_columns))}
+        ),
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
         metadata_action(table_id, schema, partition_columns, properties, created_at),
     )  # fmt: skip
@@ -225,34 +216,12 @@ def set_properties(
     """Commit changed properties of a table on an entry, exclusively; ``at`` is in microseconds."""
     current = replay(table, base.version).metadata
     actions = (
-        {"commitInfo": {
-            "timestamp": at // 1000,
-            "operation": "SET TBLPROPERTIES",
-            "operationParameters": {"properties": json.dumps(properties)},
-            "isBlindAppend": True,
-            "userMetadata": json.dumps(metadata),
-            "engineInfo": "stream-wh",
-        }},
+        commit_info(
+            "SET TBLPROPERTIES", at // 1000, metadata, appends=True, parameters={"properties": json.dumps(properties)}
+        ),
         {"metaData": {**current, "configuration": {**(current.get("configuration") or {}), **properties}}},
     )  # fmt: skip
     return append_entry(table, base, actions)
-
-
-def metadata_action(
-    table_id: str, schema: Mapping[str, Any], partition_columns: Sequence[str], properties: Mapping[str, str], at: int
-) -> dict[str, Any]:
-    """Return the log's action that says what a table is: identity, columns (a Spark struct type as JSON), properties.
-
-    ``at`` is in microseconds.
-    """
-    return {"metaData": {
-        "id": table_id,
-        "format": {"provider": "parquet", "options": {}},
-        "schemaString": json.dumps(schema),
-        "partitionColumns": list(partition_columns),
-        "configuration": dict(properties),
-        "createdTime": at // 1000,
-    }}  # fmt: skip
 
 
 def set_columns(
@@ -262,14 +231,7 @@ def set_columns(
 
     An entry of ours: deltalake ignores a wider schema in append mode.
     """
-    info = {"commitInfo": {
-        "timestamp": at // 1000,
-        "operation": "CHANGE COLUMNS",
-        "operationParameters": {},
-        "isBlindAppend": True,
-        "userMetadata": json.dumps(metadata),
-        "engineInfo": "stream-wh",
-    }}  # fmt: skip
+    info = commit_info("CHANGE COLUMNS", at // 1000, metadata, appends=True)
     return append_entry(table, base, (info, action))
 
 
@@ -280,6 +242,11 @@ class StoredFile:
     path: str
     size: int
     partition: Mapping[str, str]
+
+    @property
+    def add(self) -> dict[str, Any]:
+        """What removes it again, as far as that needs to know it."""
+        return {"path": self.path, "size": self.size, "partitionValues": self.partition}
 
 
 def stored_files(table: Path, version: int) -> list[StoredFile]:
@@ -299,18 +266,6 @@ def stored_files(table: Path, version: int) -> list[StoredFile]:
     ]
 
 
-def remove_action(file: StoredFile, milliseconds: int) -> dict[str, Any]:
-    """Return the log's action by which a file leaves."""
-    return {"remove": {
-        "path": file.path,
-        "deletionTimestamp": milliseconds,
-        "dataChange": True,
-        "extendedFileMetadata": True,
-        "partitionValues": dict(file.partition),
-        "size": file.size,
-    }}  # fmt: skip
-
-
 def replace_table(
     table: Path,
     base: LogEntry,
@@ -327,29 +282,24 @@ def replace_table(
     An entry of ours: in overwrite mode deltalake refuses files to remove.
     ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
     """
-    milliseconds = at // 1000
+    milliseconds, partitioning = at // 1000, {"partitionBy": json.dumps(list(partition_columns))}
     content = [
-        {"commitInfo": {
-            "timestamp": milliseconds,
-            "operation": "REPLACE TABLE",
-            "operationParameters": {"partitionBy": json.dumps(list(partition_columns))},
-            "isBlindAppend": False,
-            "userMetadata": json.dumps(metadata),
-            "engineInfo": "stream-wh",
-        }},
+        commit_info("REPLACE TABLE", milliseconds, metadata, appends=False, parameters=partitioning),
         metadata_action(table_id, schema, partition_columns, properties, at),
-        *(remove_action(file, milliseconds) for file in stored_files(table, base.version)),
+        *(remove_action(file.add, milliseconds) for file in stored_files(table, base.version)),
     ]  # fmt: skip
     return append_entry(table, base, content)
 
 
-def whole(table: Path, commit: Commit) -> bool:
+def whole(table: Path, commit: Commit, *, hashed: bool = False) -> bool:
     """Whether a commit can be read, and each file it adds is there with the bytes that were written.
 
-    After a power loss that may not be so.
+    After a power loss that may not be so. The bytes are not read where this process wrote and ``hashed`` them just before.
     """
     files = ((table / file.path, file.size) for file in commit.added)
-    return commit.readable and all(_has_size(path, size) and whole_parquet(path) and _undamaged(path) for path, size in files)
+    return commit.readable and all(
+        _has_size(path, size) and whole_parquet(path) and (hashed or _undamaged(path)) for path, size in files
+    )
 
 
 def _undamaged(path: Path) -> bool:
@@ -416,11 +366,11 @@ def void_commit(table: Path, commit: Commit) -> None:
         When it is another one by now.
 
     """
-    path = commit_path(table, commit.version)
+    path = entry_path(table, commit.version)
     if not isinstance(path, ObjectPath):
         raise TypeError(path)
     taken = LockHeldError(f"another process, which replaced {path} first")
-    info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": "stream-wh"}
+    info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": ENGINE}
     content, tag = path.read_with_tag()
     if _parsed(commit.version, content) != commit:
         raise taken
@@ -450,10 +400,10 @@ def make_durable(table: Path, commits: Sequence[Commit]) -> None:
     if isinstance(table, ObjectPath) or not commits:
         return
     for commit in commits:
-        log_file = commit_path(table, commit.version)
+        log_file = entry_path(table, commit.version)
         for name in (log_file.name, log_file.with_suffix(".crc").name):
             log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
     first = min(commit.version for commit in commits)
     with undone_on_failure(lambda: undo_commits(table, first, pinned=first - 1)):
         sync_tree(table, [PurePosixPath(file.path) for commit in commits for file in commit.added])
-        sync_tree(table, [commit_path(table, commit.version).relative_to(table) for commit in commits])
+        sync_tree(table, [entry_path(table, commit.version).relative_to(table) for commit in commits])

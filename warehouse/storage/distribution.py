@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges
 from warehouse.storage.cluster import cores
 
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["place"]
 
-_RUN = ("sub_index", "exp_block")
 
 
 def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], int], target_rows: int = FILE_ROWS) -> DataFrame:
@@ -45,13 +45,13 @@ def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], i
     tasks = deal(runs, workers, target_rows)
     ranges = key_ranges(runs, tasks, workers, target_rows)
     if ranges:
-        return rows.repartitionByRange(ranges, *_RUN, *[quoted(name) for name in key])
+        return rows.repartitionByRange(ranges, *CELL, *[quoted(name) for name in key])
     count = max(tasks) + 1
     if count == 1:
         return rows.coalesce(1)
     number = F.coalesce(
         F.create_map(*[F.lit(part) for cell, task in zip(cells, tasks, strict=True) for part in (f"{cell[0]}/{cell[1]}", task)])[
-            F.concat_ws("/", *_RUN)
+            F.concat_ws("/", *CELL)
         ],
         F.lit(0),
     )

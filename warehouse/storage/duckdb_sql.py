@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.catalog.duck_sql import literal, quoted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -32,24 +34,6 @@ def in_memory(settings: Iterable[str]) -> duckdb.DuckDBPyConnection:
     every = ("TimeZone = 'UTC'", "preserve_insertion_order = false", *settings)
     connection.execute("; ".join(f"SET GLOBAL {setting}" for setting in every))
     return connection
-
-
-def quoted(name: str) -> str:
-    """Return an identifier.
-
-    >>> quoted('a"b')
-    '"a""b"'
-    """
-    return '"' + name.replace('"', '""') + '"'
-
-
-def literal(text: str) -> str:
-    """Return a string literal.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
 
 
 def listed(texts: Iterable[str]) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Watcher",
+    "link_or_copy",
     "make_directory",
     "remove_tree",
     "sync_directory",
@@ -127,6 +128,29 @@ def write_replacing(path: Path, content: bytes) -> None:
         temporary.replace(path)
     _named(path)
     sync_directory(path.parent)
+
+
+def link_or_copy(source: Path, target: Path) -> bool:
+    """Give a file that nobody changes a further name, and return whether it is a link.
+
+    Without links (another file system, one that has none, too many of one file) it is a copy, forced to the disk.
+
+    Raises
+    ------
+    FileExistsError, FileNotFoundError
+        When the name is taken, or the file is not there.
+
+    """
+    try:
+        os.link(source, target)
+    except (FileExistsError, FileNotFoundError):
+        raise
+    except OSError:
+        with undone_on_failure(lambda: target.unlink(missing_ok=True)):
+            shutil.copyfile(source, target)
+            sync_file(target)
+        return False
+    return True
 
 
 def _write(path: Path, content: bytes) -> None:

@@ -7,12 +7,18 @@ else wrote is another one. A commit names the entry that it follows, and succeed
 
 The number after the base is taken exclusively (a hard link, or ``If-None-Match: *`` in an object store), so whoever commits
 between reading the base and appending wins, and the other is refused.
+
+An entry is one JSON action a line, in UTF-8. Characters at which some readers end a line, such as U+0085, U+2028 and U+2029, are
+escaped, and no others: delta-rs reads an escaped U+10FFFF as another character (arrow-json adds the halves of a pair by "or"),
+and would prune by a bound that is too low. Other writers leave all characters as they are, so lines end at a line feed and
+nowhere else.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +30,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-__all__ = ["NO_ENTRY", "LogEntry", "append_entry", "digest", "entry_at", "entry_path", "require_entry"]
+__all__ = [
+    "NO_ENTRY",
+    "LogEntry",
+    "append_entry",
+    "digest",
+    "entry_at",
+    "entry_lines",
+    "entry_path",
+    "entry_text",
+    "require_entry",
+]
+
+
+_ENDS_A_LINE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+"""In strings only: JSON escapes the control characters below U+0020 itself. Half of a pair has no form in UTF-8."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +70,21 @@ def entry_path(table: Path, version: int) -> Path:
 def digest(content: bytes) -> str:
     """Return the sum by which an entry of that content is recognised."""
     return hashlib.sha256(content).hexdigest()
+
+
+def entry_lines(text: str) -> list[str]:
+    r"""Return the lines of an entry's text that are not blank; they end at line feeds, as JSON lines do.
+
+    >>> entry_lines('{"add": "a\u2028b"}\n\n{}\n')
+    ['{"add": "a\u2028b"}', '{}']
+    """
+    return [line for line in text.split("\n") if line.strip()]
+
+
+def entry_text(actions: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text of an entry: an action a line; what some readers take for the end of a line is escaped."""
+    lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
+    return _ENDS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(lines))
 
 
 def entry_at(table: Path, version: int) -> LogEntry:
@@ -101,8 +136,7 @@ def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any
 
     """
     require_entry(table, base)
-    lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
-    content = "".join(lines).encode()
+    content = entry_text(actions).encode()
     version = base.version + 1
     try:
         write_exclusive(entry_path(table, version), content)
@@ -116,7 +150,7 @@ def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any
 def _ours(path: Path) -> bool:
     """Whether an entry says of itself that it is of a plan of this warehouse."""
     try:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in entry_lines(path.read_text(encoding="utf-8")):
             info = json.loads(line).get("commitInfo")
             if info:
                 said = json.loads(info.get("userMetadata") or "{}")

@@ -20,6 +20,7 @@ import xxhash
 
 from warehouse.errors import DamagedFileError, MissingPartError
 from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -32,6 +33,7 @@ __all__ = [
     "has_sum",
     "naming_damage",
     "require_whole",
+    "sum_of_name",
     "summed_name",
     "tail_start",
     "with_sums",
@@ -40,7 +42,7 @@ __all__ = [
 _SUM = re.compile(r"\.sum-(\d+)-([0-9a-f]{32})\.parquet$")
 _PIECE = 1 << 20
 _WORKERS = 4
-_KINDS = frozenset(("tables", "deferred", "rejected", "restored", "live"))
+_KINDS = frozenset((*FOLDERS, LIVE_FOLDER))
 _READ_AGAIN = 4 << 30
 """Bytes that are read again after an error that names no file."""
 
@@ -85,6 +87,16 @@ def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> Non
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="sum") as pool:
         for _ in pool.map(name, files):
             pass
+
+
+def sum_of_name(name: str) -> str:
+    """Return the part of a file's name that tells the sum of its bytes, for another name of the same bytes; empty: none.
+
+    >>> sum_of_name("part-0.parquet"), sum_of_name("part-0.sum-0-" + "a" * 32 + ".parquet")
+    ('', '.sum-0-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')
+    """
+    match = _SUM.search(name)
+    return match[0].removesuffix(".parquet") if match else ""
 
 
 def has_sum(name: str) -> bool:

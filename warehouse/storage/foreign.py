@@ -3,7 +3,8 @@
 Invariant: commits above a base are judged together, by the state that they lead to. That state has the base's files, columns,
 properties and protocol: nothing changed (VACUUM START and END, empty commits, an OPTIMIZE that was taken back). It has other
 files, and each action that made the difference says ``dataChange = false``: they claim that rows were only laid out otherwise,
-which must be proven (:mod:`.proof`). All else changes rows, or what the table is.
+which must be proven (:mod:`.proof`). So must the bounds, where a file that stays has other statistics. All else changes rows, or
+what the table is.
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote
 
-from warehouse.storage.entries import entry_path
+from warehouse.storage.entries import entry_lines, entry_path
 from warehouse.storage.replay import LogState, advanced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Change", "ChangeKind", "RawCommit", "judged", "raw_commits"]
+__all__ = ["Change", "ChangeKind", "RawCommit", "absent_files", "iterate_raw_commits", "judged", "raw_commits", "same_statistics"]
 
 ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable"]
 """What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read."""
@@ -89,26 +90,42 @@ def _singular(words: str) -> str:
 
 def raw_commits(table: Path, version: int) -> list[RawCommit]:
     """Return the commits of a table above a version (-1: all), in order, up to the first gap."""
-    found: list[RawCommit] = []
+    return list(iterate_raw_commits(table, version))
+
+
+def iterate_raw_commits(table: Path, version: int) -> Iterator[RawCommit]:
+    """Yield the commits of a table above a version, as :func:`raw_commits` does, one at a time."""
     number = version + 1
     while True:
         try:
             text = entry_path(table, number).read_text(encoding="utf-8")
         except (FileNotFoundError, NotADirectoryError):
-            return found
+            return
         except ValueError:
-            found.append(RawCommit(number, None))
+            yield RawCommit(number, None)
         else:
-            found.append(RawCommit(number, _actions(text)))
+            yield RawCommit(number, _actions(text))
         number += 1
 
 
 def _actions(text: str) -> tuple[Mapping[str, Any], ...] | None:
     try:
-        actions = tuple(json.loads(line) for line in text.splitlines() if line.strip())
+        actions = tuple(json.loads(line) for line in entry_lines(text))
     except ValueError:
         return None
     return actions if actions and all(isinstance(action, dict) for action in actions) else None
+
+
+def absent_files(table: Path, adds: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the files of ``add`` actions (by path, relative to the table) that are not there, or have another size."""
+    return [name for name, add in adds.items() if not _is_there(table / name, add.get("size"))]
+
+
+def _is_there(path: Path, size: object) -> bool:
+    try:
+        return path.is_file() and path.stat().st_size == size
+    except OSError:
+        return False
 
 
 def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
@@ -130,7 +147,7 @@ def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
         kind: ChangeKind = "metadata"
     elif not added and not removed:
         kind = "none"
-    elif added.keys().isdisjoint(removed) and claimed.layout_only((*added, *removed)):
+    elif claimed.layout_only(_other_bytes(added, removed), among=added.keys() & removed.keys()):
         kind = "layout"
     else:
         kind = "rows"
@@ -149,16 +166,40 @@ class _Claims:
                 if name in action:
                     self.changed[unquote(action[name]["path"])] = action[name].get("dataChange") is not False
 
-    def layout_only(self, paths: Sequence[str]) -> bool:
-        return not any(self.changed.get(path, True) for path in paths)
+    def layout_only(self, paths: Collection[str], among: Collection[str]) -> bool:
+        """Whether rows may be the same, where the bytes of ``paths`` are others; not if a path of ``among`` is one of them."""
+        return not any(path in among or self.changed.get(path, True) for path in paths)
+
+
+def _other_bytes(added: Mapping[str, Mapping[str, Any]], removed: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Return the paths of files that came or left, or have other bytes; not of those that have other statistics alone."""
+    return {
+        path
+        for path in added.keys() | removed.keys()
+        if path not in added or path not in removed or not _same_bytes(added[path], removed[path])
+    }
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
-    """Whether two ``add`` actions are of the same bytes in the same place."""
-    if other is None:
-        return False
+    """Whether two ``add`` actions are of the same bytes in the same place, and say the same of them."""
+    return other is not None and _same_bytes(one, other) and same_statistics(one, other)
+
+
+def _same_bytes(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     names = ("size", "deletionVector")
     return _places(one) == _places(other) and all(one.get(name) == other.get(name) for name in names)
+
+
+def same_statistics(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two ``add`` actions have the same statistics, however these are written."""
+    texts = one.get("stats") or "{}", other.get("stats") or "{}"
+    if texts[0] == texts[1]:
+        return True
+    try:
+        first, second = map(json.loads, texts)
+    except ValueError:
+        return False
+    return bool(first == second)
 
 
 def _places(add: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,44 +9,71 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import ObjectPath, entry_names
 from warehouse.storage.deltalog import commits_after, void_commit
 from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.entries import entry_path
-from warehouse.storage.foreign import raw_commits
+from warehouse.storage.foreign import iterate_raw_commits, same_statistics
 from warehouse.storage.replay import LogState, advanced, checkpointed, checkpoints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["WrongCheckpoint", "commits_beyond", "drop_above", "drop_wrong", "left_above", "remove_commits", "wrong_checkpoints"]
+__all__ = [
+    "WrongCheckpoint",
+    "commits_beyond",
+    "drop_above",
+    "drop_wrong",
+    "left_above",
+    "log_names",
+    "remove_commits",
+    "went_on",
+    "wrong_checkpoints",
+]
 
 _NUMBERED = re.compile(r"\.?(\d{20})\.(.+)")
 _COMPACTED = re.compile(r"(\d{20})\.compacted\.json(?:\.crc)?")
 _COMMIT = re.compile(r"\.?\d{20}\.json(?:\.crc)?")
+_ENTRY = re.compile(r"\d{20}\.json")
 _SIDECARS = "_sidecars"
 _POINTER = "_last_checkpoint"
+_UNREADABLE = (MissingPartError, KeyError, TypeError, AttributeError)
 
 
-def left_above(table: Path, top: int) -> list[str]:
-    """Return the names of the files in a table's log that sum up commits above version ``top``; no commits."""
-    return [name for name, version in _summing(table) if version > top]
-
-
-def commits_beyond(table: Path, top: int) -> list[int]:
-    """Return the versions above ``top`` of which the log has an entry."""
+def log_names(table: Path) -> tuple[str, ...]:
+    """Return the names in a table's log, for the functions that otherwise list it themselves."""
     log = table / "_delta_log"
-    names = entry_names(log) if log.is_dir() else ()
-    return sorted(int(name[:20]) for name in names if _COMMIT.fullmatch(name) and name.endswith(".json") and int(name[:20]) > top)
+    return tuple(entry_names(log)) if log.is_dir() else ()
 
 
-def drop_above(table: Path, top: int) -> list[str]:
+def left_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
+    """Return the names of the files in a table's log that sum up commits above version ``top``; no commits."""
+    return [name for name, version in _summing(table, log_names(table) if names is None else names) if version > top]
+
+
+def commits_beyond(table: Path, top: int, names: Collection[str] | None = None) -> list[int]:
+    """Return the versions of which the log has an entry above a gap, where ``top`` is the last one below it.
+
+    Where the log went on since it was read, nothing is above a gap.
+    """
+    numbers = [int(name[:20]) for name in (log_names(table) if names is None else names) if _ENTRY.fullmatch(name)]
+    beyond = sorted(number for number in numbers if number > top + 1)
+    return [] if beyond and went_on(table, top) else beyond
+
+
+def went_on(table: Path, top: int) -> bool:
+    """Whether a log went on since it was read up to version ``top``."""
+    return entry_path(table, top + 1).exists()
+
+
+def drop_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
     """Remove what sums up commits above version ``top``, and return the names; the caller holds the writer lock."""
-    log, gone = table / "_delta_log", left_above(table, top)
+    log, gone = table / "_delta_log", left_above(table, top, names)
     for name in gone:
         (log / name).unlink(missing_ok=True)
     if gone and not isinstance(table, ObjectPath):
@@ -96,16 +123,25 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
     start = -1 if entry_path(table, 0).exists() else min(held)
     try:
         state = LogState(-1) if start < 0 else checkpointed(table, start)
+        commits = iterate_raw_commits(table, start)
         for number in sorted(each for each in held if each > start):
-            for commit in raw_commits(table, state.version)[: number - state.version]:
-                state = advanced(state, commit.version, commit.actions or ())
-            if state.version < number:
-                return
-            told = _difference(state, checkpointed(table, number))
+            passed = list(islice(commits, number - state.version))
+            if len(passed) < number - state.version or any(commit.actions is None for commit in passed):
+                return  # the log's own check tells what cannot be read
+            state = advanced(state, number, (action for commit in passed for action in commit.actions or ()))
+            told = _contradiction(table, state)
             if told:
                 yield WrongCheckpoint(number, held[number][0], told)
-    except (MissingPartError, KeyError, TypeError, AttributeError):
-        return  # the log's own check tells what cannot be read
+    except _UNREADABLE:
+        return
+
+
+def _contradiction(table: Path, state: LogState) -> str:
+    """What the checkpoint of a state's version says otherwise; empty: nothing, or it cannot be read, as others tell."""
+    try:
+        return _difference(state, checkpointed(table, state.version))
+    except _UNREADABLE:
+        return ""
 
 
 def drop_wrong(table: Path, version: int) -> list[str]:
@@ -129,6 +165,11 @@ def _difference(commits: LogState, summed: LogState) -> str:
         return f"it lacks {len(missing)} file(s), and has {len(strange)} that are not there"
     if any(summed.files[path].get("size") != add.get("size") for path, add in commits.files.items()):
         return "its files have other sizes"
+    if any(_places(summed.files[path]) != _places(add) for path, add in commits.files.items()):
+        return "its files are in other partitions"
+    told = {path: add for path, add in summed.files.items() if add.get("stats")}  # some writers give them as columns alone
+    if any(not same_statistics(commits.files[path], add) for path, add in told.items()):
+        return "its files have other statistics"
     names = ("id", "schemaString", "partitionColumns")
     if any(commits.metadata.get(name) != summed.metadata.get(name) for name in names):
         return "its table has another identity or other columns"
@@ -140,10 +181,14 @@ def _difference(commits: LogState, summed: LogState) -> str:
     return ""
 
 
-def _summing(table: Path) -> Iterator[tuple[str, int]]:
+def _places(add: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(add.get("partitionValues") or {})
+
+
+def _summing(table: Path, names: Collection[str]) -> Iterator[tuple[str, int]]:
     """Yield each file that sums up commits, with the last version that it sums up."""
     log = table / "_delta_log"
-    for name in sorted(entry_names(log)) if log.is_dir() else ():
+    for name in sorted(names):
         match = _NUMBERED.fullmatch(name)
         if name in (_POINTER, f".{_POINTER}.crc"):
             yield name, _pointed_to(log / _POINTER)

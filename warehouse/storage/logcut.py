@@ -3,8 +3,9 @@
 Statistics of files stand in the log: the smallest and largest keys of rows that may be gone for good. A log cut at
 version v is ``{ checkpoint v, commit v, commits above v }``, which every reader of the Delta protocol opens at v; some
 ask for the file of commit v too, so it stays.
-The checkpoint is a classic one, written from the log's own actions: statistics are copied as they stand, and files that
-have left the table are not mentioned.
+The checkpoint is a classic one, written here from the log's own actions: statistics are copied as they stand, and files that
+have left the table are not mentioned. (Those of :mod:`.checkpoints`, at which nothing is cut, are deltalake's: they mention such
+files as long as a VACUUM must spare them.)
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+from warehouse.errors import MissingPartError
 from warehouse.objects.path import parquet_source
-from warehouse.storage.deltalog import whole_parquet
+from warehouse.storage.actions import commit_info
 from warehouse.storage.durable import sync_directory, sync_tree, write_replacing
 from warehouse.storage.entries import append_entry
-from warehouse.storage.replay import checkpoints, replay
+from warehouse.storage.leftover import wrong_checkpoints
+from warehouse.storage.replay import checkpointed, checkpoints, replay, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.replay import LogState
 
-__all__ = ["commit_mark", "cut_log", "sum_up", "trim_log"]
+__all__ = ["commit_mark", "cut_log", "trim_log"]
 
 _VERSIONED = re.compile(r"\.?(\d{20})\.")
 
@@ -38,15 +41,7 @@ def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: in
 
     ``at`` is in microseconds.
     """
-    info = {
-        "timestamp": at // 1000,
-        "operation": "CUT LOG",
-        "operationParameters": {},
-        "isBlindAppend": True,
-        "userMetadata": json.dumps(metadata),
-        "engineInfo": "stream-wh",
-    }
-    return append_entry(table, base, [{"commitInfo": info}])
+    return append_entry(table, base, [commit_info("CUT LOG", at // 1000, metadata, appends=True)])
 
 
 def cut_log(table: Path, version: int) -> tuple[str, ...]:
@@ -54,36 +49,74 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
 
     No epoch may name an older version. It may be called again after a crash anywhere.
     """
-    sum_up(table, version)
+    _sum_up(table, version)
     log = table / "_delta_log"
     return _remove_below(log, version, also=(f"{version:020d}.crc", f".{version:020d}.crc.crc"))
 
 
-def sum_up(table: Path, version: int) -> None:
-    """Write a checkpoint of a version, from the log's own actions, and remove nothing."""
+def _sum_up(table: Path, version: int) -> None:
+    """Write a checkpoint of a version that names no file which has left, and remove nothing.
+
+    One that is there stays if it says what the commits say, and no more.
+    """
     log = table / "_delta_log"
     name = f"{version:020d}.checkpoint.parquet"
     if not (log / name).exists():
         _write_checkpoint(log / name, replay(table, version))
+    elif not _is_right(table, version):
+        *_, state = replayed(table, (version - 1, version))  # from an earlier one: this one is damaged, or somebody else's
+        _write_checkpoint(log / name, state)
+    elif _names_removed(log / name):
+        _write_checkpoint(log / name, replay(table, version))
     _point_to(log, version, name)
+
+
+def _is_right(table: Path, version: int) -> bool:
+    return _readable(table, version) and all(wrong.version != version for wrong in wrong_checkpoints(table, version))
+
+
+def _names_removed(checkpoint: Path) -> bool:
+    """Whether a checkpoint names files that have left the table, as those of deltalake do until they may be deleted."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - erasures and sweeps alone
+
+    file = pq.ParquetFile(parquet_source(checkpoint))
+    if "remove" not in file.schema_arrow.names:
+        return False
+    removed = file.read(columns=["remove.path"])["remove"]
+    return any(each is not None and each["path"] is not None for each in removed.to_pylist())
 
 
 def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove what a log holds below the newest checkpoint at or before version ``oldest``, and return its names.
 
-    Every version from ``oldest`` on can still be opened. A checkpoint that was cut short does not count, and one that another
-    writer has made is forced to the disk before anything relies on it.
+    Every version from ``oldest`` on can still be opened: what is removed is in the checkpoint, which was read, and says what the
+    commits say. One that another writer has made is forced to the disk before anything relies on it.
     """
     log = table / "_delta_log"
     if not log.is_dir():
         return ()
-    held = {version: names for version, names in checkpoints(log).items() if version <= oldest}
-    start = max((each for each, names in held.items() if all(whole_parquet(log / name) for name in names)), default=-1)
-    if start <= 0:
-        return ()
-    if not dry_run:
-        sync_tree(log, [PurePosixPath(name) for name in held[start]])
-    return _remove_below(log, start, dry_run=dry_run)
+    held = {version: names for version, names in checkpoints(log).items() if 0 < version <= oldest}
+    wrong: set[int] | None = None
+    for start in sorted(held, reverse=True):
+        if not _remove_below(log, start, dry_run=True):
+            return ()
+        if wrong is None:
+            wrong = {each.version for each in wrong_checkpoints(table, oldest)}
+        if start in wrong or not _readable(table, start):
+            continue
+        if not dry_run:
+            sync_tree(log, [PurePosixPath(name) for name in held[start]])
+        return _remove_below(log, start, dry_run=dry_run)
+    return ()
+
+
+def _readable(table: Path, version: int) -> bool:
+    """Whether the checkpoint of a version can be read to its end, and is of a table."""
+    try:
+        state = checkpointed(table, version)
+    except MissingPartError:
+        return False
+    return bool(state.protocol and state.metadata)
 
 
 def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run: bool = False) -> tuple[str, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warehouse.limits import Limits
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = ["CHECKPOINT_INTERVAL", "PROPERTIES", "log_properties", "table_properties"]
 
-CHECKPOINT_INTERVAL = 10
+CHECKPOINT_INTERVAL = Limits.checkpoint_interval
 """After so many commits the log is summed up."""
 PROPERTIES = 2
 """The number of the set of properties that this build gives its tables. An epoch records it for each table, and an update sets

@@ -8,21 +8,23 @@ statistics as their JSON text included, so that a file which left a table can be
 
 from __future__ import annotations
 
+import io
 import json
 import re
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import entry_names, parquet_source
-from warehouse.storage.entries import entry_path
+from warehouse.objects.path import entry_names
+from warehouse.storage.entries import entry_lines, entry_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-__all__ = ["LogState", "advanced", "checkpointed", "checkpoints", "replay", "replayed"]
+__all__ = ["LogState", "advanced", "checkpointed", "checkpoints", "replay", "replayed", "sources_of"]
 
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint(?:\.(\d{10})\.(\d{10}))?\.parquet")
 _ACTIONS = ("protocol", "metaData", "txn", "add")
@@ -50,6 +52,8 @@ def replay(table: Path, version: int) -> LogState:
     ------
     MissingPartError
         When the log does not reach that version, or is damaged on the way to it.
+    OSError, StoreBusyError
+        When the disk or the store does not give its bytes: that may pass, and says nothing of the log.
 
     """
     return next(iter(replayed(table, (version,))))
@@ -72,6 +76,37 @@ def replayed(table: Path, versions: Iterable[int]) -> Iterator[LogState]:
         for number in range(state.version + 1, version + 1):
             state = _advanced(table, state, number)
         yield state
+
+
+def sources_of(table: Path, version: int) -> tuple[LogState, list[Path]]:
+    """Return the state of a table at a version, and the files of its log that say so: nobody needs others to open it.
+
+    They are the newest checkpoint at or before the version that can be read, its commit where that is there, and the commits
+    that follow. A checkpoint that is torn is passed over, as long as the commits are there.
+
+    Raises
+    ------
+    MissingPartError
+        When they do not reach that version.
+
+    """
+    log = table / "_delta_log"
+    held = checkpoints(log)
+    state = LogState(-1)
+    files: list[Path] = []
+    for start in sorted((each for each in held if each <= version), reverse=True):
+        with suppress(MissingPartError):
+            files = [log / name for name in held[start]]
+            state = _checkpointed(start, files)
+            break
+    else:
+        files = []
+    commit = entry_path(table, state.version)
+    files += [commit] if state.version >= 0 and commit.exists() else []
+    for number in range(state.version + 1, version + 1):
+        state = _advanced(table, state, number)
+        files.append(entry_path(table, number))
+    return state, files
 
 
 def checkpoints(log: Path) -> dict[int, list[str]]:
@@ -99,7 +134,9 @@ def checkpointed(table: Path, version: int) -> LogState:
     Raises
     ------
     MissingPartError
-        When it cannot be read.
+        When it is damaged.
+    OSError, StoreBusyError
+        When the disk or the store does not give its bytes: that may pass, and says nothing of the checkpoint.
 
     """
     log = table / "_delta_log"
@@ -112,17 +149,22 @@ def _checkpointed(version: int, files: list[Path]) -> LogState:
     taken = _Taken(LogState(-1))
     for file in files:
         try:
-            rows = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
+            content = file.read_bytes()
+        except FileNotFoundError as error:
+            raise MissingPartError(f"{file}: the checkpoint is not there any more; restore it from a copy") from error
+        try:
+            rows = pq.ParquetFile(io.BytesIO(content), page_checksum_verification=True)
             columns = [name for name in _ACTIONS if name in rows.schema_arrow.names]
-            batches = list(rows.iter_batches(columns=columns))
-        except Exception as error:
+            for row in (row for batch in rows.iter_batches(columns=columns) for row in batch.to_pylist()):
+                for name, action in row.items():
+                    if action is not None:
+                        taken.take({name: _written(action)})
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever damaged bytes make its reader raise
             raise MissingPartError(
                 f"{file}: the checkpoint cannot be read ({error}); restore it, or remove it if all commits are there"
             ) from error
-        for row in (row for batch in batches for row in batch.to_pylist()):
-            for name, action in row.items():
-                if action is not None:
-                    taken.take({name: _written(action)})
     return taken.at(version)
 
 
@@ -138,7 +180,7 @@ def _written(action: Mapping[str, Any]) -> dict[str, Any]:
 def _advanced(table: Path, state: LogState, version: int) -> LogState:
     path = entry_path(table, version)
     try:
-        actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        actions = [json.loads(line) for line in entry_lines(path.read_text(encoding="utf-8"))]
         following = advanced(state, version, actions)
     except FileNotFoundError:
         raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None

@@ -7,20 +7,17 @@ system has no links they are copied, as in object stores.
 
 from __future__ import annotations
 
-import json
-import os
 import re
-import shutil
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import sync_tree, undone_on_failure
+from warehouse.storage.actions import commit_info, remove_action
+from warehouse.storage.durable import link_or_copy, sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.replay import LogState, replay
-from warehouse.storage.reversal import remove_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,21 +74,12 @@ def restore_table(
     now = replay(table, base.version)
     then = replay(table, to_version) if to_version >= 0 else LogState(-1, now.protocol, now.metadata)
     milliseconds = at // 1000
-    content: list[dict[str, Any]] = [
-        {"commitInfo": {
-            "timestamp": milliseconds,
-            "operation": "RESTORE",
-            "operationParameters": {"version": to_version},
-            "isBlindAppend": False,
-            "userMetadata": json.dumps(metadata),
-            "engineInfo": "stream-wh",
-        }},
-    ]  # fmt: skip
+    content = [commit_info("RESTORE", milliseconds, metadata, appends=False, parameters={"version": to_version})]
     if then.metadata.get("schemaString") != now.metadata.get("schemaString"):
         content.append({"metaData": {**then.metadata, "configuration": now.metadata.get("configuration") or {}}})
     for path, add in now.files.items():
         if path not in then.files:
-            content.append(remove_of(add, milliseconds))
+            content.append(remove_action(add, milliseconds))
     back: list[PurePath] = []
     with undone_on_failure(lambda: _take_back(table, back)):
         for path, add in then.files.items():
@@ -119,10 +107,5 @@ def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -
         source.copy_to(target)
         return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}
     target.unlink(missing_ok=True)  # of an attempt before a crash
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:
-        shutil.copyfile(source, target)
+    link_or_copy(source, target)
     return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}

@@ -8,12 +8,12 @@ A log is only ever appended to: readers that have seen a commit see that it was 
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
+from warehouse.storage.actions import commit_info, remove_action
 from warehouse.storage.entries import append_entry
-from warehouse.storage.replay import replay
+from warehouse.storage.replay import replayed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.replay import LogState
 
-__all__ = ["counting", "remove_of", "reversal", "reverse"]
+__all__ = ["counting", "reversal", "reverse"]
 
 
 def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: bool = True) -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: b
         if now.transactions.get(name) != transaction:
             actions.append({"txn": dict(transaction)})
     actions += [
-        remove_of(add, milliseconds, data_change=data_change) for path, add in now.files.items() if path not in base.files
+        remove_action(add, milliseconds, data_change=data_change) for path, add in now.files.items() if path not in base.files
     ]
     actions += [
         {"add": {**add, "dataChange": data_change}}
@@ -68,18 +68,6 @@ def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: b
 def _said(action: Mapping[str, Any]) -> dict[str, Any]:
     """What an action says, whether it comes from a commit or from a checkpoint, which leaves out what is empty."""
     return {name: value for name, value in action.items() if name != "dataChange" and value not in (None, {}, [])}
-
-
-def remove_of(add: Mapping[str, Any], milliseconds: int, *, data_change: bool = True) -> dict[str, Any]:
-    """Return the action by which the file of an ``add`` action leaves."""
-    return {"remove": {
-        "path": add["path"],
-        "deletionTimestamp": milliseconds,
-        "dataChange": data_change,
-        "extendedFileMetadata": True,
-        "partitionValues": dict(add.get("partitionValues") or {}),
-        "size": add["size"],
-    }}  # fmt: skip
 
 
 def reverse(
@@ -115,16 +103,13 @@ def reverse(
     if to_version < 0:
         raise MissingPartError(f"{table}: before its first commit there is no content to go back to")
     milliseconds = at // 1000
-    info = {"commitInfo": {
-        "timestamp": milliseconds,
-        "operation": "RESTORE",
-        "operationParameters": {"version": to_version},
-        "readVersion": newest.version,
-        "isBlindAppend": False,
-        "userMetadata": json.dumps({**metadata, "reverses": to_version}),
-        "engineInfo": "stream-wh",
-    }}  # fmt: skip
-    actions = reversal(replay(table, to_version), replay(table, newest.version), milliseconds, data_change=data_change)
+    info = commit_info(
+        "RESTORE", milliseconds, {**metadata, "reverses": to_version}, appends=False,
+        parameters={"version": to_version}, readVersion=newest.version,
+    )  # fmt: skip
+    # One way through the log: a checkpoint above the base may be that of commits which somebody has removed.
+    base, now = replayed(table, (to_version, newest.version))
+    actions = reversal(base, now, milliseconds, data_change=data_change)
     return append_entry(table, newest, [info, *actions])
 
 

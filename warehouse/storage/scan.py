@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
@@ -32,10 +33,8 @@ if TYPE_CHECKING:
     from warehouse.errors import DamagedFileError
     from warehouse.storage.snapshot import DataFile, Snapshot
 
-__all__ = ["SlotBounds", "TableFiles"]
+__all__ = ["SlotBounds", "TableFiles", "no_rows"]
 
-_PARTITION_COLUMNS = ("sub_index", "exp_block")
-_SLOTS = ("_load_slot", "_exp_slot")
 _VERIFIED = 256 << 20
 """Bytes of files that are verified before a lookup."""
 
@@ -81,20 +80,20 @@ class TableFiles:
         """Return the rows of a table's wanted files: the given columns and the system's.
 
         The partition columns are among them only if ``placed``; they are taken from the files' paths. Files are verified
-        first when their rows are to be written again (``placed`` ones always, and ``rewritten`` ones). With ``keys`` other
-        rows than those that have them may be missing (:mod:`warehouse.storage.lookup`).
+        first, however large they are, when their rows are to be written again (``placed`` ones always, and ``rewritten``
+        ones). With ``keys`` other rows than those that have them may be missing (:mod:`warehouse.storage.lookup`).
         """
         fields = rows_schema(columns)
         if not placed:
-            fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
+            fields["fields"] = [field for field in fields["fields"] if field["name"] not in CELL]
         files = [file for file in self.files(path, version) if wanted(file)]
         schema = StructType.fromJson(fields)
+        if placed or rewritten:
+            self.require_whole(files)
         if keys is not None and not placed and can_be_gathered(schema):
             found = looked_up(self._looked_into(files), schema, keys)
             if found is not None:
                 return frame_of(session, found, schema)
-        if placed or rewritten:
-            self.require_whole(files)
         return self._parquet(session, path, fields, [file.path for file in files])
 
     def require_whole(self, files: Sequence[DataFile]) -> None:
@@ -141,7 +140,7 @@ class TableFiles:
         They have the given columns, ``_ts`` and ``_exp``; other parameters as in :func:`warehouse.storage.lookup.looked_up`.
         """
         every = StructType.fromJson(rows_schema(columns))
-        schema = StructType([field for field in every.fields if field.name not in (*_PARTITION_COLUMNS, *_SLOTS)])
+        schema = StructType([field for field in every.fields if field.name not in (*CELL, *SLOTS)])
         if not can_be_gathered(schema):
             return None
         files = self._looked_into([file for file in self.files(path, version) if wanted(file)])
@@ -162,8 +161,7 @@ class TableFiles:
     def _parquet(self, session: SparkSession, path: str, fields: dict[str, Any], files: Sequence[str]) -> DataFrame:
         schema = StructType.fromJson(fields)
         if not files:
-            nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in schema.fields]
-            return session.range(0).selectExpr(*nulls)
+            return _empty(session, schema)
         if isinstance(self._root, ObjectPath):
             return _placed_apart(session, schema, files)
         reader = session.read.schema(schema).option("basePath", str(self._root / path))
@@ -173,19 +171,24 @@ class TableFiles:
         """Return a table's files with the bounds of their slots."""
         snapshot = self._snapshots.get((path, version))
         if snapshot is None:
-            snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, _SLOTS)
+            snapshot = self._snapshots[path, version] = read_snapshot(self._root, path, version, SLOTS)
         return snapshot.files
 
-    def empty(self, session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
-        """Return no rows, with these columns."""
-        fields = rows_schema(columns)
-        fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITION_COLUMNS]
-        return self._parquet(session, "", fields, ())
+
+def no_rows(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> DataFrame:
+    """Return no rows, with these columns and the system's but those of partitions."""
+    schema = StructType.fromJson(rows_schema(columns))
+    return _empty(session, StructType([field for field in schema.fields if field.name not in CELL]))
+
+
+def _empty(session: SparkSession, schema: StructType) -> DataFrame:
+    nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in schema.fields]
+    return session.range(0).selectExpr(*nulls)
 
 
 def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
     """Read files whose partitions lie under several prefixes, which Spark takes for a conflict: it is not to look for any."""
-    partitioned = [field for field in schema.fields if field.name in (*_PARTITION_COLUMNS, "_slot")]
+    partitioned = [field for field in schema.fields if field.name in (*CELL, WAITING_SLOT)]
     stored = StructType([field for field in schema.fields if field not in partitioned])
     rows = session.read.schema(stored).option("recursiveFileLookup", "true").parquet(*[_escaped(file) for file in files])
     for field in partitioned:

@@ -7,6 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.types import delta_type
+from warehouse.layout.columns import SYSTEM_COLUMNS, WAITING_SLOT
 from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Column
 
 __all__ = [
+    "FOLDERS",
+    "FOUND_BY",
+    "LIVE_FOLDER",
     "REJECTED_COLUMNS",
     "SYSTEM_COLUMNS",
     "deferred_schema",
@@ -30,16 +34,13 @@ __all__ = [
     "write_schema_file",
 ]
 
-SYSTEM_COLUMNS = (
-    ("_ts", "timestamp"),
-    ("_exp", "timestamp"),
-    ("_load_slot", "bigint"),
-    ("_exp_slot", "bigint"),
-    ("sub_index", "int"),
-    ("exp_block", "bigint"),
-)
-_RESTORED_COLUMNS = (("_ts", "timestamp"), ("_exp", "timestamp"), ("_epoch", "bigint"))
-_DEFERRED_COLUMNS = (("_file", "string"), ("_record", "bigint"), ("_slot", "bigint"))
+FOLDERS = ("tables", "deferred", "rejected", "restored")
+"""The folders of the root that hold tables, one for each role; an epoch names the version of each table."""
+LIVE_FOLDER = "live"
+"""The folder of the live tables, which other tools read and no epoch names."""
+
+_RESTORED_COLUMNS = (*SYSTEM_COLUMNS[:2], ("_epoch", "bigint"))
+_DEFERRED_COLUMNS = (("_file", "string"), ("_record", "bigint"), (WAITING_SLOT, "bigint"))
 REJECTED_COLUMNS = (
     ("file", "string"),
     ("record", "bigint"),
@@ -48,6 +49,8 @@ REJECTED_COLUMNS = (
     ("raw", "string"),
     ("epoch", "bigint"),
 )
+FOUND_BY = {"rejected": "epoch", "restored": "_epoch"}
+"""The column that names the epoch whose update found a row, by the role of the table; files have its bounds in the log."""
 
 
 def rows_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:

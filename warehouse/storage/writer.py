@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.distribution import place
@@ -95,9 +96,9 @@ def write_runs(
     if sizes:
         _size_filters(rows.sparkSession, key, sizes)
         names = [name for name, _ in key]
-        order = ("sub_index", "exp_block", *map(quoted, names), "_exp")
+        order = (*CELL, *map(quoted, names), "_exp")
         placed = place(rows, names, sizes, target_rows)
-        directory = stage(placed, table, ("sub_index", "exp_block"), largest_file(target_rows), order)
+        directory = stage(placed, table, CELL, largest_file(target_rows), order)
         if staged is not None:
             staged()
     else:
@@ -128,12 +129,13 @@ def write_rows(
     base: LogEntry,
     facts: CommitFacts,
     slotted: bool = False,
+    statistics: Sequence[str] = (),
     leaving: Callable[[int], bool] | None = None,
     staged: Callable[[], None] | None = None,
 ) -> LogEntry:
     """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot.
 
-    ``staged`` is called as in :func:`write_runs`.
+    ``staged`` is called as in :func:`write_runs`; the log keeps the bounds of the columns in ``statistics``.
     """
     directory = stage(rows, table, ("_slot",) if slotted else (), largest_file(FILE_ROWS))
     if staged is not None:
@@ -141,7 +143,7 @@ def write_rows(
     return commit(
         table,
         base,
-        statistics=(),
+        statistics=statistics,
         leaving=None if leaving is None else lambda values: leaving(values["_slot"]),
         facts=facts,
         staged=directory,

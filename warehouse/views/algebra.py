@@ -50,6 +50,7 @@ __all__ = [
     "inputs_of",
     "scanned",
     "stateful_of",
+    "tables_read",
 ]
 
 
@@ -254,6 +255,16 @@ def scanned(operator: Operator) -> Iterator[str]:
         yield operator.table
     for each in inputs_of(operator):
         yield from scanned(each)
+
+
+def tables_read(operator: Operator) -> Iterator[str]:
+    """Yield the tables that an operator scans, and the relations in which it looks up versions."""
+    if isinstance(operator, Scan):
+        yield operator.table
+    if isinstance(operator, AsOf):
+        yield operator.relation
+    for each in inputs_of(operator):
+        yield from tables_read(each)
 
 
 def stateful_of(operator: Operator) -> Operator | None:

@@ -15,6 +15,7 @@ import msgspec
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import DEFAULT_PERIODS
+from warehouse.layout.columns import is_reserved
 from warehouse.views.algebra import (
     Aggregate,
     AsOf,
@@ -51,7 +52,6 @@ __all__ = ["Known", "compile_plan"]
 
 _STATELESS = (Scan, TimeWindow, InternalRows, Filter, Project, AsOf, UnionAll)
 _NO_KEY = ("float", "double", "binary", "array", "struct")
-_RESERVED = frozenset({"sub_index", "exp_block"})
 
 
 @dataclass
@@ -284,7 +284,7 @@ def _storable(columns: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for column in columns:
         base = re.sub(r"[^A-Za-z0-9_]+", "_", column).strip("_") or "column"
-        if base[0].isdigit() or base.lower() in _RESERVED:
+        if base[0].isdigit() or is_reserved(base):
             base = f"k{base}"
         names[column] = _free(base, names.values())
     return names

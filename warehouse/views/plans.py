@@ -5,6 +5,7 @@ Pure: it needs neither Spark nor a file, and takes about a second for a dozen vi
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from warehouse.views.language.types import Types
 
 __all__ = ["ViewPlan", "ViewPlans", "compile_views", "judged_views"]
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -149,27 +152,46 @@ def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
         problems += _problems(catalog, name, found)
     for name in ordered(queries):
         view = next(each for each in catalog.views if each.name == name)
-        faults = Faults(view.sql)
         if named_in(queries[name]) & faulty:
             faulty.add(name)
             continue
-        try:
-            plan = _planned(catalog, view, queries[name], tables, faults)
-        except RecursionError:
-            faults.add(None, *TOO_DEEP)
-            plan = None
-        problems += _problems(catalog, name, faults)
+        plan, told = _judged(catalog, view, queries[name], tables, plans)
+        problems += told
         if plan is not None:
-            every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
-            plan = replace(plan, tells=name in telling(every, *_arriving(catalog)))
-            problems += _option_problems(catalog, plan)
-            tables[name] = _table(plan)
             plans[name] = plan
         else:
             faulty.add(name)
     refused = _refused(queries, problems)
     sound = tuple(plan for name, plan in plans.items() if name not in refused)
     return ViewPlans(sound, catalog.update_interval, refused), tuple(problems)
+
+
+def _judged(
+    catalog: Catalog, view: View, query: exp.Query, tables: dict[str, Table], plans: Mapping[str, ViewPlan]
+) -> tuple[ViewPlan | None, list[Problem]]:
+    """Return a view, compiled, if it can be, and its faults; add it to ``tables``. An error is a fault of this view alone."""
+    faults = Faults(view.sql)
+    try:
+        plan = _planned(catalog, view, query, tables, faults)
+        if plan is None:
+            return None, _problems(catalog, view.name, faults)
+        every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
+        plan = replace(plan, tells=view.name in telling(every, *_arriving(catalog)))
+        problems = [*_problems(catalog, view.name, faults), *_option_problems(catalog, plan)]
+        tables[view.name] = _table(plan)
+        return plan, problems  # noqa: TRY300 - the errors of all of it are caught
+    except RecursionError:
+        faults.add(None, *TOO_DEEP)
+    except Exception as error:  # noqa: BLE001 - one view never takes the others down
+        faults.add(None, *_unexpected(error))
+    return None, _problems(catalog, view.name, faults)
+
+
+def _unexpected(error: Exception) -> tuple[str, str]:
+    """What is said of a view that this version fails to judge."""
+    _log.debug("a view cannot be judged", exc_info=error)
+    said = str(error).splitlines()[0] if str(error) else ""
+    return f"a query that this version fails to read: {type(error).__name__}: {said}", "the same query written in another way"
 
 
 def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> dict[str, str]:
@@ -209,6 +231,10 @@ def _parsed(catalog: Catalog, problems: list[Problem]) -> dict[str, exp.Query]:
         except RefusedError as error:
             faults = Faults(view.sql)
             faults.add_refused(error)
+            problems += _problems(catalog, view.name, faults)
+        except Exception as error:  # noqa: BLE001 - as above
+            faults = Faults(view.sql)
+            faults.add(None, *_unexpected(error))
             problems += _problems(catalog, view.name, faults)
     return queries
 

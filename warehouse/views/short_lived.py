@@ -1,7 +1,7 @@
 """Which tables of views know their short-lived results: those that began and ended between two updates.
 
 Rows that end by themselves carry their times, and an anti-join knows the lives of both sides, as far as these are rows that
-end by themselves; a selection knows those of what it selects from. What is computed anew for the keys that changed (groups,
+end by themselves; a selection knows those of what it selects from. What is recomputed for the keys that changed (groups,
 outer joins, first rows, bag differences, joins of such) sees two contents and nothing in between (update-patterns sheet, 4.4).
 """
 

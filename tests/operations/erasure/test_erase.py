@@ -288,7 +288,7 @@ def test_composite_keys_and_prefixes_go_from_every_layout(tmp_path: Path, spark:
 
 
 def test_a_relations_key_goes_with_all_its_versions(tmp_path: Path, spark: SparkSession) -> None:
-    """Rows that looked it up are built anew."""
+    """Rows that looked it up are rebuilt."""
     relation = {
         "landing": "landing/planes",
         "format": "csv",

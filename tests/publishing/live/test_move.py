@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.publishing.live.move import Held, Move, Stored, planned_move
+from warehouse.publishing.live.move import LiveFile, LiveMove, TableFile, planned_move
 
 if TYPE_CHECKING:
     import random
@@ -19,28 +19,28 @@ Rows = tuple[int, ...]
 """The expiration slots of a file's rows."""
 
 
-def stored(identity: str, rows: Rows, group: str = "b0", *, bounded: bool = True) -> Stored:
+def stored(identity: str, rows: Rows, group: str = "b0", *, bounded: bool = True) -> TableFile:
     """Return a file of the table with its bounds, or without."""
     low, high = (min(rows), max(rows)) if bounded and rows else (None, None)
-    return Stored(identity, f"/t/{identity}", group, low, high)
+    return TableFile(identity, f"/t/{identity}", group, low, high)
 
 
 @dataclass
 class Table:
     """A live table in memory, moved as the real one is: rows by file, and how often each file's rows were written."""
 
-    held: list[Held] = field(default_factory=list)
+    held: list[LiveFile] = field(default_factory=list)
     rows: dict[str, Rows] = field(default_factory=dict)
     written: int = 0
     names: count[int] = field(default_factory=count)
 
-    def move(self, files: dict[str, tuple[Stored, Rows]], slot: int) -> Move:
+    def move(self, files: dict[str, tuple[TableFile, Rows]], slot: int) -> LiveMove:
         """Carry out what is planned."""
         move = planned_move([each for each, _ in files.values()], self.held, slot)
         rows, held = {each.path: self.rows[each.path] for each in move.kept}, list(move.kept)
         for shared in move.shared:
             path = f"p{next(self.names)}"
-            held.append(Held(path, frozenset((shared.identity,)), shared.group))
+            held.append(LiveFile(path, frozenset((shared.identity,)), shared.group))
             rows[path] = files[shared.identity][1]
         for cut in move.cuts:
             every = [slot for each in cut.files for slot in files[each.identity][1]]
@@ -51,7 +51,7 @@ class Table:
                     by_bit.setdefault((end ^ slot).bit_length() if end ^ slot >= 0 else 64, []).append(end)
             for ends in by_bit.values():
                 path = f"p{next(self.names)}"
-                held.append(Held(path, cut.sources, cut.group, slot, min(ends), max(ends)))
+                held.append(LiveFile(path, cut.sources, cut.group, slot, min(ends), max(ends)))
                 rows[path] = tuple(ends)
                 self.written += len(ends)
         self.held, self.rows = held, rows
@@ -62,7 +62,7 @@ class Table:
         return Counter(end for rows in self.rows.values() for end in rows)
 
 
-def live(files: dict[str, tuple[Stored, Rows]], slot: int) -> Counter[int]:
+def live(files: dict[str, tuple[TableFile, Rows]], slot: int) -> Counter[int]:
     """Return the rows that it has to hold: a list and an if."""
     return Counter(end for _, rows in files.values() for end in rows if end > slot)
 
@@ -78,7 +78,7 @@ def test_any_history_holds_each_live_row_once(
     start: int, moves: list[tuple[int, list[tuple[list[int], str, bool]], random.Random]]
 ) -> None:
     """Files come, are sealed into one, leave; slots pass by ones and by many."""
-    table, files, slot, names = Table(), dict[str, tuple[Stored, Rows]](), start, count()
+    table, files, slot, names = Table(), dict[str, tuple[TableFile, Rows]](), start, count()
     for passed, new, chance in moves:
         slot += passed
         for ends, group, bounded in new:
@@ -112,7 +112,7 @@ def test_files_that_are_wholly_live_are_shared_and_stay_shared() -> None:
     files = {"f": (stored("f", (5, 9)), (5, 9)), "dead": (stored("dead", (1, 2)), (1, 2))}
     table = Table()
     assert [each.identity for each in table.move(files, 3).shared] == ["f"]
-    assert table.move(files, 4) == Move(tuple(table.held), (), ())
+    assert table.move(files, 4) == LiveMove(tuple(table.held), (), ())
     assert not table.written
 
 

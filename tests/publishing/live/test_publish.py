@@ -8,32 +8,38 @@ import os
 import shutil
 from collections import Counter
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import duckdb
 import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
 from warehouse.checking.live import live_findings
+from warehouse.epochs.journal import epoch_path
 from warehouse.epochs.points import Moment, Point
-from warehouse.errors import StorageFailedError
+from warehouse.errors import StorageFailedError, StoreBusyError
 from warehouse.project import Warehouse
 from warehouse.publishing.database import replace_if_needed
 from warehouse.publishing.live.log import LIVE, live_place, newest_state
-from warehouse.publishing.live.publish import Rules, free, live_states, publish, purge
+from warehouse.publishing.live.publish import LiveRules, free, live_states, publish, purge
 from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
-from warehouse.storage.deltalog import commit_path
+from warehouse.storage.checkpoints import checkpoint
+from warehouse.storage.durable import sync_file
+from warehouse.storage.entries import entry_path
+from warehouse.storage.fingerprint import has_sum
+from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.time import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from warehouse.epochs.records import Epoch
 
@@ -46,9 +52,9 @@ def names(house: House) -> list[str]:
 
 
 def move(house: House, number: int = -1, **options: Any) -> tuple[str, ...]:  # noqa: ANN401 - those of publish
-    """Move all live tables to an epoch."""
+    """LiveMove all live tables to an epoch."""
     epoch = house.epochs[number]
-    rules = options.pop("rules", Rules(names(house), (), KEPT))
+    rules = options.pop("rules", LiveRules(names(house), (), KEPT))
     return publish(house.root, epoch, rules, now=options.pop("now", epoch.committed_at), **options)
 
 
@@ -110,7 +116,7 @@ def check(house: House, epoch: Epoch, tables: tuple[str, ...] = ()) -> None:
         assert bag(by_dataset(str(house.root / LIVE / name))) == scanned(house, name, epoch), name
 
 
-ONE = Rules(["names"], (), KEPT)
+ONE = LiveRules(["names"], (), KEPT)
 
 
 @pytest.fixture(scope="module")
@@ -191,6 +197,36 @@ def test_a_full_disk_is_told_and_leaves_former_versions(house: House, monkeypatc
     check(house, house.epochs[-1])
 
 
+@pytest.mark.parametrize("nth", [1, 2, 3, 5])
+def test_what_a_full_disk_stopped_leaves_no_file(house: House, monkeypatch: pytest.MonkeyPatch, nth: int) -> None:
+    """Each attempt would else take more of the disk, until `vacuum`; former versions stay whole."""
+    house.epochs.pop()  # the one before cuts pieces
+    move(house, 0, rules=ONE)
+    place = house.root / LIVE / "names"
+    before, count, real = {path.name for path in place.rglob("*")}, 0, sync_file
+
+    def full(path: Path) -> None:
+        nonlocal count
+        count += str(path).startswith(str(place))
+        if count == nth:
+            raise OSError(errno.ENOSPC, "No space left on device", str(path))
+        real(path)
+
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EMLINK, "Too many links")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", no_links)
+        for module in ("storage.durable", "publishing.live.files"):
+            patch.setattr(f"warehouse.{module}.sync_file", full)
+        with pytest.raises(StorageFailedError, match="No space left"):
+            move(house, rules=ONE)
+    assert {path.name for path in place.rglob("*")} == before
+    check(house, house.epochs[0], ("names",))
+    move(house, rules=ONE)
+    check(house, house.epochs[-1], ("names",))
+
+
 class Stopped(Exception):  # noqa: N818 - it is no error of ours
     """What stops a move."""
 
@@ -199,7 +235,7 @@ class Stopped(Exception):  # noqa: N818 - it is no error of ours
 @pytest.mark.parametrize("nth", [1, 4])
 def test_a_crash_leaves_a_former_epoch_or_the_new_one_and_the_next_move_completes(house: House, point: Point, nth: int) -> None:
     """At each moment every table is an answer of one of the two epochs."""
-    move(house, 2, rules=Rules(list(house.tables), (), KEPT))
+    move(house, 2, rules=LiveRules(list(house.tables), (), KEPT))
     seen = 0
 
     def observe(moment: Moment) -> None:
@@ -218,7 +254,7 @@ def test_a_crash_leaves_a_former_epoch_or_the_new_one_and_the_next_move_complete
     move(house)
     check(house, house.epochs[-1])
     move(house, now=house.epochs[-1].committed_at)
-    rules = Rules(names(house), (), KEPT)
+    rules = LiveRules(names(house), (), KEPT)
     freed = free(house.root, house.epochs[-1], rules, now=1 << 61, grace=0)
     assert freed.files  # what the crash left, and former versions
     check(house, house.epochs[-1])
@@ -277,7 +313,7 @@ def other_protocol(place: Path) -> None:
     version = DeltaTable(str(place)).version() + 1
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     protocol = {"minReaderVersion": 3, "minWriterVersion": 7, **features}
-    commit_path(place, version).write_text(json.dumps({"protocol": protocol}) + "\n")
+    entry_path(place, version).write_text(json.dumps({"protocol": protocol}) + "\n")
 
 
 def gone(place: Path) -> None:
@@ -295,7 +331,7 @@ def test_whatever_somebody_did_to_it_it_is_made_again(house: House, damage: Call
     move(house, 4, rules=ONE)
     damage(house.root / LIVE / "names")
     if same_epoch:
-        move(house, 4, rules=ONE, anew=True)
+        move(house, 4, rules=ONE, rebuild=True)
         check(house, house.epochs[4], ("names",))
     move(house, -1, rules=ONE)
     check(house, house.epochs[-1], ("names",))
@@ -305,14 +341,57 @@ def test_whatever_somebody_did_to_it_it_is_made_again(house: House, damage: Call
 @pytest.mark.parametrize("damage", _DAMAGES)
 def test_the_check_tells_of_whatever_somebody_did(house: House, damage: Callable[[Path], None]) -> None:
     """Of each, and of nothing else."""
-    move(house, rules=Rules(["names", "pairs"], (), KEPT))
+    move(house, rules=LiveRules(["names", "pairs"], (), KEPT))
     damage(house.root / LIVE / "names")
     found = live_findings(house.root, ["names", "pairs"], rows=True, resources=Resources())
     assert [(each.severity, each.table, each.repair) for each in found] == [("fault", "names", "repair")]
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.EMFILE, errno.EACCES, None], ids=["EIO", "EMFILE", "EACCES", "store"])
+@pytest.mark.parametrize("place", ["checkpoint", "commit", "listing", "data file"])
+def test_a_passing_error_leaves_a_live_table_as_it_is(
+    house: House, monkeypatch: pytest.MonkeyPatch, place: str, number: int | None
+) -> None:
+    """Whatever cannot be read at the moment: no version is lost, no file made again; the next move goes on."""
+    for epoch in range(5):
+        move(house, epoch, rules=ONE)
+    table = house.root / LIVE / "names"
+    checkpoint(table, 2)
+    before = {path.name for path in table.rglob("*")}
+    error = StoreBusyError("it is slow") if number is None else OSError(number, os.strerror(number), "there")
+
+    def failing(ends: str, real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(path: Any, *given: Any, **options: Any) -> Any:  # noqa: ANN401 - any method of a path
+            if str(path).startswith(str(table)) and str(path).endswith(ends):
+                raise error
+            return real(path, *given, **options)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        match place:
+            case "checkpoint":
+                patch.setattr(Path, "read_bytes", failing(".checkpoint.parquet", Path.read_bytes))
+            case "commit":
+                patch.setattr(Path, "read_text", failing("4.json", Path.read_text))
+            case "listing":
+                patch.setattr(os, "scandir", failing("_delta_log", os.scandir))
+            case _:
+                patch.setattr(Path, "stat", failing(".parquet", Path.stat))
+        with suppress(StorageFailedError):
+            move(house, 5, rules=ONE)
+        with suppress(OSError, StoreBusyError):
+            free(house.root, house.epochs[4], ONE, now=house.epochs[-1].committed_at, grace=0)
+    assert {path.name for path in table.rglob("*")} == before
+    move(house, 5, rules=ONE)
+    state = newest_state(table)
+    assert state is not None
+    assert state.version == 5
+    check(house, house.epochs[5], ("names",))
+
+
 def test_rows_that_are_not_the_tables_are_found(house: House) -> None:
-    """A file with other values of the same size under the same name: only who reads the rows can know."""
+    """The files of two pieces, or of the table, changed places: sums and rows tell, sizes may not."""
     move(house)
     place = house.root / LIVE / "names"
     state = newest_state(place)
@@ -321,11 +400,104 @@ def test_rows_that_are_not_the_tables_are_found(house: House) -> None:
     content = (place / other).read_bytes()
     (place / one).unlink()
     (place / one).write_bytes(content)
-    log = commit_path(place, state.version)
-    log.write_text(log.read_text())
-    sizes = {(place / one).stat().st_size, state.files[one]["size"]}
     found = live_findings(house.root, names(house), rows=True, resources=Resources())
-    assert [each.code for each in found] == ["live_damaged" if len(sizes) > 1 else "live_changed"]
+    assert [each.code for each in found] == ["live_damaged"]
+    assert move(house, rebuild=True) == ("names",)
+    assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []
+
+
+def other_rows(path: Path) -> None:
+    """Put other rows of the same size into a file, whole pages and all; its link's other name keeps its bytes."""
+    rows, size = pq.read_table(path), path.stat().st_size
+    assert len(rows) > 1
+    other = rows.set_column(0, rows.schema.field(0), rows.take([0] * len(rows)).column(0))
+    path.unlink()
+    for pad in range(size):
+        with pq.ParquetWriter(path, other.schema, store_schema=False, write_page_checksum=True) as writer:
+            writer.write_table(other)
+            writer.add_key_value_metadata({"pad": "x" * pad})
+        if path.stat().st_size == size:
+            return
+    raise AssertionError(size)
+
+
+@pytest.mark.parametrize("sums", [True, False], ids=["sums", "no sums"])
+@pytest.mark.parametrize("cut", [True, False], ids=["piece", "shared file"])
+def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
+    house: House, monkeypatch: pytest.MonkeyPatch, *, cut: bool, sums: bool
+) -> None:
+    """Once: then the check finds nothing, and a second repair does nothing; pieces of builds before have no sums."""
+    epoch_path(house.root, house.epochs.pop().number).unlink()
+    with monkeypatch.context() as patch:
+        if not sums:
+            patch.setattr("warehouse.publishing.live.files.summed_name", lambda place, **_: place.name)
+        move(house)
+    place = house.root / LIVE / "names"
+    state = newest_state(place)
+    assert state is not None
+    held = next(each for each in state.held() if (each.since is not None) == cut)
+    assert has_sum(held.path) == (cut and sums)
+    other_rows(place / held.path)
+    (finding,) = live_findings(house.root, names(house), rows=True, resources=Resources())
+    assert (finding.table, finding.code) == ("names", "live_damaged" if cut and sums else "live_changed")
+    assert finding.remedy.startswith("`check --repair` makes it again")
+    assert move(house) == ()  # which does not look at bytes
+    assert move(house, rebuild=True) == ("names",)
+    assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []
+    check(house, house.epochs[-1])
+    assert move(house, rebuild=True) == ()
+
+
+@pytest.mark.parametrize("content", [b"", b'{"commitInfo": {', b"\xff\xfe", b"[1]\n", b'{"remove": 1}\n'])
+def test_a_former_commit_that_cannot_be_read_stops_nothing(house: House, content: bytes) -> None:
+    """The newest version is opened from a checkpoint above it; what it removed goes as a leftover does."""
+    for number in range(5):
+        move(house, number, rules=ONE)
+    place = house.root / LIVE / "names"
+    checkpoint(place, 3)
+    entry_path(place, 1).write_bytes(content)
+    os.utime(entry_path(place, 1), ns=(house.epochs[1].committed_at * 1000,) * 2)
+    move(house, 5, rules=ONE)
+    far = house.epochs[-1].committed_at + 2 * KEPT
+    move(house, rules=ONE, now=far)
+    check(house, house.epochs[-1], ("names",))
+    free(house.root, house.epochs[-1], ONE, now=1 << 61, grace=0)
+    state = newest_state(place)
+    assert state is not None
+    assert {path.name for path in place.glob("*.parquet")} == set(state.files)
+
+
+def test_damage_of_a_piece_does_not_move_into_new_pieces(house: House) -> None:
+    """A move that cuts a piece further verifies it first, and cuts the table's own files again when it is damaged."""
+    epoch_path(house.root, house.epochs.pop().number).unlink()
+    move(house, rules=ONE)
+    place, following = house.root / LIVE / "names", same_tables_later(house, 8)
+    state = newest_state(place)
+    assert state is not None
+    again = [held for held in state.held() if held.since is not None and held.low <= following.slot < held.high]
+    for held in again:
+        other_rows(place / held.path)
+    assert again
+    move(house, rules=ONE)
+    check(house, following, ("names",))
+
+
+def test_damage_of_the_table_is_not_published(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    """The live table stays at its epoch, with its rows, and nothing is left behind; a repair says so too."""
+    epoch_path(house.root, house.epochs.pop().number).unlink()  # the one before cuts a file of the table
+    move(house, 3, rules=ONE)
+    place = house.root / LIVE / "names"
+    before = {path.name for path in place.rglob("*")}
+    for path in (house.root / "tables" / "names").rglob("*.parquet"):
+        if "_schema" not in path.parts and "_delta_log" not in path.parts:
+            content = bytearray(path.read_bytes())
+            content[4:64] = bytes(60)  # delta-rs writes pages without checksums
+            path.unlink()
+            path.write_bytes(content)
+    for rebuild in (False, True):
+        move(house, rules=ONE, rebuild=rebuild)
+        assert {path.name for path in place.rglob("*")} == before
+    assert "names stays" in caplog.text
 
 
 def test_a_commit_of_somebody_in_between_is_no_base(house: House) -> None:
@@ -371,7 +543,7 @@ def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: Hou
     for version in range(state.version + 1):
         assert bag(DeltaTable(str(place), version=version).to_pyarrow_table()) == scanned(house, "names", house.epochs[version])
     last = same_tables_later(house, 10)
-    publish(house.root, last, Rules(names(house), (), 2 * DAY), now=start + 6 * DAY)  # version 4 was superseded at 5 days
+    publish(house.root, last, LiveRules(names(house), (), 2 * DAY), now=start + 6 * DAY)  # version 4 was superseded at 5 days
     state = newest_state(place)
     assert state is not None
     assert state.oldest == 4
@@ -387,7 +559,7 @@ def test_versions_go_when_they_were_superseded_longer_ago_than_retain(house: Hou
 def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
     """After 35 epochs there is a checkpoint, and the log holds what `retain` asks for."""
     place = house.root / LIVE / "names"
-    rules = Rules(["names"], (), 5 * DAY)
+    rules = LiveRules(["names"], (), 5 * DAY)
     for slot in range(10, 45):
         epoch = same_tables_later(house, slot)
         publish(house.root, epoch, rules, now=epoch.committed_at + slot * DAY)
@@ -403,11 +575,30 @@ def test_a_long_log_is_summed_up_and_cut(house: House) -> None:
     DeltaTable(str(place), version=state.version - 4).to_pyarrow_table()
 
 
+def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many versions are kept: those that pass now, the one after them, and those above the newest checkpoint."""
+    start, rules = house.epochs[-1].committed_at, LiveRules(["names"], (), 40 * DAY)
+    for day, slot in enumerate(range(10, 55)):
+        publish(house.root, same_tables_later(house, slot), rules, now=start + day * DAY)
+    state = newest_state(house.root / LIVE / "names")
+    assert state is not None
+    assert (state.oldest, state.version) == (4, 44)
+    reads, read = [], Path.read_text
+
+    def counted(path: Path, *given: Any, **options: Any) -> str:  # noqa: ANN401 - those of the method
+        reads.append(path.name)
+        return read(path, *given, **options)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    publish(house.root, same_tables_later(house, 55), rules, now=start + 45 * DAY)
+    assert len([name for name in reads if name.endswith(".json")]) <= CHECKPOINT_INTERVAL + 5
+
+
 def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: House) -> None:
     """Statistics of files hold keys of rows that are dead: with `erase_within` none is older than `retain`."""
     start = house.epochs[0].committed_at
     for number, epoch in enumerate(house.epochs):
-        publish(house.root, epoch, Rules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
+        publish(house.root, epoch, LiveRules(["names"], ["names"], 2 * DAY), now=start + number * DAY)
         place = house.root / LIVE / "names"
         state = newest_state(place)
         assert state is not None
@@ -439,7 +630,7 @@ def test_connect_reads_the_live_table_where_there_is_one(house: House, tool: str
 def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
     """Then the directory is gone; another's stays."""
     move(house, -1)
-    newest, fewer = house.epochs[-1], Rules(["pairs"], (), KEPT)
+    newest, fewer = house.epochs[-1], LiveRules(["pairs"], (), KEPT)
     publish(house.root, newest, fewer, now=newest.committed_at + KEPT - 1)
     assert (house.root / LIVE / "names").exists()
     assert live_place(house.root, "names", newest) is not None
@@ -451,7 +642,7 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
     """No former version, no commit before, no leftover, no table that is not of the newest epoch."""
     for number in range(len(house.epochs)):
         move(house, number)
-    rules = Rules([name for name in names(house) if name != "days"], (), KEPT)
+    rules = LiveRules([name for name in names(house) if name != "days"], (), KEPT)
     (house.root / LIVE / "names" / "left.parquet").write_bytes(b"PAR1")
     purge(house.root, house.epochs[-1], rules)
     assert not (house.root / LIVE / "days").exists()
@@ -460,7 +651,7 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
         state = newest_state(place)
         assert state is not None
         assert {path.name for path in place.glob("*.parquet")} == set(state.files)
-        assert [path.name for path in (place / "_delta_log").glob("*.json")] == [commit_path(place, state.version).name]
+        assert [path.name for path in (place / "_delta_log").glob("*.json")] == [entry_path(place, state.version).name]
         assert bag(by_dataset(str(place))) == scanned(house, name, house.epochs[-1])
     assert move(house) == ("days",)
 
@@ -468,8 +659,6 @@ def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
 def test_added_columns_come_with_their_epoch(house: House) -> None:
     """The schema is the newest declaration's; rows of before have null, former versions their own columns."""
     from dataclasses import replace  # noqa: PLC0415 - one use
-
-    import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
     from warehouse.epochs.records import ColumnRecord  # noqa: PLC0415 - same
 

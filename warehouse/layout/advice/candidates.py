@@ -30,11 +30,11 @@ def candidates(periods: int, *, widest: int | None = None, seed: int = 0, few: b
     periods
         p.
     widest
-        The widest expiry block that is allowed; none: any.
+        The widest expiry block that is allowed, in slots; None allows any.
     seed
         Of permuted assignments.
     few
-        Only those that usually lie on the front: enough to tell whether a layout still fits.
+        Only layouts that usually lie on the front: enough to decide whether a layout still fits.
 
     Examples
     --------

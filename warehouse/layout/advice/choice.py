@@ -50,7 +50,7 @@ def choose(found: Sequence[Evaluation], *, shown: int = 6) -> Choice:
 
 
 def pareto(found: Iterable[Evaluation]) -> list[Evaluation]:
-    """Return the evaluations that none beats in update time, probe time and space on disk at once."""
+    """Return the evaluations that no other one beats in update time, probe time and space on disk at once."""
     kept: list[Evaluation] = []
     for each in sorted(found, key=_figures):
         if not any(all(a <= b for a, b in zip(_figures(other), _figures(each), strict=True)) for other in kept):

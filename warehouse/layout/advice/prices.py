@@ -108,7 +108,7 @@ DEFAULT_PRICES = Pricing(
 
 Those of updates are fitted to the thirty warm ones of that page's run of 2026-11-21, which they reproduce to 5 percent (100,000
 rows in 0.87 s, 1.39 s where 125,000 old rows were sealed); those of probes reproduce its 13.9 and 49.3 ms for 8 rows in 7
-files and 1,792 rows in 32. All its updates wrote four or five runs from four landing files, so it does not tell a file's or a
+files and 1,792 rows in 32. All its updates wrote four or five runs from four landing files, so it cannot separate a file's or a
 sub-index's price from what every update costs: those three prices are supposed. `python -m benchmarks.advice` measures
 layouts that differ in them, and fits all.
 """

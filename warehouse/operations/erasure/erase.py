@@ -99,7 +99,7 @@ def outlook(
     Raises
     ------
     UnknownNameError, UsageError
-        When there is no such table, a key is not of its type, or a view above cannot be built anew.
+        When there is no such table, a key is not of its type, or a view above cannot be rebuilt.
 
     """
     if keys is None:

@@ -11,7 +11,7 @@ from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
 from warehouse.serving.statement import Statement, instant
-from warehouse.storage.copies import copied_anew
+from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import read_snapshot
 
@@ -89,7 +89,7 @@ def rejected_texts(root: Path, side: SideTable, connection: duckdb.DuckDBPyConne
     files = [file.path for file in read_snapshot(root, side.path, side.version, ()).files]
     if not files:
         return
-    with copied_anew(root, files) as places:
+    with copied_again(root, files) as places:
         answer = connection.execute(f"SELECT concat_ws('\n', raw, message) FROM {_scan(places)}")
         while rows := answer.fetchmany(_ROWS_AT_ONCE):
             yield from (row[0] for row in rows)
@@ -102,7 +102,7 @@ def _counted(
     counts: dict[str, int] = {}
     at_once = FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
     for begin in range(0, len(files), at_once):
-        with copied_anew(root, [file.path for file in files[begin : begin + at_once]]) as places:
+        with copied_again(root, [file.path for file in files[begin : begin + at_once]]) as places:
             found = connection.execute(
                 f"SELECT {PLACE}, count(*) FROM {_scan(places)} WHERE {condition.sql} GROUP BY {PLACE}",
                 list(condition.parameters),

@@ -20,8 +20,10 @@ import duckdb
 
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.columns import path_of
+from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options
 from warehouse.ingest.files import unnumbered
-from warehouse.ingest.landing import csv_header, list_landing, matches
+from warehouse.ingest.landing import csv_header, list_landing, matches, zeek_header
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
@@ -80,24 +82,30 @@ def _is_beyond(stream: Stream, file: LandingFile) -> bool:
 
 
 def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:
+    columns = {column.name.lower(): column for column in stream.columns}
+    of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
+    if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
+        return True  # what it is calculated from, or written like, need not show it
+    sources = {column.name.lower(): column.source_name for column in of_key}
+    moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
     if stream.format == "parquet":
-        return _parquet_holds(path, keys)
+        return _parquet_holds(path, keys, sources, moved=moved)
     test = shows(keys)
-    records = _csv_records(stream, path) if stream.format == "csv" else _json_records(path)
+    records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path)
     for values, text in records:
-        if values is None or (key := _key(values, keys, stream.timezone)) is None:
+        if values is None or (key := _key(values, keys, stream.timezone, sources)) is None:
             if test(text):
                 return True
-        elif any(key[: len(erased)] == erased for erased in keys.keys):
+        elif any(key[: len(erased)] == erased for erased in keys.keys) or (moved and None in key and test(text)):
             return True
     return False
 
 
-def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str) -> tuple[Any, ...] | None:
+def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str, sources: dict[str, str]) -> tuple[Any, ...] | None:
     """The search key of a record; none when a part of it is not of its column's type, as far as this reader can tell."""
     parts = []
     for column in keys.columns:
-        given = values.get(column.name.lower())
+        given = _value(values, sources.get(column.name.lower(), column.name))
         text = given if isinstance(given, str) else json.dumps(given)
         if column.type.startswith("TIMESTAMP"):
             text = _with_offset(text, timezone)
@@ -106,6 +114,17 @@ def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str) -> tuple[Any, 
         except UsageError:
             return None
     return keys_of([tuple(parts)], keys.columns).keys[0]
+
+
+def _value(values: dict[str, Any], source: str) -> Any:  # noqa: ANN401 - a value of a record
+    """The value that a source is, ignoring case: by its whole name, else by its path."""
+    if values.get(source.lower()) is not None:
+        return values[source.lower()]
+    found: Any = values
+    for step in path_of(source) or ():
+        lower = {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
+        found = lower.get(step.lower())
+    return None if found is values else found
 
 
 def _with_offset(text: str, timezone: str) -> str:
@@ -118,20 +137,23 @@ def _with_offset(text: str, timezone: str) -> str:
 
 
 def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | None] | None, str]]:
-    options = {name.lower(): value for name, value in stream.options}
-    header = [name.lower() for name in csv_header(path, dict(stream.options))]
+    options = {name.lower(): value for name, value in reader_options(stream).items()}
+    names = csv_header(path, dict(stream.options)) if has_header_record(stream) else zeek_header(path)
+    header = [name.lower() for name in names]
     delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
     quote = options.get("quote", '"') or None
     null = options.get("nullvalue", "")
     with _opened(path, options.get("encoding", options.get("charset", "utf-8-sig"))) as lines:
-        began = False
+        began = not has_header_record(stream)
         for line in lines:
             text = line.rstrip("\r\n")
+            if began and options.get("comment") and text.startswith(options["comment"]):
+                continue
             if not began and text.strip() and not (options.get("comment") and text.startswith(options["comment"])):
                 began = True  # the header
                 continue
             fields = _fields(text, delimiter, quote, options.get("escape"))
-            if fields is None or len(fields) != len(header):
+            if fields is None or len(fields) != len(header) or len(set(header)) < len(header):
                 yield None, text
             else:
                 given = (None if field == null else field for field in fields)
@@ -140,7 +162,7 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
 
 def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
     """The fields of a line; none when this reader cannot tell them."""
-    if len(delimiter) != 1 or escape not in (None, '"', "\\"):
+    if len(delimiter) != 1 or escape not in (None, "", '"', "\\"):
         return None
     try:
         return next(
@@ -165,7 +187,8 @@ def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
                 record = json.loads(line)
             except ValueError:
                 record = None
-            yield ({str(name).lower(): value for name, value in record.items()} if isinstance(record, dict) else None), line
+            lower = {str(name).lower(): value for name, value in record.items()} if isinstance(record, dict) else {}
+            yield (lower if isinstance(record, dict) and len(lower) == len(record) else None), line
 
 
 def _opened(path: Path, encoding: str) -> Any:  # noqa: ANN401 - a text stream of either opener
@@ -173,13 +196,19 @@ def _opened(path: Path, encoding: str) -> Any:  # noqa: ANN401 - a text stream o
     return opener(path, "rt", encoding=encoding, errors="replace", newline="\n")
 
 
-def _parquet_holds(path: Path, keys: ErasedKeys) -> bool:
+def _parquet_holds(path: Path, keys: ErasedKeys, sources: dict[str, str], *, moved: bool) -> bool:
     connection = connect(Resources())
     try:
         described = connection.execute(f"DESCRIBE FROM read_parquet({literal(str(path))})").fetchall()
-        if {column.name.lower() for column in keys.columns} - {str(row[0]).lower() for row in described}:
-            return False
-        cast = ", ".join(f"TRY_CAST({quoted(column.name)} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns)
+        there = {str(row[0]).lower() for row in described}
+        names = {column.name: sources.get(column.name.lower(), column.name) for column in keys.columns}
+        ways = {name: (source,) if source.lower() in there else path_of(source) or (source,) for name, source in names.items()}
+        if {way[0].lower() for way in ways.values()} - there:
+            return moved
+        places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
+        cast = ", ".join(
+            f"TRY_CAST({places[column.name]} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns
+        )
         condition = keys.condition
         found = connection.execute(
             f"SELECT 1 FROM (SELECT {cast} FROM read_parquet({literal(str(path))})) WHERE {condition.sql} LIMIT 1",

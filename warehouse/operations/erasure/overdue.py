@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.snapshot import read_snapshot
-from warehouse.time import SECOND, at_slot, format_duration, format_instant, grid_slot
+from warehouse.time import at_slot, format_duration, format_instant, grid_slot, rough
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class DeadRow:
 
     def told(self, now: int) -> str:
         """Return what to tell a person, with the numbers."""
-        since, lain = format_instant(self.since), format_duration((now - self.since) // SECOND * SECOND)
+        since, lain = format_instant(self.since), rough(now - self.since)
         return (
             f'table "{self.table}" holds rows on disk that are dead since {since}, for {lain}; erase_within allows '
             f"{format_duration(self.bound)}: `stream-wh update` in time, or `stream-wh erase --expired` now"

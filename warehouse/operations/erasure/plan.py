@@ -1,7 +1,7 @@
 """Planning an erasure: a pure function from the epoch and what was found to the plan of the next epoch.
 
 The window does not move. First the rows go from the table and from those beside it, then the views above it are built
-anew over what is left, then every log that may tell of the rows gets a version at which it is cut.
+again over what is left, then every log that may tell of the rows gets a version at which it is cut.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from warehouse.planning.node_plans import layout_of, plan_nodes
 from warehouse.planning.plan import node_steps
 from warehouse.planning.steps import CreateTable, CutLog, EraseRows, Plan, StoreRestored
 from warehouse.views.algebra import scanned
+from warehouse.views.language.recorded import same_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +59,7 @@ def nodes_to_build(nodes: Sequence[NodeInput], above: Sequence[TableState]) -> l
     for given in chosen:
         state = states[given.node.table]
         record = state.view
-        if record is None or record.node != given.node or layout_of(given, state) != state.layout:
+        if record is None or not same_plan(record.node, given.node) or layout_of(given, state) != state.layout:
             raise UsageError(f'view "{given.view}" was changed in warehouse.toml; run `stream-wh update` first, which builds it')
         result.append(replace(given, columns=state.declaration.columns, state=record.state))
     return result
@@ -85,7 +86,7 @@ def erasure_plan(
     sought
         What was found, table by table.
     above
-        The tables of views that are built anew.
+        The tables of views that are rebuilt.
     nodes
         Their declarations.
     clock

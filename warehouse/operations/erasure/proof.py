@@ -28,8 +28,10 @@ from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import where_key
-from warehouse.storage.copies import copied_anew
+from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
+from warehouse.storage.entries import entry_lines
+from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -41,7 +43,6 @@ __all__ = ["Proof", "Trace", "prove"]
 
 _FILES_AT_ONCE = 200
 _ROWS_AT_ONCE = 20_000
-_TABLE_KINDS = ("tables", "deferred", "rejected", "restored", "live")
 _OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json", CLAIM)
 _SUMS = b"crc\0"
 _BOUNDS = ("minValues", "maxValues")
@@ -104,7 +105,7 @@ def prove(
             result += _of_database(root)
             continue
         is_log = "_delta_log" in place
-        if path.suffix == ".parquet" and not is_log and place[0] in _TABLE_KINDS:
+        if path.suffix == ".parquet" and not is_log and place[0] in (*FOLDERS, LIVE_FOLDER):
             data.setdefault("/".join(place[:2]), []).append(path)
         elif is_log or path.suffix == ".json":
             result += _of_record(root, path, tables, keys, test)
@@ -163,7 +164,7 @@ def _of_rows(
     kind, name = directory.split("/")
 
     def look(some: list[str]) -> dict[str, str]:
-        with copied_anew(root, some) as places:
+        with copied_again(root, some) as places:
             if kind == "rejected":
                 found = _texts(connection, places, test)
             else:
@@ -233,7 +234,7 @@ def _texts(connection: duckdb.DuckDBPyConnection, files: Iterable[str], test: Ca
 
 def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, test: Callable[[str], bool]) -> Proof:
     relative = path.relative_to(root)
-    of_table = relative.parts[1] if relative.parts[0] in _TABLE_KINDS else None
+    of_table = relative.parts[1] if relative.parts[0] in (*FOLDERS, LIVE_FOLDER) else None
     result = Proof()
     for found in dict.fromkeys(_found(_documents(path), keys, test)):
         trace = Trace(relative.as_posix(), found)
@@ -255,7 +256,7 @@ def _documents(path: Path) -> Iterator[Any]:
     try:
         yield json.loads(text)
     except ValueError:
-        for line in text.splitlines():
+        for line in entry_lines(text):
             try:
                 yield json.loads(line)
             except ValueError:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.errors import WarehouseError
+from warehouse.layout.columns import TIMES
 from warehouse.objects.path import ObjectPath, entry_names
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.serving.statement import select
 from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
+from warehouse.storage.fingerprint import damage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,14 +33,28 @@ class LiveDifference:
     kind: Literal["missing", "stale", "changed", "damaged"]
     message: str
 
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        if self.kind in ("missing", "stale"):
+            return "the next update or `check --repair` makes it again"
+        return "`check --repair` makes it again from the table, once that is whole itself"
+
 
 def has_files(table: Path, state: LiveState) -> bool:
-    """Whether the files of a live table are there with their sizes; a store is asked for names only."""
+    """Whether the files of a live table are there with their sizes; a store is asked for names only.
+
+    Raises
+    ------
+    OSError
+        When the disk does not say.
+
+    """
     if isinstance(table, ObjectPath):
         return set(state.files) <= set(entry_names(table))
     try:
         return all((table / path).stat().st_size == add["size"] for path, add in state.files.items())
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
 
 
@@ -59,6 +75,8 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
         return LiveDifference("damaged", "files that its log names are missing, or have other sizes")
     if connection is None:
         return None
+    if (damaged := _damaged(table, found)) is not None:
+        return LiveDifference("damaged", f"{damaged[0]}: {damaged[1]}")
     try:
         own, expected = _rows(pin, state, table, found, connection)
     except (WarehouseError, duckdb.Error) as error:
@@ -67,12 +85,20 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
     return None if own == expected else LiveDifference("changed", told)
 
 
+def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
+    """Return the first file whose bytes are not those that were written, and why; in a store none is looked for."""
+    if isinstance(table, ObjectPath):
+        return None
+    reasons = ((path, damage(table / path)) for path in sorted(found.files))
+    return next(((path, reason) for path, reason in reasons if reason is not None), None)
+
+
 def _rows(
     pin: Pin, state: TableState, table: Path, found: LiveState, connection: duckdb.DuckDBPyConnection
 ) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return how many rows the live table and the table have, with a sum of hashes of them."""
     columns = [column.name for column in state.declaration.columns if is_user_column(column.name)]
-    shown = [*columns, "_ts", "_exp"]
+    shown = [*columns, *TIMES]
     files = pin.local([str(table / path) for path in sorted(found.files)])
     raw = f"read_parquet({listed((pin.schema_file(state), *files))}, union_by_name = true, hive_partitioning = false)"
     tau = pin.epoch.window_time
@@ -83,5 +109,6 @@ def _rows(
 def _summed(connection: duckdb.DuckDBPyConnection, query: str) -> tuple[int, int]:
     ends = "CASE WHEN year(_exp) < 9999 THEN _exp END AS _exp"  # a scan shows null where a row never ends
     rows = f"SELECT * REPLACE ({ends}) FROM ({query})"
-    found = connection.execute(f"SELECT count(*), coalesce(sum(hash(r)::HUGEINT), 0) FROM ({rows}) AS r").fetchone()
-    return (0, 0) if found is None else (int(found[0]), int(found[1]))
+    query = f"SELECT count(*), coalesce(sum(hash(r)::HUGEINT), 0) FROM ({rows}) AS r"
+    ((count, total),) = connection.execute(query).fetchall()  # an answer that is not read to its end blocks the connection
+    return int(count), int(total)

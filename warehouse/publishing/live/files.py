@@ -5,6 +5,8 @@ links, and in an object store, it is copied (by the store itself). The Delta pro
 directory, but not every reader does: *measured*, delta-rs' dataset and table readers, pandas, Polars and DuckDB over them look
 for ``../../tables/x/part.parquet`` and for absolute paths below the table; Spark and delta-rs' query engine find them.
 
+The name of each file tells the sum of its bytes (:mod:`warehouse.storage.fingerprint`), as far as the table's file had one.
+
 Files have columns that the live table has not (``_load_slot``, ``_exp_slot``); readers of Delta take those of the schema.
 """
 
@@ -12,11 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 import tempfile
 import uuid
-from contextlib import contextmanager
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import Path
@@ -27,14 +26,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import Schema
 
+from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS
 from warehouse.objects.path import ObjectPath, path_of
 from warehouse.publishing.live.log import Written
-from warehouse.publishing.live.move import Held, Stored
+from warehouse.publishing.live.move import LiveFile, TableFile
 from warehouse.serving.statement import instant
 from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
-from warehouse.storage.durable import sync_file
+from warehouse.storage.durable import link_or_copy, sync_file, undone_on_failure
+from warehouse.storage.fingerprint import require_whole, sum_of_name, summed_name
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.tables import rows_schema
 
@@ -48,19 +49,18 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["cut_pieces", "share", "stored_of"]
+__all__ = ["cut_pieces", "require_sources", "share", "stored_of"]
 
-_PARTITIONS = ("sub_index", "exp_block")
 _BATCH = 65_536
 _GROUP_ROWS = 100_000
 _NO_BIT = 64
 
 
-def stored_of(state: TableState, files: Sequence[DataFile]) -> list[Stored]:
+def stored_of(state: TableState, files: Sequence[DataFile]) -> list[TableFile]:
     """Return a table's files as the move of its live table takes them."""
     norebuild = state.layout.technique == "norebuild"
     return [
-        Stored(
+        TableFile(
             identity=_identity(state.table_id, file.path.partition(f"/{state.path}/")[2]),
             path=file.path,
             group=f"b{file.exp_block}" if norebuild else f"s{file.sub_index}",
@@ -75,32 +75,39 @@ def _identity(table_id: str, path: str) -> str:
     return hashlib.blake2b(f"{table_id}/{path}".encode(), digest_size=8).hexdigest()
 
 
-def share(table: Path, files: Sequence[Stored], statistics: Sequence[str]) -> Iterator[Written]:
+def share(table: Path, files: Sequence[TableFile], statistics: Sequence[str]) -> Iterator[Written]:
     """Give files of the table a name in the live table too."""
     for file in files:
-        target, source = table / f"{uuid.uuid4().hex}.parquet", path_of(file.path)
+        source = path_of(file.path)
+        target = table / f"{uuid.uuid4().hex}{sum_of_name(source.name)}.parquet"
         if isinstance(source, ObjectPath) and isinstance(target, ObjectPath):
             source.copy_to(target)
         else:
-            _link(source, target)
-        held = Held(target.name, frozenset((file.identity,)), file.group)
+            link_or_copy(source, target)
+        held = LiveFile(target.name, frozenset((file.identity,)), file.group)
         yield _written(target, held, statistics)
 
 
-def _link(source: Path, target: Path) -> None:
-    try:
-        os.link(source, target)
-    except FileNotFoundError:
-        raise
-    except OSError:  # no links on this file system, or too many of one file
-        shutil.copyfile(source, target)
-        sync_file(target)
-
-
-def _written(target: Path, held: Held, statistics: Sequence[str]) -> Written:
+def _written(target: Path, held: LiveFile, statistics: Sequence[str]) -> Written:
     facts = target.stat()
     _, stats = file_statistics(target, statistics)
     return Written(target.name, facts.st_size, facts.st_mtime_ns // 1_000_000, stats, held)
+
+
+def require_sources(table: Path, cut: Cut, pin: Pin) -> None:
+    """Verify the files whose rows a cut writes again: the engine verifies nothing, and the pieces would get new sums.
+
+    Raises
+    ------
+    DamagedFileError, MissingPartError
+        When one of them is not as it was written.
+
+    """
+    require_whole([Path(place) for place in pin.local(_sources(table, cut))])
+
+
+def _sources(table: Path, cut: Cut) -> list[str]:
+    return [*(file.path for file in cut.files), *(str(table / piece.path) for piece in cut.pieces)]
 
 
 def cut_pieces(
@@ -108,11 +115,10 @@ def cut_pieces(
 ) -> Iterator[Written]:
     """Write the live rows of a cut, sorted by key and expiry, in pieces by when they die; memory is bounded by the engine's."""
     slot, tau = pin.epoch.slot, pin.epoch.window_time
-    sources = [*(file.path for file in cut.files), *(str(table / piece.path) for piece in cut.pieces)]
     wanted = _arrow_schema(state)
     shown = ", ".join(quoted(name) for name in wanted.names)
     key = "".join(f"{quoted(name)} NULLS FIRST, " for name in state.declaration.search_key)
-    paths = listed((pin.schema_file(state), *pin.local(sources)))
+    paths = listed((pin.schema_file(state), *pin.local(_sources(table, cut))))
     away = f"xor(_exp_slot, {slot}::BIGINT)"
     bit = f"CASE WHEN {away} < 0 THEN {_NO_BIT} ELSE length(bin({away})) END"
     query = (
@@ -123,15 +129,14 @@ def cut_pieces(
     for _, dying in groupby(_parts(reader), key=itemgetter(0)):
         batches = map(itemgetter(1), dying)
         for first in batches:
-            with _target(table) as (place, name):
-                low, high = _write(place, chain((first,), _up_to(batches, FILE_ROWS - first.num_rows)), wanted)
-            yield _written(table / name, Held(name, cut.sources, cut.group, slot, low, high), statistics)
+            name, low, high = _piece(table, chain((first,), _up_to(batches, FILE_ROWS - first.num_rows)), wanted)
+            yield _written(table / name, LiveFile(name, cut.sources, cut.group, slot, low, high), statistics)
 
 
 def _arrow_schema(state: TableState) -> pa.Schema:
     columns = [column for column in state.declaration.columns if is_user_column(column.name)]
     fields = rows_schema(columns)
-    fields["fields"] = [field for field in fields["fields"] if field["name"] not in _PARTITIONS]
+    fields["fields"] = [field for field in fields["fields"] if field["name"] not in CELL]
     return pa.schema(Schema.from_json(json.dumps(fields)).to_arrow())
 
 
@@ -167,15 +172,23 @@ def _write(place: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) ->
     return min(lows), max(highs)
 
 
-@contextmanager
-def _target(table: Path) -> Iterator[tuple[Path, str]]:
-    """Give where to write a file of the live table, and its name; in a store it is put there when it is whole."""
-    name = f"{uuid.uuid4().hex}.parquet"
+def _piece(table: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[str, int, int]:
+    """Write a file of the live table; return its name, which tells the sum of its bytes, and its bounds as :func:`_write`.
+
+    In a store it is put there when it is whole.
+    """
     if not isinstance(table, ObjectPath):
-        yield table / name, name
-        return
+        return _summed(table, batches, schema)
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
-        yield Path(scratch) / name, name
+        name, low, high = _summed(Path(scratch), batches, schema)
         (table / name).upload(Path(scratch) / name)
+        return name, low, high
 
 
+def _summed(directory: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[str, int, int]:
+    place = directory / f"{uuid.uuid4().hex}.parquet"
+    with undone_on_failure(lambda: place.unlink(missing_ok=True)):
+        low, high = _write(place, batches, schema)
+        name = summed_name(place, whole=True)
+        place.rename(directory / name)
+    return name, low, high

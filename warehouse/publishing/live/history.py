@@ -6,6 +6,7 @@ listed as versions pass. What crashes left behind is found by listing (:func:`le
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from warehouse.objects.path import ObjectPath, entry_names
@@ -39,11 +40,12 @@ def delete_passed(table: Path, state: LiveState, oldest: int) -> None:
 
 
 def passed_files(table: Path, state: LiveState, oldest: int) -> set[str]:
-    """Return the files that versions below ``oldest`` had and no later one has."""
-    passed: set[str] = set()
-    for commit in commits(table, state.oldest):
-        passed.update(commit.removed if commit.version <= oldest else ())
-    return passed - named_by(table, state, oldest)
+    """Return the files that versions below ``oldest`` had and no later one has: names are new, so what was removed stays so.
+
+    Only somebody else brings a file back that was removed. The next version replaces theirs, for which nothing is kept.
+    """
+    over = islice(commits(table, state.oldest), oldest - state.oldest)
+    return {name for commit in over for name in commit.removed} - set(state.files)
 
 
 def named_by(table: Path, state: LiveState, oldest: int) -> set[str]:

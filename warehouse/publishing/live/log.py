@@ -4,7 +4,7 @@ Each commit is one file, made exclusively, at protocol reader 1, writer 2. Its `
 time, the oldest version whose files are kept, and a digest of the files that the table has from then on. A table whose newest
 commit says otherwise was written by somebody else: nothing that it holds is trusted, and all of it is replaced.
 
-The tag ``stream_wh`` of a file says whose rows it holds (:class:`warehouse.publishing.live.move.Held`).
+The tag ``stream_wh`` of a file says whose rows it holds (:class:`warehouse.publishing.live.move.LiveFile`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import entry_names
-from warehouse.publishing.live.move import Held
-from warehouse.storage.deltalog import StoredFile, commit_path, metadata_action, remove_action
+from warehouse.publishing.live.move import LiveFile
+from warehouse.storage.actions import commit_info, metadata_action, remove_action
 from warehouse.storage.durable import write_exclusive
+from warehouse.storage.entries import entry_lines, entry_path, entry_text
 from warehouse.storage.properties import table_properties
 from warehouse.storage.replay import replay
 from warehouse.time import format_instant
@@ -37,6 +38,8 @@ LIVE = "live"
 """The directory of all live tables under the root."""
 TAG = "stream_wh"
 _COMMIT = re.compile(r"(\d{20})\.json")
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError)
+_NO_FILE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 _PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 
 
@@ -65,7 +68,7 @@ class LiveState:
         """Whether it holds the rows of an epoch."""
         return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
 
-    def held(self) -> list[Held]:
+    def held(self) -> list[LiveFile]:
         """Return its files with whose rows they hold; none that somebody else added."""
         return [_held(path, action) for path, action in self.files.items()] if self.trusted else []
 
@@ -78,30 +81,35 @@ class Written:
     size: int
     modified: int
     stats: str
-    held: Held
+    held: LiveFile
 
 
 @dataclass(frozen=True)
 class LoggedCommit:
-    """A commit of a live table: when it was made (microseconds), the files that it removed and added."""
+    """A commit of a live table: when it was made (microseconds), the files that it removed, what its ``userMetadata`` says."""
 
     version: int
     at: int
     removed: tuple[str, ...]
-    added: tuple[str, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 def newest_state(table: Path) -> LiveState | None:
-    """Return what a live table holds; None when there is none, or none that can be continued."""
-    log = table / "_delta_log"
-    versions = {int(match[1]) for match in map(_COMMIT.fullmatch, entry_names(log)) if match}
-    if not versions:
-        return None
-    newest = max(versions)
+    """Return what a live table holds; None when there is none, or none that can be continued.
+
+    Raises
+    ------
+    OSError, StoreBusyError
+        When the disk or the store does not give its log: that may pass, and the table is as good as it was.
+
+    """
     try:
+        versions = {int(match[1]) for match in map(_COMMIT.fullmatch, entry_names(table / "_delta_log")) if match}
+        if not versions:
+            return None
+        newest = max(versions)
         state, last = replay(table, newest), _commit(table, newest)
-    except (MissingPartError, ValueError, KeyError, TypeError, AttributeError, OSError):
+    except (MissingPartError, *_UNREADABLE, *_NO_FILE):
         return None
     if dict(state.protocol) != _PROTOCOL:
         return None
@@ -123,19 +131,25 @@ def live_place(root: Path, name: str, epoch: Epoch) -> Path | None:
 
 
 def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
-    """Yield the commits above a version, in order, as far as the log has them."""
+    """Yield the commits above a version, in order, as far as the log has them.
+
+    One that cannot be read, of a version that nobody can open then, is as old as its file and removed nothing.
+    """
     version = after + 1
     while True:
         try:
-            yield _commit(table, version)
+            commit = _commit(table, version)
         except FileNotFoundError:
             return
+        except _UNREADABLE:
+            commit = LoggedCommit(version, entry_path(table, version).stat().st_mtime_ns // 1000, ())
+        yield commit
         version += 1
 
 
 def _commit(table: Path, version: int) -> LoggedCommit:
-    path = commit_path(table, version)
-    actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    path = entry_path(table, version)
+    actions = [json.loads(line) for line in entry_lines(path.read_text(encoding="utf-8"))]
     info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
     at = int(info["timestamp"]) * 1000 if "timestamp" in info else path.stat().st_mtime_ns // 1000
     try:
@@ -146,7 +160,6 @@ def _commit(table: Path, version: int) -> LoggedCommit:
         version,
         at,
         tuple(unquote(action["remove"]["path"]) for action in actions if "remove" in action),
-        tuple(unquote(action["add"]["path"]) for action in actions if "add" in action),
         facts if isinstance(facts, dict) else {},
     )
 
@@ -159,7 +172,7 @@ def commit_version(
     table_id: str,
     schema: Mapping[str, Any],
     statistics: Sequence[str],
-    kept: Iterable[Held],
+    kept: Iterable[LiveFile],
     written: Sequence[Written],
     oldest: int,
     retain: int,
@@ -218,9 +231,8 @@ def commit_version(
     if before is None or metadata != before.metadata:
         actions.append({"metaData": metadata})
     actions += [{"add": action} for action in added.values()]
-    actions += [remove_action(StoredFile(add["path"], add["size"], {}), now // 1000) for add in left.values()]
-    lines = "".join(json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
-    write_exclusive(commit_path(table, version), lines.encode())
+    actions += [remove_action(add, now // 1000) for add in left.values()]
+    write_exclusive(entry_path(table, version), entry_text(actions).encode())
     return version
 
 
@@ -238,17 +250,16 @@ def _metadata(
 
 
 def _info(version: int, facts: Mapping[str, Any], added: Mapping[str, Any], left: Mapping[str, Any], now: int) -> dict[str, Any]:
-    return {"commitInfo": {
-        "timestamp": now // 1000,
-        "operation": "WRITE",
-        "operationParameters": {"mode": "Overwrite"},
+    return commit_info(
+        "WRITE",
+        now // 1000,
+        facts,
+        appends=False,
+        parameters={"mode": "Overwrite"},
         **({"readVersion": version - 1} if version else {}),
-        "isolationLevel": "Serializable",
-        "isBlindAppend": False,
-        "operationMetrics": {"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
-        "userMetadata": json.dumps(facts),
-        "engineInfo": "stream-wh",
-    }}  # fmt: skip
+        isolationLevel="Serializable",
+        operationMetrics={"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
+    )
 
 
 def _add(written: Written) -> dict[str, Any]:
@@ -263,15 +274,15 @@ def _add(written: Written) -> dict[str, Any]:
     }
 
 
-def tag_of(held: Held) -> str:
+def tag_of(held: LiveFile) -> str:
     """Return the tag of a file that holds these rows."""
     whole = [held.group, sorted(held.sources)]
     return json.dumps(whole if held.since is None else [*whole, held.since, held.low, held.high], separators=(",", ":"))
 
 
-def _held(path: str, action: Mapping[str, Any]) -> Held:
+def _held(path: str, action: Mapping[str, Any]) -> LiveFile:
     group, sources, *cut = json.loads(action["tags"][TAG])
-    return Held(path, frozenset(sources), group, *cut)
+    return LiveFile(path, frozenset(sources), group, *cut)
 
 
 def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> str:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["Cut", "Held", "Move", "Stored", "planned_move"]
+__all__ = ["Cut", "LiveFile", "LiveMove", "TableFile", "planned_move"]
 
 
 @dataclass(frozen=True)
-class Stored:
+class TableFile:
     """A data file of the table: its identity, absolute path, the partition whose rows leave together, bounds of ``_exp_slot``.
 
     An unknown bound is None: then the file may hold dead rows.
@@ -35,7 +35,7 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Held:
+class LiveFile:
     """A file of the live table: its path, the table's files whose rows it holds, and of a piece when and what was cut.
 
     ``since`` is the slot at which the piece was cut (None: the file is shared, whole), ``low`` and ``high`` are the smallest
@@ -56,20 +56,20 @@ class Cut:
 
     group: str
     sources: frozenset[str]
-    files: tuple[Stored, ...]
-    pieces: tuple[Held, ...]
+    files: tuple[TableFile, ...]
+    pieces: tuple[LiveFile, ...]
 
 
 @dataclass(frozen=True)
-class Move:
+class LiveMove:
     """The files that stay, those of the table that are shared from now on, and what is cut; all others leave."""
 
-    kept: tuple[Held, ...]
-    shared: tuple[Stored, ...]
+    kept: tuple[LiveFile, ...]
+    shared: tuple[TableFile, ...]
     cuts: tuple[Cut, ...]
 
 
-def planned_move(stored: Sequence[Stored], held: Sequence[Held], slot: int) -> Move:
+def planned_move(stored: Sequence[TableFile], held: Sequence[LiveFile], slot: int) -> LiveMove:
     """Return what brings a live table to an epoch.
 
     Parameters
@@ -92,10 +92,10 @@ def planned_move(stored: Sequence[Stored], held: Sequence[Held], slot: int) -> M
     covered = frozenset[str]().union(*(piece.sources for piece in pieces))
     mixed = [file for file in living if file.identity not in whole and file.identity not in covered]
     shared = tuple(file for identity, file in whole.items() if identity not in shares and identity not in covered)
-    return Move(tuple(kept), shared, tuple(_cuts(mixed, [each for each in pieces if each.low <= slot < each.high])))
+    return LiveMove(tuple(kept), shared, tuple(_cuts(mixed, [each for each in pieces if each.low <= slot < each.high])))
 
 
-def _valid(pieces: Sequence[Held], present: set[str], slot: int) -> list[Held]:
+def _valid(pieces: Sequence[LiveFile], present: set[str], slot: int) -> list[LiveFile]:
     """Return the pieces that share no file, directly or through others, with one that is gone or was cut later."""
     void: set[str] = set()
     for piece in pieces:
@@ -109,8 +109,8 @@ def _valid(pieces: Sequence[Held], present: set[str], slot: int) -> list[Held]:
         void |= further
 
 
-def _cuts(files: Iterable[Stored], pieces: Iterable[Held]) -> Iterator[Cut]:
-    groups: dict[str, tuple[list[Stored], list[Held]]] = {}
+def _cuts(files: Iterable[TableFile], pieces: Iterable[LiveFile]) -> Iterator[Cut]:
+    groups: dict[str, tuple[list[TableFile], list[LiveFile]]] = {}
     for file in files:
         groups.setdefault(file.group, ([], []))[0].append(file)
     for piece in pieces:

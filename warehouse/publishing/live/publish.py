@@ -17,29 +17,32 @@ import duckdb
 import pyarrow as pa
 
 from warehouse.epochs.points import Moment, Observer, Point, nobody
-from warehouse.errors import LockHeldError, StorageFailedError, WarehouseError
-from warehouse.objects.path import ObjectPath, entry_names
-from warehouse.publishing.live.difference import has_files
-from warehouse.publishing.live.files import cut_pieces, share, stored_of
+from warehouse.errors import DamagedFileError, LockHeldError, MissingPartError, StorageFailedError, WarehouseError
+from warehouse.objects.path import ObjectPath, directories_in, path_of
+from warehouse.publishing.live.difference import has_files, live_difference
+from warehouse.publishing.live.files import cut_pieces, require_sources, share, stored_of
 from warehouse.publishing.live.history import delete_passed, leftovers, named_by, oldest_kept, passed_files
 from warehouse.publishing.live.log import LIVE, commit_version, newest_state
 from warehouse.publishing.live.move import planned_move
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin
 from warehouse.serving.visible_tables import is_user_column, visible
-from warehouse.storage.durable import make_directory, remove_tree, sync_directory
-from warehouse.storage.logcut import cut_log, sum_up, trim_log
+from warehouse.storage.checkpoints import checkpoint
+from warehouse.storage.durable import make_directory, remove_tree, sync_directory, undone_on_failure
+from warehouse.storage.fingerprint import require_whole
+from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.storage.tables import key_types, live_schema, statistics_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.publishing.live.log import LiveState, Written
+    from warehouse.publishing.live.move import LiveMove
 
-__all__ = ["Rules", "Space", "free", "live_files", "live_states", "publish", "purge"]
+__all__ = ["LiveRules", "Space", "free", "live_files", "live_states", "publish", "purge"]
 
 _ENGINE = Resources(memory_limit="1GB")
 _ATTEMPTS = 3
@@ -47,7 +50,7 @@ _LOG = logging.getLogger("warehouse")
 
 
 @dataclass(frozen=True)
-class Rules:
+class LiveRules:
     """Which tables are published, and how long what they held stays.
 
     ``names`` are tables, ``bounded`` those of them with a bound on how long the bytes of a dead row may exist. ``retain``
@@ -80,7 +83,7 @@ def live_states(epoch: Epoch, names: Collection[str]) -> tuple[TableState, ...]:
 
 
 def publish(
-    root: Path, epoch: Epoch, rules: Rules, *, now: int, observer: Observer = nobody, anew: bool = False
+    root: Path, epoch: Epoch, rules: LiveRules, *, now: int, observer: Observer = nobody, rebuild: bool = False
 ) -> tuple[str, ...]:
     """Bring all live tables to an epoch, the newest, and return the names of those that were moved.
 
@@ -98,8 +101,8 @@ def publish(
         The clock's instant in microseconds.
     observer
         Called before and after each commit.
-    anew
-        Whether to look at each data file, and not only at the log.
+    rebuild
+        Whether to compare all rows and the sums of all data files with those of the table, and not only the log.
 
     Raises
     ------
@@ -114,7 +117,7 @@ def publish(
         try:
             for state in states:
                 try:
-                    if _moved(pin, connection, state, rules, now, observer, anew=anew):
+                    if _moved(pin, connection, state, rules, now, observer, rebuild=rebuild):
                         moved.append(state.name)
                 except (LockHeldError, StorageFailedError):
                     raise
@@ -139,21 +142,23 @@ def _moved(
     pin: Pin,
     connection: Callable[[], duckdb.DuckDBPyConnection],
     state: TableState,
-    rules: Rules,
+    rules: LiveRules,
     now: int,
     observer: Observer,
     *,
-    anew: bool,
+    rebuild: bool,
 ) -> bool:
     """Bring one live table to the pinned epoch and return whether it was not there; try again when somebody else commits."""
     table = pin.root / LIVE / state.name
     for attempt in range(_ATTEMPTS):
         before = newest_state(table)
-        whole = before is not None and before.trusted and (not anew or has_files(table, before))
-        if whole and before is not None and before.is_of(pin.epoch):
-            return False
+        if before is not None and before.trusted and before.is_of(pin.epoch):
+            if not rebuild or live_difference(pin, state, connection()) is None:
+                return False
+            trusted = False
+        else:
+            trusted = before is not None and before.trusted and not rebuild and has_files(table, before)
         try:
-            trusted = whole and before is not None and has_files(table, before)
             _move(pin, connection, state, before, rules, now, observer, trusted=trusted)
         except FileExistsError as error:
             if isinstance(table, ObjectPath):
@@ -170,7 +175,7 @@ def _move(
     connection: Callable[[], duckdb.DuckDBPyConnection],
     state: TableState,
     before: LiveState | None,
-    rules: Rules,
+    rules: LiveRules,
     now: int,
     observer: Observer,
     *,
@@ -184,18 +189,18 @@ def _move(
     if before is not None and rules.frees:
         oldest = oldest_kept(table, before, rules.retain, now)
         delete_passed(table, before, oldest)
-    move = planned_move(
-        stored_of(state, pin.snapshot(state).files), before.held() if before is not None and trusted else [], epoch.slot
-    )
+    move = _whole_move(pin, state, before if trusted else None)
     columns = [column for column in state.declaration.columns if is_user_column(column.name)]
     schema = live_schema(columns)
     shown = {field["name"] for field in schema["fields"]}
     statistics = [name for name in statistics_columns(key_types(state.declaration.search_key, columns)) if name in shown]
-    written: list[Written] = list(share(table, move.shared, statistics))
-    for cut in move.cuts:
-        written += cut_pieces(table, cut, pin, state, connection(), statistics)
-    if not isinstance(table, ObjectPath):
-        sync_directory(table)
+    written: list[Written] = []
+    with undone_on_failure(lambda: _remove(table / each.path for each in written)):  # or each attempt takes more of a full disk
+        written.extend(share(table, move.shared, statistics))
+        for cut in move.cuts:
+            written.extend(cut_pieces(table, cut, pin, state, connection(), statistics))
+        if not isinstance(table, ObjectPath):
+            sync_directory(table)
     observer(Moment(Point.LIVE_READY, epoch.number, text=state.name))
     version = commit_version(
         table,
@@ -212,14 +217,37 @@ def _move(
     )
     observer(Moment(Point.LIVE_MOVED, epoch.number, text=state.name))
     if version % CHECKPOINT_INTERVAL == 0 and version:
-        sum_up(table, version)
+        checkpoint(table, version)
         if rules.frees:
             trim_log(table, oldest)
     if rules.frees and _is_bounded(state, rules):
         cut_log(table, oldest)
 
 
-def _is_bounded(state: TableState, rules: Rules) -> bool:
+def _whole_move(pin: Pin, state: TableState, before: LiveState | None) -> LiveMove:
+    """Plan a move all of whose sources are verified, so that no damage is published; damaged pieces are cut from the table again.
+
+    Raises
+    ------
+    DamagedFileError, MissingPartError
+        When the table's own files are damaged.
+
+    """
+    table, stored = pin.root / LIVE / state.name, stored_of(state, pin.snapshot(state).files)
+    move = planned_move(stored, before.held() if before is not None else [], pin.epoch.slot)
+    try:
+        for cut in move.cuts:
+            require_sources(table, cut, pin)
+    except (DamagedFileError, MissingPartError):
+        if before is None:
+            raise
+        return _whole_move(pin, state, None)
+    if before is None:
+        require_whole([path_of(file.path) for file in move.shared])
+    return move
+
+
+def _is_bounded(state: TableState, rules: LiveRules) -> bool:
     return state.owner in rules.bounded or state.archive_of in rules.bounded
 
 
@@ -227,11 +255,11 @@ def _is_bounded(state: TableState, rules: Rules) -> bool:
 
 
 def _tables(root: Path) -> Iterator[tuple[str, Path]]:
-    for name in sorted(entry_names(root / LIVE)):
-        yield name, root / LIVE / name
+    for table in directories_in(root / LIVE):
+        yield table.name, table
 
 
-def _forget(root: Path, epoch: Epoch, rules: Rules, now: int, *, dry_run: bool = False) -> Space:
+def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bool = False) -> Space:
     """Delete the live tables of what is not published any more, once their last version is over as any other would be."""
     published = {state.name for state in live_states(epoch, rules.names)}
     space = Space()
@@ -246,7 +274,7 @@ def _forget(root: Path, epoch: Epoch, rules: Rules, now: int, *, dry_run: bool =
     return space
 
 
-def free(root: Path, epoch: Epoch, rules: Rules, *, now: int, grace: int, dry_run: bool = False) -> Space:
+def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dry_run: bool = False) -> Space:
     """Delete what no version needs that is younger than ``retain``, and leftovers older than ``grace`` (microseconds)."""
     space = _forget(root, epoch, rules, now, dry_run=dry_run)
     for _, table in _tables(root):
@@ -256,16 +284,14 @@ def free(root: Path, epoch: Epoch, rules: Rules, *, now: int, grace: int, dry_ru
         oldest = oldest_kept(table, state, rules.retain, now)
         doomed = [table / name for name in passed_files(table, state, oldest) if (table / name).exists()]
         doomed += leftovers(table, named_by(table, state, state.oldest), before=now - grace)
-        logs = {path.name: path for path in (table / "_delta_log").iterdir()}
-        doomed += [logs[name] for name in trim_log(table, oldest, dry_run=True) if name in logs]
-        space += _weight(doomed)
+        space += _weight([*doomed, *(table / "_delta_log" / name for name in trim_log(table, oldest, dry_run=True))])
         if not dry_run:
-            for path in doomed:
-                path.unlink(missing_ok=True)
+            _remove(doomed)
+            trim_log(table, oldest)
     return space
 
 
-def purge(root: Path, epoch: Epoch, rules: Rules) -> None:
+def purge(root: Path, epoch: Epoch, rules: LiveRules) -> None:
     """Delete whatever live tables hold beside the rows of an epoch, the newest: former versions, their log, leftovers."""
     published = {state.name for state in live_states(epoch, rules.names)}
     for name, table in _tables(root):
@@ -273,8 +299,7 @@ def purge(root: Path, epoch: Epoch, rules: Rules) -> None:
         if state is None or name not in published or not state.is_of(epoch):
             remove_tree(table)
             continue
-        for path in leftovers(table, set(state.files), before=1 << 62):
-            path.unlink(missing_ok=True)
+        _remove(leftovers(table, set(state.files), before=1 << 62))
         cut_log(table, state.version)
 
 
@@ -282,6 +307,11 @@ def live_files(root: Path) -> dict[str, set[str]]:
     """Return the data files of the newest version of each live table, by its directory relative to the root."""
     states = {name: newest_state(table) for name, table in _tables(root)}
     return {f"{LIVE}/{name}": set(state.files) for name, state in states.items() if state is not None}
+
+
+def _remove(paths: Iterable[Path]) -> None:
+    for path in paths:
+        path.unlink(missing_ok=True)
 
 
 def _weight(paths: list[Path]) -> Space:

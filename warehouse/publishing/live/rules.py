@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.publishing.live.publish import Rules
+from warehouse.publishing.live.publish import LiveRules
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 __all__ = ["live_rules"]
 
 
-def live_rules(catalog: Catalog) -> Rules:
+def live_rules(catalog: Catalog) -> LiveRules:
     """Return what a catalog says of live tables."""
-    return Rules(catalog.published, tuple(catalog.erase_within), catalog.retain, frees=catalog.vacuum == "auto")
+    return LiveRules(catalog.published, tuple(catalog.erase_within), catalog.retain, frees=catalog.vacuum == "auto")

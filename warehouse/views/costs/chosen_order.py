@@ -1,6 +1,6 @@
 """The join order of a step, from what its batch shows: how many rows came, of how many values, against which windows.
 
-Rates drift, so each step chooses anew (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
+Rates drift, so each step chooses again (window-joins sheet, 8.3). The cost is that of a batch of hash joins: intermediate
 rows. Up to five inputs every order is costed; above that the sheet's heuristic chooses. Where inputs join on several
 attributes the model takes their values as independent.
 """

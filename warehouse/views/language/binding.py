@@ -2,6 +2,9 @@
 
 A variable hides a column of its name, also a qualified one (``a -> a.x`` is a field of the variable), as Spark has it. Each
 gets a name that no column has, so that a column put into the expression later is never taken for the variable.
+
+Functions that call fields as their arguments are written (``struct``, ``(a, b)``, ``arrays_zip``) get these names as constants,
+because the arguments get other names later.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["replaced_columns", "with_field"]
 
@@ -48,6 +51,9 @@ def _replaced(node: exp.Expr, replacement: Callable[[exp.Column], exp.Expr], var
             return _variable([node.name])
         case exp.DataType() | exp.Query():
             return node.copy()
+        case exp.Anonymous() | exp.Tuple() if _names_fields(node):
+            arguments = [_replaced(_unnamed(each), replacement, variables) for each in node.expressions]
+            return _with_names(node, arguments)
         case exp.Dot():
             return exp.Dot(this=_replaced(node.this, replacement, variables), expression=node.expression.copy())
         case exp.Lambda():
@@ -62,6 +68,56 @@ def _replaced(node: exp.Expr, replacement: Callable[[exp.Column], exp.Expr], var
         elif isinstance(value, list):
             made.set(key, [_replaced(each, replacement, variables) if isinstance(each, exp.Expr) else each for each in value])
     return made
+
+
+def _names_fields(node: exp.Anonymous | exp.Tuple) -> bool:
+    """Whether a call names fields by its arguments; each argument must be one expression."""
+    if isinstance(node, exp.Tuple) and isinstance(node.parent, (exp.Any, exp.All)):
+        return False  # LIKE ANY ('a', 'b')
+    called = "struct" if isinstance(node, exp.Tuple) else str(node.this).lower()
+    return called in {"struct", "arrays_zip"} and not any(isinstance(each, exp.Star) for each in node.expressions)
+
+
+def _with_names(call: exp.Anonymous | exp.Tuple, arguments: Sequence[exp.Expr]) -> exp.Expr:
+    """The same call with the names of its fields written out, as Spark derives them from the arguments as written."""
+    fields = list(zip(map(_field_name, call.expressions), arguments, strict=True))
+    if isinstance(call, exp.Anonymous) and str(call.this).lower() == "arrays_zip":
+        named = [_one_field(name or str(number), each) for number, (name, each) in enumerate(fields)]
+        return exp.Anonymous(this=call.this, expressions=named)
+    return _structure((name or f"col{number}", each) for number, (name, each) in enumerate(fields, start=1))
+
+
+def _structure(fields: Iterator[tuple[str, exp.Expr]]) -> exp.Anonymous:
+    parts = [part for name, each in fields for part in (exp.Literal.string(name), each)]
+    return exp.Anonymous(this="named_struct", expressions=parts)
+
+
+def _one_field(name: str, node: exp.Expr) -> exp.Expr:
+    """An expression that Spark calls by a name: a field, for want of aliases inside calls."""
+    if isinstance(node, exp.Dot) and _field_name(node) == name:
+        return node
+    return with_field(_structure(iter([(name, node)])), name)
+
+
+def _unnamed(node: exp.Expr) -> exp.Expr:
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def _field_name(node: exp.Expr) -> str | None:
+    """What Spark calls a field that is computed by an expression; None where it only counts."""
+    match node:
+        case exp.Alias():
+            return str(node.alias)
+        case exp.Column() | exp.Identifier():
+            return str(node.name)
+        case exp.Dot():
+            return str(node.expression.name)
+        case exp.Bracket(expressions=[exp.Literal(is_string=True) as key]):
+            return str(key.name)
+        case exp.Paren():
+            return _field_name(node.this)
+        case _:
+            return None
 
 
 def _variable(parts: list[str]) -> exp.Expr:

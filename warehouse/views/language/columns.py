@@ -64,10 +64,10 @@ def types_of(operator: Operator, tables: Mapping[str, Types]) -> Types:
             below = types_of(operator.input, tables)
             kinds = {each.name: type_of(each.sql, below) for each in operator.aggregates}
             return {**{key: below.get(key) for key in operator.keys}, **kinds}
-        case UnionAll():
-            sides = [types_of(each, tables) for each in operator.inputs]
+        case UnionAll() | BagDifference():
+            sides = [types_of(each, tables) for each in inputs_of(operator)]
             return {name: kind if all(side.get(name) == kind for side in sides) else None for name, kind in sides[0].items()}
-        case BagDifference() | AntiJoin():
+        case AntiJoin():
             return types_of(operator.left, tables)
         case _:
             return types_of(inputs_of(operator)[0], tables)

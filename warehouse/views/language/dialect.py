@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,19 @@ if TYPE_CHECKING:
     from sqlglot import Token
     from sqlglot.dialects.dialect import DialectType
 
-__all__ = ["as_written", "column_of", "conjuncts", "meaning", "names_in", "parse_query", "plain", "text", "tokens_of", "unquoted"]
+__all__ = [
+    "as_written",
+    "column_of",
+    "conjuncts",
+    "expression_of",
+    "meaning",
+    "names_in",
+    "parse_query",
+    "plain",
+    "text",
+    "tokens_of",
+    "unquoted",
+]
 
 _SYNTAX_FUNCTIONS = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR", "OVERLAY", "POSITION")
 _WITH_UNIT = frozenset({"timestampadd", "timestampdiff", "dateadd", "datediff", "date_add", "date_diff"})
@@ -36,7 +49,9 @@ _UNIT_ARGUMENTS = 3
 _UNITS = "MICROSECOND MILLISECOND SECOND MINUTE HOUR DAY DAYOFYEAR WEEK MONTH QUARTER YEAR"
 _UNIT_WORDS = frozenset(_UNITS.split())
 _WORDS = frozenset({TokenType.STRING, TokenType.NUMBER, TokenType.VAR, TokenType.IDENTIFIER})
-_IMPLIED = frozenset({"NULLS", "LAST"})
+_SIZED = frozenset({TokenType.VARCHAR, TokenType.CHAR, TokenType.NCHAR, TokenType.NVARCHAR})
+_SAME = {"SUBSTR": "SUBSTRING", "POSITION": "LOCATE", "LTRIM": "TRIM", "RTRIM": "TRIM"}
+_IMPLIED = frozenset({"NULLS", "LAST", "BOTH", "LEADING", "TRAILING"})
 """Words that are left out where they say what holds without them."""
 _PLAIN = re.compile(r"`((?:[^`]|``)+)`")
 _WRITTEN = "as_written"
@@ -87,6 +102,26 @@ def parse_query(sql: str) -> exp.Query:
         When it does not parse, or is no query, or several.
 
     """
+    tree = _parsed(sql)
+    _require_all_words(sql, tree)
+    return tree
+
+
+@lru_cache(maxsize=8192)
+def expression_of(sql: str) -> exp.Expr:
+    """Return the tree of an expression that this build has written, the same for all: it must not be changed.
+
+    Raises
+    ------
+    RefusedError
+        When it does not parse.
+
+    """
+    node: exp.Expr = _parsed(f"SELECT {sql}").selects[0]
+    return node
+
+
+def _parsed(sql: str) -> exp.Query:
     try:
         trees = [tree for tree in sqlglot.parse(sql, read=_Verbatim) if tree is not None]
     except SqlglotError as error:
@@ -103,7 +138,6 @@ def parse_query(sql: str) -> exp.Query:
         _keep_interval(total)
     for call in tree.find_all(exp.Anonymous):
         _keep_unit(call)
-    _require_all_words(sql, tree)
     return tree
 
 
@@ -123,8 +157,12 @@ def _words(sql: str) -> Counter[str]:
 
     sqlglot writes the constant interval ``-1 hours`` as ``'-1' HOUR``, and the number ``.5`` as ``0.5``.
     """
+    sized = {number + 2 for number, token in enumerate(tokens_of(sql)) if token.token_type in _SIZED}  # VARCHAR(10) is a string
     return Counter(
-        _one_spelling(token.text) for token in tokens_of(sql) if token.token_type in _WORDS and token.text.upper() not in _IMPLIED
+        _one_spelling(word)
+        for number, token in enumerate(tokens_of(sql))
+        if token.token_type in _WORDS and number not in sized and token.text.upper() not in _IMPLIED
+        for word in token.text.split() or [""]  # INTERVAL '1 day' is written INTERVAL '1' DAY
     )
 
 
@@ -132,7 +170,7 @@ def _one_spelling(word: str) -> str:
     upper = word.strip().lstrip("+-").strip().upper()
     upper = upper.lstrip("0.") or upper
     unit = upper.removesuffix("S")
-    return unit if unit in _UNIT_WORDS else upper
+    return unit if unit in _UNIT_WORDS else _SAME.get(upper, upper)
 
 
 def _unparsed(sql: str, error: SqlglotError) -> RefusedError:

@@ -23,7 +23,7 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
-from warehouse.views.language.dialect import conjuncts, parse_query
+from warehouse.views.language.dialect import conjuncts, expression_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,7 @@ def never_null(operator: Operator, tables: Mapping[str, frozenset[str]]) -> froz
             return never_null(operator.input, tables) | _passed(operator.condition)
         case Project():
             below = never_null(operator.input, tables)
-            return frozenset(column.name.lower() for column in operator.columns if _sound(_expression(column.sql), below))
+            return frozenset(column.name.lower() for column in operator.columns if _sound(expression_of(column.sql), below))
         case AsOf(outer=outer):
             return never_null(operator.input, tables) | frozenset(() if outer else (left.lower() for left, _ in operator.on))
         case UnionAll():
@@ -69,11 +69,6 @@ def never_null(operator: Operator, tables: Mapping[str, frozenset[str]]) -> froz
             return never_null(inputs_of(operator)[0], tables)
 
 
-def _expression(sql: str) -> exp.Expr:
-    expression: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
-    return expression
-
-
 def _sound(node: exp.Expr, columns: frozenset[str]) -> bool:
     match node:
         case exp.Paren() | exp.Alias():
@@ -91,7 +86,7 @@ def _sound(node: exp.Expr, columns: frozenset[str]) -> bool:
 def _passed(condition: str) -> frozenset[str]:
     """The columns that are not null in rows for which a condition is true."""
     names = set()
-    for part in conjuncts(_expression(condition)):
+    for part in conjuncts(expression_of(condition)):
         compared: list[exp.Expr] = []
         match part:
             case exp.Not(this=exp.Is(expression=exp.Null()) as test):

@@ -65,7 +65,7 @@ def layout_faults(view: View, tree: Operator, node: Node, label: Label, *, tells
         allowed = '"drop": an output window has no place for results that are gone'
         yield "short_lived", Fault('"report" with an output window', allowed)
     elif view.short_lived == "report" and not tells:
-        found = '"report" for a view that is computed anew where its inputs changed'
+        found = '"report" for a view that is recomputed where its inputs changed'
         allowed = (
             '"drop": what came and went in between is not known then. It is of joins, DISTINCT and unions, and of NOT EXISTS'
             " and NOT IN, over rows that live to their own end"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.catalog.types import unusable_name
+from warehouse.layout.columns import is_reserved
 from warehouse.views.algebra import Named, Project
 from warehouse.views.language.dialect import column_of, text
 from warehouse.views.language.expressions import check_expression, function_name
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Output", "outputs_of", "projected"]
 
-_RESERVED = frozenset({"sub_index", "exp_block"})
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _check_names(outputs: Sequence[Output], faults: Faults) -> None:
         name = output.name
         if isinstance(output.node, exp.Column) and output.node.name == UNKNOWN:
             continue
-        if name.startswith("_") or name.lower() in _RESERVED:
+        if is_reserved(name):
             allowed = "names other than sub_index, exp_block and _*"
             faults.add(output.at, f'the reserved name "{name}"', allowed, name.lstrip("_") or None)
         elif why := unusable_name(name):

@@ -2,28 +2,89 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from sqlglot import TokenType
 
-from warehouse.views.language.dialect import tokens_of
+from warehouse.views.language.dialect import parse_query, tokens_of
+from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.windows import WINDOW_FUNCTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from sqlglot import Token
 
-__all__ = ["without_windows"]
+__all__ = ["WindowCall", "windows_in", "without_windows"]
 
-_CLAUSES = frozenset(
-    {
-        TokenType.WHERE, TokenType.GROUP_BY, TokenType.JOIN, TokenType.ON, TokenType.ORDER_BY, TokenType.LIMIT, TokenType.COMMA,
-        TokenType.R_PAREN, TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.HAVING, TokenType.QUALIFY,
-        TokenType.LEFT, TokenType.RIGHT, TokenType.FULL, TokenType.INNER, TokenType.CROSS, TokenType.USING,
-    },
-)  # fmt: skip
-"""What stands after an item of FROM that has no alias."""
+_NAMES = (TokenType.VAR, TokenType.IDENTIFIER)
+
+
+@dataclass(frozen=True)
+class WindowCall:
+    """Where a window of ours stands in a text: first place, and the place after the last, of the call and of its first argument.
+
+    ``name`` is the called function as it is written; ``named`` says whether an alias follows.
+    """
+
+    start: int
+    end: int
+    source: tuple[int, int]
+    name: str
+    named: bool
+
+
+def windows_in(sql: str) -> Iterator[WindowCall]:
+    """Yield the calls of ``time_window`` and ``row_window`` in a text, in order; those inside another are parts of it.
+
+    Examples
+    --------
+    >>> sql = "SELECT k FROM time_window(a, INTERVAL 1 HOUR) date JOIN row_window(b, 2)"
+    >>> [(sql[each.start : each.end], each.named) for each in windows_in(sql)]
+    [('time_window(a, INTERVAL 1 HOUR)', True), ('row_window(b, 2)', False)]
+
+    """
+    tokens = tokens_of(sql)
+    number = 0
+    while number + 1 < len(tokens):
+        word = tokens[number]
+        opens = tokens[number + 1].token_type is TokenType.L_PAREN
+        if not (opens and word.token_type in _NAMES and word.text.lower() in WINDOW_FUNCTIONS):
+            number += 1
+            continue
+        first_end, last = _closing(tokens, number + 1)
+        following = tokens[last + 1] if last + 1 < len(tokens) else None
+        named = following is not None and _is_alias(sql[following.start : following.end + 1])
+        source = (tokens[number + 2].start, tokens[first_end].end + 1)
+        yield WindowCall(word.start, tokens[last].end + 1, source, sql[word.start : word.end + 1], named)
+        number = last + 1
+
+
+def _closing(tokens: Sequence[Token], start: int) -> tuple[int, int]:
+    """The last word of the first argument, and the parenthesis that closes the call."""
+    depth, comma = 0, None
+    for number in range(start, len(tokens)):
+        kind = tokens[number].token_type
+        depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
+        if kind is TokenType.COMMA and depth == 1 and comma is None:
+            comma = number
+        if depth == 0:
+            return (comma or number) - 1, number
+    return len(tokens) - 1, len(tokens) - 1
+
+
+@cache
+def _is_alias(word: str) -> bool:
+    """Whether a word after an item of FROM names it: a word of the language can be a name too, or begin the next clause."""
+    if word.upper() == "AS":
+        return True
+    try:
+        item = parse_query(f"SELECT 1 FROM x {word}").args["from_"].this
+    except RefusedError:
+        return False
+    return bool(item.alias)
 
 
 def without_windows(sql: str) -> str:
@@ -37,28 +98,8 @@ def without_windows(sql: str) -> str:
     'SELECT k FROM (SELECT k FROM a) AS row_window'
 
     """
-    while (found := _first_window(tokens_of(sql))) is not None:
-        start, end, first, last, bare = found
-        source = sql[first : last + 1]
-        alias = f" AS {sql[start:].split('(', maxsplit=1)[0].strip()}" if bare and source.startswith("(") else ""
-        sql = f"{sql[:start]}{source}{alias}{sql[end + 1 :]}"
+    while (found := next(windows_in(sql), None)) is not None:
+        source = sql[slice(*found.source)]
+        alias = f" AS {found.name}" if not found.named and source.startswith("(") else ""
+        sql = f"{sql[: found.start]}{source}{alias}{sql[found.end :]}"
     return sql
-
-
-def _first_window(tokens: Sequence[Token]) -> tuple[int, int, int, int, bool] | None:
-    """Where a window begins and ends, where its first argument does, and whether no alias follows."""
-    for number, word in enumerate(tokens[:-1]):
-        if word.text.lower() not in WINDOW_FUNCTIONS or tokens[number + 1].token_type is not TokenType.L_PAREN:
-            continue
-        depth, comma = 0, None
-        for place in range(number + 1, len(tokens)):
-            kind = tokens[place].token_type
-            depth += (kind is TokenType.L_PAREN) - (kind is TokenType.R_PAREN)
-            if kind is TokenType.COMMA and depth == 1 and comma is None:
-                comma = place
-            if depth == 0:
-                last = (comma or place) - 1
-                after = tokens[place + 1] if place + 1 < len(tokens) else None
-                bare = after is None or after.token_type in _CLAUSES
-                return word.start, tokens[place].end, tokens[number + 2].start, tokens[last].end, bare
-    return None

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, InternalRows, Join, Project, Top, UnionAll
+from warehouse.catalog.identifiers import quoted
+from warehouse.views.algebra import BagDifference, Changes, Distinct, Equality, InternalRows, Join, Named, Project, Top, UnionAll
 from warehouse.views.language.clauses import check_clauses
-from warehouse.views.language.columns import columns_of
+from warehouse.views.language.columns import columns_of, types_of
 from warehouse.views.language.dialect import conjuncts, plain, text
 from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import FaultyError, RefusedError
@@ -25,6 +26,7 @@ from warehouse.views.language.shaping import first_rows, shape_of
 from warehouse.views.language.sources import Sources, With, renaming
 from warehouse.views.language.sub_queries import keyed_by, semi_joined, without
 from warehouse.views.language.time_groups import with_window_columns
+from warehouse.views.language.types import common_type
 from warehouse.views.language.units import Workshop
 
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from warehouse.views.language.predicates import Predicate
     from warehouse.views.language.scope import Item, Table
     from warehouse.views.language.sources import Known
+    from warehouse.views.language.types import Types
 
 __all__ = ["Binder"]
 
@@ -76,6 +79,9 @@ class Binder:
     def columns(self, operator: Operator) -> tuple[str, ...]:
         """Return the columns of a plan."""
         return columns_of(operator, {name: tuple(table.columns) for name, table in self.tables.items()})
+
+    def _types(self, operator: Operator) -> Types:
+        return types_of(operator, {name: table.columns for name, table in self.tables.items()})
 
     def _query(self, query: exp.Query, known: Known, *, top: bool = False, stored: bool = True) -> Operator:
         check_clauses(query)
@@ -152,10 +158,12 @@ class Binder:
         if distinct and isinstance(query, exp.Except):
             raise _except(query, names, others)
         if isinstance(query, exp.Intersect):
-            return _intersection(left, right, names, others)
-        right = right if others == names else Project(right, renaming(others, names))
+            return _intersection(left, right, [self._types(side) for side in (left, right)])
         if isinstance(query, exp.Except):
-            return BagDifference(left, right)
+            types = [self._types(side) for side in (left, right)]
+            common = [common_type(one, other) for one, other in zip(*(side.values() for side in types), strict=True)]
+            return BagDifference(_cast(left, types[0], names, common), _cast(right, types[1], names, common))
+        right = right if others == names else Project(right, renaming(others, names))
         sides = [part for side in (left, right) for part in (side.inputs if isinstance(side, UnionAll) else (side,))]
         union = UnionAll(tuple(sides))
         return Distinct(union) if distinct else union
@@ -189,12 +197,28 @@ def _negated(predicates: Sequence[Predicate], steps: Sequence[Step]) -> str | No
     return "an outer join" if any(step.side != "inner" for step in steps) else None
 
 
-def _intersection(left: Operator, right: Operator, names: tuple[str, ...], others: tuple[str, ...]) -> Operator:
-    """INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10)."""
+def _cast(side: Operator, types: Types, names: tuple[str, ...], common: Sequence[str | None]) -> Operator:
+    """A side of EXCEPT ALL with these names and types; a type that is none stays as it is."""
+    columns = tuple(
+        Named(name, quoted(own) if wanted in (None, kind) else f"CAST({quoted(own)} AS {wanted})")
+        for (own, kind), name, wanted in zip(types.items(), names, common, strict=True)
+    )
+    return side if all(column.sql == quoted(column.name) for column in columns) else Project(side, columns)
+
+
+def _intersection(left: Operator, right: Operator, types: Sequence[Types]) -> Operator:
+    """INTERSECT: the join of both sides' distinct rows, in which null equals null (update-patterns sheet, 10).
+
+    Its columns have the type that both sides have in common, as those of ``coalesce``.
+    """
+    names, others = map(tuple, types)
     renamed = tuple(f"#2.{name}" for name in others)
     sides = (Distinct(left), Distinct(Project(right, renaming(others, renamed))))
     equal = tuple(Equality(0, name, 1, other) for name, other in zip(names, renamed, strict=True))
-    return Project(Join(sides, equal, None, null_safe=True), renaming(names, names))
+    same = [one is not None and one == other for one, other in zip(*(side.values() for side in types), strict=True)]
+    either = [f"coalesce({quoted(pair.left_column)}, {quoted(pair.right_column)})" for pair in equal]
+    columns = tuple(Named(name, quoted(name) if sure else sql) for name, sure, sql in zip(names, same, either, strict=True))
+    return Project(Join(sides, equal, None, null_safe=True), columns)
 
 
 def _except(query: exp.SetOperation, names: Sequence[str], others: Sequence[str]) -> RefusedError:

@@ -10,7 +10,7 @@ from sqlglot import exp
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Group, Named, Project
-from warehouse.views.language.dialect import parse_query, text
+from warehouse.views.language.dialect import expression_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,5 +70,4 @@ def _over(aggregate: Aggregate, names: Mapping[str, str]) -> Aggregate:
 
 
 def _tree(aggregate: Aggregate) -> exp.Expr:
-    expression: exp.Expr = parse_query(f"SELECT {aggregate.sql}").selects[0]
-    return expression
+    return expression_of(aggregate.sql)

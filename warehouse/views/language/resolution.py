@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from warehouse.catalog.types import Array, Struct, parse_type
 from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import meaning, text
 from warehouse.views.language.expressions import aggregates_in, check_expression, function_name
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.scope import bound_column
+from warehouse.views.language.types import type_of_node
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +62,9 @@ class Names:
             own = None if self._keeps_its_input(column) else self._of_output(column)
             if own is None:
                 return self.scope.resolve(column)
+            if isinstance(own, exp.Dot) and self._could_be_either(column):
+                found = f"{text(column)} in ORDER BY, where it can be an input's column or a field of an output column"
+                raise RefusedError(column, found, "another name for that output column")
             if id(column) not in inside:
                 return own
             if self.scope.has(column) and meaning(self.scope.resolve(column)) == meaning(_bare(own)):
@@ -105,13 +110,34 @@ class Names:
         """What the output column that a name begins with is computed as, with the fields that follow."""
         first, *fields = [part.name for part in column.parts]
         output = next((each for each in self.outputs if each.name.lower() == first.lower()), None)
-        if output is None:
+        if output is None or (fields and self._has_field(output.node, fields[0]) is False):
             return None
         made = output.node.copy()
         made = made if isinstance(made, _ATOMS) else exp.Paren(this=made)
         for field in fields:
             made = with_field(made, field)
         return made
+
+    def _could_be_either(self, column: exp.Column) -> bool:
+        """Whether a dotted name is an input's column, and only Spark can tell whether it is an output's field."""
+        first, field, *_ = [part.name for part in column.parts]
+        output = next(each for each in self.outputs if each.name.lower() == first.lower())
+        return self._has_field(output.node, field) is None and self.scope.has(column)
+
+    def _has_field(self, node: exp.Expr, field: str) -> bool | None:
+        """Whether an output column has a field of that name; None where only Spark can tell."""
+        types = {
+            (f"{item.alias}.{name}" if self.scope.qualified else name).lower(): kind
+            for item in self.scope.items
+            for name, kind in item.types.items()
+        }
+        written = type_of_node(node, types)
+        if written is None:
+            return None
+        kind = parse_type(written)
+        while isinstance(kind, Array):
+            kind = kind.element
+        return isinstance(kind, Struct) and field.lower() in {each.name.lower() for each in kind.fields}
 
     def _keeps_its_input(self, column: exp.Column) -> bool:
         """Whether a name of several parts is that of an input's column which is an output column under its own name."""

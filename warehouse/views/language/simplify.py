@@ -8,7 +8,7 @@ import msgspec
 from sqlglot import exp
 
 from warehouse.views.algebra import Join, Named, Project, Scan, UnionAll, inputs_of
-from warehouse.views.language.dialect import column_of, parse_query, text
+from warehouse.views.language.dialect import column_of, expression_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,7 +61,7 @@ def _composed(above: Project, below: Project) -> tuple[Named, ...] | None:
 
 def _under(sql: str, names: Mapping[str, str]) -> str:
     """An expression over columns by their other names."""
-    node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
+    node = expression_of(sql)
 
     def other(each: exp.Expr) -> exp.Expr:
         if isinstance(each, exp.Column):

@@ -24,9 +24,9 @@ from warehouse.views.algebra import (
     inputs_of,
 )
 from warehouse.views.language.columns import columns_of
-from warehouse.views.language.dialect import as_written, column_of, parse_query, text
+from warehouse.views.language.dialect import as_written, column_of, expression_of
 from warehouse.views.language.faults import Fault
-from warehouse.views.language.types import type_of
+from warehouse.views.language.types import type_of_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +47,16 @@ _PASSED_ON = frozenset(
         "array_append", "concat", "nvl2",
     },
 )  # fmt: skip
+_NOT_COLLATED = frozenset(
+    {
+        "instr", "locate", "position", "collation", "levenshtein", "find_in_set", "hash", "xxhash64", "crc32", "ascii",
+        "bit_length", "octet_length", "md5", "sha", "sha1", "sha2", "unhex", "base64", "encode", "regexp_count",
+        "regexp_instr", "to_number", "try_to_number", "unix_timestamp", "to_unix_timestamp", "size", "cardinality",
+        "array_position", "array_contains", "get_json_object",
+    },
+)  # fmt: skip
+"""Functions whose result has no collation, whatever texts they look at."""
+_CHOOSING = frozenset({"if", "nvl2"})
 _SCALAR = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "binary"})
 _MAP = ("a map", "its values as columns (m['key']), or map_entries(m), an array of structures")
 _COLLATED = ("a text with a collation, which no table keeps", "lower(text), or CAST(text AS STRING)")
@@ -71,7 +81,7 @@ def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> 
         places += [(name, each, _COLLATED, _is_collated) for each, names in _keys(node.operator) for name in names]
         for name, operator, (what, allowed), test in places:
             made = _made(operator, name, known)
-            sql = next((sql for sql in made if test(_expression(sql))), None)
+            sql = next((sql for sql in made if test(expression_of(sql))), None)
             if sql is not None and (sql, what) not in told:
                 told.add((sql, what))
                 yield Fault(f"{as_written(sql)}, {what}", allowed)
@@ -112,7 +122,7 @@ def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) 
             sql = next((each.sql for each in aggregates if each.name.lower() == name.lower()), None)
             if sql is None:
                 return _made(operator.input, name, tables)
-            call = _expression(sql)
+            call = expression_of(sql)
             taken = [column.name for column in call.find_all(exp.Column)] if call.name.lower() in _PASSED_ON else []
             return [sql, *(made for each in taken for made in _made(operator.input, each, tables))]
         case UnionAll(inputs=inputs):
@@ -128,23 +138,15 @@ def _made(operator: Operator, name: str, tables: Mapping[str, tuple[str, ...]]) 
             )
 
 
-def _expression(sql: str) -> exp.Expr:
-    node: exp.Expr = parse_query(f"SELECT {sql}").selects[0]
-    return node
-
-
 def _is_map(node: exp.Expr) -> bool:
     match node:
-        case exp.Paren() | exp.Alias():
-            return _is_map(node.this)
+        case exp.Paren() | exp.Alias() | exp.Case():
+            return any(map(_is_map, _given(node)))
         case exp.Cast():
             return "MAP<" in node.to.sql(dialect="spark").upper()
-        case exp.Case():
-            branches = [branch.args["true"] for branch in node.args["ifs"]]
-            return any(map(_is_map, [*branches, *([node.args["default"]] if node.args.get("default") else [])]))
         case exp.Anonymous():
             name = str(node.this).lower()
-            return name in _MAPS or (name in _PASSED_ON and any(map(_is_map, node.expressions)))
+            return name in _MAPS or (name in _PASSED_ON and any(map(_is_map, _given(node))))
         case _:
             return False
 
@@ -156,6 +158,20 @@ def _is_collated(node: exp.Expr) -> bool:
             return True
         case exp.Anonymous() if str(node.this).lower() == "collate":
             return True
+        case exp.Anonymous() if str(node.this).lower() in _NOT_COLLATED:
+            return False
         case exp.Cast() | exp.Literal() | exp.Column():
             return False
-    return type_of(text(node), {}) not in _SCALAR and any(map(_is_collated, node.iter_expressions()))
+    return type_of_node(node, {}) not in _SCALAR and any(map(_is_collated, _given(node)))
+
+
+def _given(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Yield the operands that a result is made of: a condition only chooses among them."""
+    match node:
+        case exp.Case():
+            yield from (branch.args["true"] for branch in node.args["ifs"])
+            yield from [node.args["default"]] if node.args.get("default") else []
+        case exp.Anonymous() if str(node.this).lower() in _CHOOSING:
+            yield from node.expressions[1:]
+        case _:
+            yield from node.iter_expressions()

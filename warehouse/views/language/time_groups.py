@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 __all__ = ["with_window_columns"]
 
 _ARGUMENTS = 2
+_CLAUSES = ("expressions", "group", "having", "order", "qualify", "where")
 
 
 def with_window_columns(select: exp.Select) -> exp.Select:
-    """Return a query in which ``window``, where rows are grouped by one, is written out.
+    """Return a query that has no rows without a time, and in which ``window``, where rows are grouped by one, is written out.
+
+    Spark leaves out the rows for which there is no window, wherever in a SELECT one is named.
 
     Raises
     ------
@@ -31,7 +34,7 @@ def with_window_columns(select: exp.Select) -> exp.Select:
         For windows that are not one tumbling window.
 
     """
-    windows = [call for clause in ("expressions", "group", "having", "order", "where") for call in _in_clause(select, clause)]
+    windows = [call for clause in _CLAUSES for call in _in_clause(select, clause)]
     if not windows:
         return select
     for call in windows:
@@ -41,21 +44,31 @@ def with_window_columns(select: exp.Select) -> exp.Select:
     other = next((call for call in windows if meaning(call) != meaning(windows[0])), None)
     if other is not None:
         raise RefusedError(other, f"{text(other)} beside {text(windows[0])}", "one window in a SELECT, as Spark has it")
-    group = select.args.get("group")
-    if group is None or not list(_in_clause(select, "group")):
-        return select
     made = select.copy()
-    for clause in ("expressions", "having", "order"):
-        for column in [each for node in _nodes(made, clause) for each in node.find_all(exp.Column)]:
+    _leave_out_null_times(made, windows[0])
+    if list(_in_clause(select, "group")):
+        _write_out(made, windows[0])
+    return made
+
+
+def _leave_out_null_times(select: exp.Select, window: exp.Anonymous) -> None:
+    timed: exp.Expr = exp.Not(this=exp.Is(this=window.expressions[0].copy(), expression=exp.Null()))
+    where = select.args.get("where")
+    select.set("where", exp.Where(this=timed if where is None else exp.And(this=exp.Paren(this=where.this), expression=timed)))
+
+
+def _write_out(select: exp.Select, window: exp.Anonymous) -> None:
+    """Put the call in the place of the column ``window``."""
+    for clause in ("expressions", "having", "order", "qualify"):
+        for column in [each for node in _nodes(select, clause) for each in node.find_all(exp.Column)]:
             first, *fields = [part.name for part in column.parts]
             if first.lower() == "window":
-                written: exp.Expr = windows[0].copy()
+                written: exp.Expr = window.copy()
                 for field in fields:
                     written = with_field(written, field)
                 if isinstance(column.parent, exp.Select):
                     written = exp.Alias(this=written, alias=exp.to_identifier(fields[-1] if fields else "window"))
                 column.replace(written)
-    return made
 
 
 def _nodes(select: exp.Select, clause: str) -> list[exp.Expr]:

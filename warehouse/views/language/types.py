@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import canonical, parse_type
-from warehouse.views.language.dialect import column_of, parse_query, text
+from warehouse.catalog.types import Struct, canonical, parse_type
+from warehouse.views.language.dialect import column_of, expression_of, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Types", "type_of"]
+__all__ = ["Types", "common_type", "type_of", "type_of_node"]
 
 Types = dict[str, str | None]
 """Column name to Spark SQL type in canonical text, in order; ``None`` where only Spark can tell."""
@@ -53,33 +53,43 @@ def type_of(sql: str, columns: Mapping[str, str | None]) -> str | None:
     name = column_of(sql)
     if name is not None:
         return by_lower.get(name.lower())
-    return _type(parse_query(f"SELECT {sql}").selects[0], by_lower)
+    return type_of_node(expression_of(sql), by_lower)
 
 
-def _type(node: exp.Expr, columns: Mapping[str, str | None]) -> str | None:
+def type_of_node(node: exp.Expr, columns: Mapping[str, str | None]) -> str | None:
+    """Return the canonical type of a parsed expression, or nothing; the names of the columns are in lower case."""
     match node:
         case exp.Paren() | exp.Neg() | exp.Alias():
-            return _type(node.this, columns)
+            return type_of_node(node.this, columns)
         case exp.Column():
             return columns.get(node.name.lower()) if not node.table else None
+        case exp.Dot():
+            return _field(type_of_node(node.this, columns), node.expression.name)
         case exp.Cast():
             return _written(node.to)
         case exp.Literal():
             return _literal(node)
         case exp.Add() | exp.Sub() | exp.Mul() | exp.Mod():
-            return _arithmetic(_type(node.this, columns), _type(node.expression, columns))
+            return _arithmetic(type_of_node(node.this, columns), type_of_node(node.expression, columns))
         case exp.Div():
-            kinds = {_type(node.this, columns), _type(node.expression, columns)}
+            kinds = {type_of_node(node.this, columns), type_of_node(node.expression, columns)}
             return "double" if kinds <= {*_WHOLE, *_FLOATING} else None
         case exp.Case():
             branches = [branch.args["true"] for branch in node.args["ifs"]]
             default = node.args.get("default")
-            return _agreed(_type(each, columns) for each in [*branches, *([default] if default else [])])
+            return _agreed(type_of_node(each, columns) for each in [*branches, *([default] if default else [])])
         case exp.Anonymous():
             return _called(node, columns)
     if isinstance(node, _BOOLEAN):
         return "boolean"
     return "string" if isinstance(node, exp.Trim) else None
+
+
+def _field(kind: str | None, name: str) -> str | None:
+    parsed = parse_type(kind) if kind is not None else None
+    if not isinstance(parsed, Struct):
+        return None
+    return next((canonical(each.type) for each in parsed.fields if each.name.lower() == name.lower()), None)
 
 
 def _literal(node: exp.Literal) -> str | None:
@@ -95,6 +105,15 @@ def _written(kind: exp.DataType) -> str | None:
         return canonical(parse_type(text(kind)))
     except FaultError:
         return None
+
+
+def common_type(one: str | None, other: str | None) -> str | None:
+    """Return the type that two columns have in a set operation, where it is certain without Spark.
+
+    >>> common_type("int", "bigint"), common_type("double", "int"), common_type("int", "string")
+    ('bigint', 'double', None)
+    """
+    return one if one == other else _arithmetic(one, other)
 
 
 def _arithmetic(left: str | None, right: str | None) -> str | None:
@@ -116,10 +135,10 @@ def _called(node: exp.Anonymous, columns: Mapping[str, str | None]) -> str | Non
     if name in _RESULTS:
         return _RESULTS[name]
     if name == "if":
-        return _agreed(_type(each, columns) for each in arguments[1:])
+        return _agreed(type_of_node(each, columns) for each in arguments[1:])
     if name in _SAME:
-        return _agreed(_type(each, columns) for each in arguments)
-    kind = _type(arguments[0], columns) if arguments else None
+        return _agreed(type_of_node(each, columns) for each in arguments)
+    kind = type_of_node(arguments[0], columns) if arguments else None
     if name in {"sum", "try_sum"}:
         return "bigint" if kind in _WHOLE else "double" if kind in _FLOATING else None
     if name in {"avg", "mean", "try_avg"}:

@@ -13,20 +13,80 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.views.algebra import Distinct
+from warehouse.views.maintenance.cache import FEW, collected
+from warehouse.views.maintenance.feeds import most_arrived, over, relation
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
+from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
-    from warehouse.views.maintenance.feeds import Move
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.inputs import Move, NodeInputs
+    from warehouse.views.maintenance.keyed import Replacement
 
-__all__ = ["moved"]
+__all__ = ["appearances", "moved_values", "spared"]
 
 _SPANS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
 
 
-def moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[str], move: Move) -> DataFrame:
+def moved_values(inputs: NodeInputs) -> DataFrame:
+    """Return what becomes of each touched value, cached: both of a DISTINCT's tables are written from it."""
+    core, node, tables = inputs.core, inputs.node, inputs.tables
+    if not isinstance(core, Distinct):
+        raise TypeError(f"{node.table} is no DISTINCT")
+    value = [quoted(name) for name in node.columns]
+    rows = over(node.operator, core, relation(core.input, tables, NodeTable.arrived))
+    arrived = rows.where("_exp > _ts").select(*value, "_ts", "_exp")
+    most = most_arrived(core.input, tables)
+    if most is not None and most <= FEW and can_be_gathered(arrived.schema):
+        arrived, _ = collected(arrived)
+    held: list[DataFrame] = []
+    if not inputs.move.first:
+        gone = inputs.own.ended().select(*value)
+        touched = changed_keys(arrived.select(*value).unionByName(gone).distinct(), inputs.cache)
+        stored = [table.before(touched.values) for table in (inputs.own, inputs.spares) if table is not None]
+        held = [semi_joined(rows, touched.rows, node.columns) for rows in stored if rows is not None]
+    return inputs.cache.add(_moved(arrived, held, node.columns, inputs.move))
+
+
+def appearances(values: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Return the rows shown from now on, and appearances that were over before anybody could see them."""
+    value = [quoted(name) for name in columns]
+    shown = values.where("exp IS NOT NULL").selectExpr(
+        *value, "timestamp_micros(gen) AS _ts", "timestamp_micros(exp) AS _exp"
+    )
+    lost = values.selectExpr(*value, "explode(lost) AS _span").selectExpr(
+        *value, "timestamp_micros(_span.gen) AS _ts", "timestamp_micros(_span.exp) AS _exp"
+    )
+    return shown.unionByName(lost).selectExpr(*value, "_ts", "_exp", "_exp AS _out")
+
+
+def spared(inputs: NodeInputs, values: DataFrame, layout: Layout) -> Replacement:
+    """Return the new content of the table of spare rows, which has that layout; ``inputs`` are those of the DISTINCT."""
+    columns, move = inputs.node.columns, inputs.move
+    value = [quoted(name) for name in columns]
+    touched = values.where("spare IS NOT NULL OR had_spare")
+    new = touched.where("spare IS NOT NULL").selectExpr(
+        *value, f"timestamp_micros({move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
+    )
+    old = inputs.spares.own() if inputs.spares is not None else None
+    of_keys, keys = None, None
+    if old is not None and inputs.spares is not None:
+        keys = changed_keys(touched.select(*value), inputs.cache)
+        of_keys = inputs.spares.own(keys.values)
+    return replacement(
+        placeless(new) if old is None else old, new, keys, columns, of_keys=of_keys, columns=columns, search_key=columns,
+        layout=layout, move=move, cache=inputs.cache,
+    )  # fmt: skip
+
+
+def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[str], move: Move) -> DataFrame:
     """Return what becomes of each touched value.
 
     Parameters
@@ -84,7 +144,7 @@ def _lost(move: Move) -> str:
     start = state.format(reached="greatest(_shown, _spare)", begun="CAST(NULL AS bigint)", lost=_SPANS)
     longer = state.format(reached="greatest(a.reached, r.exp)", begun="a.begun", lost="a.lost")
     closed = f"CASE WHEN a.begun IS NULL THEN a.lost ELSE concat(a.lost, {span}) END"
-    anew = state.format(reached="r.exp", begun=at, lost=closed)
-    step = f"CASE WHEN {at} <= a.reached THEN {longer} ELSE {anew} END"
+    again = state.format(reached="r.exp", begun=at, lost=closed)
+    step = f"CASE WHEN {at} <= a.reached THEN {longer} ELSE {again} END"
     finish = f"CASE WHEN a.begun IS NOT NULL AND a.reached <= {move.now}L THEN concat(a.lost, {span}) ELSE a.lost END"
     return f"aggregate(_arrivals, {start}, (a, r) -> {step}, a -> {finish})"

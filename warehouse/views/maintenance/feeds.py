@@ -7,114 +7,79 @@ Changes carry ``_weight`` too: +1 for a row that came, -1 for one that went.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.maintenance.inputs import NodeTable, user_columns
+from warehouse.views.maintenance.keys import grouped_exactly
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from collections.abc import Set as AbstractSet
-    from contextlib import AbstractContextManager
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from warehouse.views.maintenance.inputs import Move
+
 __all__ = [
     "CARRIED",
-    "Move",
-    "Tables",
     "carried_by",
     "changes",
     "feed",
+    "live",
+    "looked_up",
     "most_arrived",
     "over",
     "over_row_windows",
-    "user_columns",
+    "relation",
     "window_lengths",
 ]
 
-CARRIED = ("_ts", "_exp", "_out")
+CARRIED = (*TIMES, "_out")
 _WEIGHT = "_weight"
-_PARTITIONS = ("sub_index", "exp_block")
 
 
-@dataclass(frozen=True)
-class Move:
-    """Where a node's step moves it: from slot ``k0``, which ended at ``before``, to ``k``, which ends at ``now``.
+def relation(
+    operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], DataFrame]
+) -> DataFrame:
+    """Return a pipeline's rows over one relation of each table that it scans, for example ``NodeTable.arrived``."""
+    return feed(operator, {name: part(tables[name]) for name in set(scanned(operator))}, _versions(operator, tables))
 
-    ``before`` and ``now`` are microseconds; ``first`` builds the node over the rows that are live at ``now``.
+
+def live(
+    operator: Operator,
+    tables: Mapping[str, NodeTable],
+    keys: Mapping[str, pa.Table] | None = None,
+    *,
+    earlier: bool = False,
+) -> DataFrame:
+    """Return a pipeline's rows that are live at the window time, or with ``earlier`` those that were at the last epoch.
+
+    ``keys`` are lookup keys of some of its tables: rows of these with other values may be missing.
     """
-
-    k0: int
-    k: int
-    before: int
-    now: int
-    anchor: int
-    interval: int
-    first: bool
+    sought = keys or {}
+    rows = {
+        name: tables[name].before(sought.get(name)) if earlier else tables[name].now(sought.get(name))
+        for name in set(scanned(operator))
+    }
+    return feed(operator, rows, _versions(operator, tables))
 
 
-class Tables(Protocol):
-    """The stored tables that a node reads; every frame has the user columns, ``_ts`` and ``_exp``.
-
-    Where ``keys`` are given, rows that have other values in these columns may be missing.
-    """
-
-    def arrived(self, table: str) -> DataFrame:
-        """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
-
-    def before(self, table: str, keys: pa.Table | None = None) -> DataFrame:
-        """Return the rows that were live at the last epoch; none on a first build."""
-
-    def now(self, table: str, keys: pa.Table | None = None) -> DataFrame:
-        """Return the rows that are live at the plan's window time."""
-
-    def stayed(self, table: str) -> DataFrame:
-        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
-
-    def unseen(self, table: str) -> DataFrame | None:
-        """Return rows that began and ended since the last epoch, of a table whose rows may leave early too; none if not known."""
-
-    def stored(self, table: str) -> DataFrame:
-        """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
-
-    def came(self, table: str) -> pa.Table | None:
-        """Return the rows that this plan loaded, dead ones included, read by this process; none when Spark is to read them."""
-
-    def found(self, table: str, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
-        """Return the rows of some keys that were live at the last epoch, and others that had ended; none when Spark is to.
-
-        ``columns`` are the names, in lower case, of those that are wanted; none: all.
-        """
-
-    def frame(self, rows: pa.Table) -> DataFrame:
-        """Return rows as a local relation."""
-
-    def interpreted(self) -> AbstractContextManager[None]:
-        """Do without generated code meanwhile."""
-
-    def ended(self, table: str) -> DataFrame:
-        """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
-
-    def rows(self, table: str) -> int:
-        """Return about how many rows a table has."""
-
-    def most_arrived(self, table: str) -> int | None:
-        """Return a number of rows than which no more arrived; none if there is no telling, or if rows are wide."""
-
-    def keyed(self, table: str) -> bool:
-        """Whether rows of a table may leave it before their own end (label STR)."""
-
-    def versions(self, relation: str) -> DataFrame:
-        """Return all versions of a relation that are kept, closed ones included."""
+def _versions(operator: Operator, tables: Mapping[str, NodeTable]) -> dict[str, DataFrame]:
+    return {name: tables[name].versions() for name in set(looked_up(operator))}
 
 
-def user_columns(rows: DataFrame) -> list[str]:
-    """Return the names of the columns that are not the system's."""
-    return [name for name in rows.columns if not name.startswith("_") and name not in _PARTITIONS]
+def looked_up(operator: Operator) -> Iterator[str]:
+    """Yield the relations of whose versions each row of an operator sees one."""
+    if isinstance(operator, AsOf):
+        yield operator.relation
+    for each in inputs_of(operator):
+        yield from looked_up(each)
 
 
 def carried_by(rows: DataFrame) -> list[str]:
@@ -122,64 +87,60 @@ def carried_by(rows: DataFrame) -> list[str]:
     return [name for name in (*CARRIED, _WEIGHT) if name in rows.columns]
 
 
-def feed(operator: Operator, scan: Callable[[str], DataFrame], versions: Callable[[str], DataFrame]) -> DataFrame:
-    """Return a stateless pipeline's rows; ``scan`` gives a table's rows, ``versions`` a relation's."""
+def feed(operator: Operator, tables: Mapping[str, DataFrame], versions: Mapping[str, DataFrame]) -> DataFrame:
+    """Return a stateless pipeline's rows, given those of the tables that it scans and the versions that it looks up."""
     match operator:
         case Scan():
-            rows = scan(operator.table)
+            rows = tables[operator.table]
             return rows.selectExpr(*map(quoted, user_columns(rows)), *carried_by(rows), "_exp AS _out")
         case UnionAll():
-            first, *others = (feed(each, scan, versions) for each in operator.inputs)
+            first, *others = (feed(each, tables, versions) for each in operator.inputs)
             for other in others:
                 first = first.unionByName(other)
             return first
         case TimeWindow():
-            return _ended(feed(operator.input, scan, versions), operator)
+            return _ended(feed(operator.input, tables, versions), operator)
         case InternalRows():
-            rows = feed(operator.input, scan, versions)
+            rows = feed(operator.input, tables, versions)
             kept = [quoted(name) for name in rows.columns if name != "_out"]
             return rows.selectExpr(*kept, f"timestamp_micros({NEVER}L) AS _out")
         case AsOf():
-            return _looked_up(feed(operator.input, scan, versions), operator, versions(operator.relation))
+            return _looked_up(feed(operator.input, tables, versions), operator, versions[operator.relation])
         case Filter() | Project():
-            return over(operator, operator.input, feed(operator.input, scan, versions))
+            return over(operator, operator.input, feed(operator.input, tables, versions))
         case _:
             raise TypeError(f"{type(operator).__name__} keeps state and is no part of a feed")
 
 
-def most_arrived(operator: Operator, tables: Tables) -> int | None:
-    """Return a number of rows than which no more arrived in a pipeline; none if there is no telling, or if rows are wide."""
+def most_arrived(operator: Operator, tables: Mapping[str, NodeTable]) -> int | None:
+    """Return an upper bound of the rows that arrived in a pipeline; None if none is known, or if rows are wide."""
     total = 0
     for table in scanned(operator):
-        most = tables.most_arrived(table)
+        most = tables[table].most_arrived()
         if most is None:
             return None
         total += most
     return total
 
 
-def changes(operator: Operator, tables: Tables, move: Move) -> DataFrame:
+def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> DataFrame:
     """Return a pipeline's rows that came and are live now, and those that were live at the last epoch and are not.
 
     A row's life is the pipeline's, which a time window may end before the table does. Of tables whose rows may leave
     before their own end both contents are compared, row by row.
     """
     lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
-    if any(tables.keyed(table) for table in scanned(operator)):
-        before = feed(operator, tables.before, tables.versions).where(lived)
-        return _netted(feed(operator, tables.now, tables.versions).where(lives), before)
-    came = feed(operator, tables.arrived, tables.versions).where(lives)
-    earlier = tables.before if any(window_lengths(operator)) else tables.ended
-    went = feed(operator, earlier, tables.versions).where(f"{lived} AND NOT {lives}")
+    if any(tables[table].keyed for table in scanned(operator)):
+        before = live(operator, tables, earlier=True).where(lived)
+        return _netted(live(operator, tables).where(lives), before)
+    came = relation(operator, tables, NodeTable.arrived).where(lives)
+    earlier = relation(operator, tables, NodeTable.before if any(window_lengths(operator)) else NodeTable.ended)
+    went = earlier.where(f"{lived} AND NOT {lives}")
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 
 def _netted(now: DataFrame, before: DataFrame) -> DataFrame:
     """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
-
-    from warehouse.views.maintenance.exact import grouped_exactly  # noqa: PLC0415 - same
-
     names = [*user_columns(now), "_exp", "_out"]
     own = list(map(quoted, names))
     every = now.selectExpr(*own, "_ts", "1 AS _one").unionByName(before.selectExpr(*own, "_ts", "-1 AS _one"))
@@ -231,8 +192,6 @@ def _looked_up(rows: DataFrame, lookup: AsOf, versions: DataFrame) -> DataFrame:
     held = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
     names = list(rows.columns)
     conditions = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
-    from pyspark.sql import functions as F  # noqa: N812, PLC0415 - as everywhere; compiling needs no Spark
-
     seen = F.expr(" AND ".join([*conditions, "_valid_from < _ts", "_ts <= _valid_to"]))
     joined = rows.join(held, seen, "left" if lookup.outer else "inner")
     return joined.selectExpr(*map(quoted, names), *(quoted(column.name) for column in lookup.columns))

@@ -1,8 +1,8 @@
 """What a join reads at one step: of each input the rows that arrived, with figures of them, and the rows from before.
 
-Few rows that arrived are gathered: then their number, the values of their join columns and the tables by which they are
+Few rows that arrived are collected: then their number, the values of their join columns and the tables by which they are
 probed are had without a job of Spark's, and what is left of a step is reading the windows once. Spark generates code for that
-reading, and Java compiles it anew whenever a constant in it is another (*measured*, windows of 4 million rows: 1.73 s with
+reading, and Java compiles it again whenever a constant in it is another (*measured*, windows of 4 million rows: 1.73 s with
 another constant each time, 0.99 s with the same). So no instant of a step is in it: rows from before
 carry until when they lived (``_held``), those that arrived the instant of the last epoch (``_since``), and whether
 ``_held > _since`` is asked of pairs that meet.
@@ -19,24 +19,25 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
-from warehouse.views.maintenance.feeds import feed, most_arrived, over_row_windows
-from warehouse.views.maintenance.kept import FEW, gathered, kept
-from warehouse.views.maintenance.narrowing import sought
+from warehouse.views.maintenance.cache import FEW, collected
+from warehouse.views.maintenance.feeds import most_arrived, over_row_windows, relation
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.keys import lookup_keys, wanted_columns
 from warehouse.views.maintenance.picking import lasting, picked, picks_only
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.views.algebra import Join, Operator
-    from warehouse.views.maintenance.feeds import Move, Tables
+    from warehouse.views.maintenance.inputs import NodeInputs
 
 __all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
 
@@ -48,36 +49,34 @@ _SURELY_MORE = 2
 
 @dataclass(frozen=True)
 class JoinInputs:
-    """The inputs of a join: rows that arrived, figures of them, and rows from before (none on a first build)."""
+    """The inputs of a join: rows that arrived, figures of them, and rows from before (None on a first build)."""
 
     arrived: tuple[Arrived, ...]
     before: tuple[Earlier, ...] | None
     order: tuple[int, ...]
 
-    def release(self) -> None:
-        """Let the kept rows go."""
-        for each in self.arrived:
-            if each.held is not None:
-                each.held()
-
 
 @dataclass(frozen=True)
 class Arrived:
-    """Rows that arrived, kept, since each term reads them again, and figures of them; ``known`` where they are gathered.
+    """Rows that arrived, which each term reads again, and figures of them.
 
-    ``picked`` are the same, where they were had without Spark.
+    ``frame`` are cached or collected rows, ``known`` the collected ones; ``picked`` are the same, where they were read without
+    Spark: then there is no frame until one is asked for.
     """
 
-    made: Callable[[], DataFrame]
+    session: SparkSession
+    since: int
     statistics: InputStatistics
+    frame: DataFrame | None = None
     known: pa.Table | None = None
-    held: Callable[[], object] | None = None
     picked: pa.Table | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
         """The rows, with ``_since``: the instant of the last epoch."""
-        return self.made()
+        if self.frame is not None:
+            return self.frame
+        return frame_of(self.session, self.known).selectExpr("*", _since(self.since))
 
     def as_side(self) -> DataFrame:
         """Return the rows as those that others meet, late ones included, whenever they ended."""
@@ -93,15 +92,16 @@ class Arrived:
         return values if len(values) <= PUSHED_KEYS else None
 
 
-def join_inputs(join: Join, tables: Tables, move: Move) -> JoinInputs:
+def join_inputs(join: Join, inputs: NodeInputs) -> JoinInputs:
     """Read what a join needs."""
     arrived = tuple(
-        _arrived(each, classes, tables, move) for each, classes in zip(join.inputs, equality_classes(join), strict=True)
+        _arrived(each, classes, inputs) for each, classes in zip(join.inputs, equality_classes(join), strict=True)
     )
     order = chosen_order(join, [each.statistics for each in arrived])
-    if move.first:
+    if inputs.move.first:
         return JoinInputs(arrived, None, order)
-    return JoinInputs(arrived, tuple(Earlier(each, join.where is None, tables, move) for each in join.inputs), order)
+    earlier = (Earlier(each, join.where is None, inputs.tables, inputs.move.before) for each in join.inputs)
+    return JoinInputs(arrived, tuple(earlier), order)
 
 
 def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]]:
@@ -117,52 +117,64 @@ def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]
 
 @dataclass(frozen=True)
 class Earlier:
-    """An input's rows from before; ``bare`` tells that the join has no condition beside its equalities."""
+    """An input's rows from before the instant ``before``; ``bare``: the join has no condition beside its equalities."""
 
     operator: Operator
     bare: bool
-    tables: Tables
-    move: Move
+    tables: Mapping[str, NodeTable]
+    before: int
 
     def rows(self) -> DataFrame:
         """Return them, with ``_held``: the instant until which each was."""
         if self.bare and picks_only(self.operator):
-            rows = feed(self.operator, self.tables.stored, self.tables.versions)
+            rows = relation(self.operator, self.tables, NodeTable.stored)
         else:  # an expression of the user's need not be defined for rows that have gone
-            scan = self.tables.stayed if over_row_windows(self.operator) else self.tables.before
-            rows = feed(self.operator, scan, self.tables.versions).where(f"unix_micros(_exp) > {self.move.before}L")
+            part = NodeTable.stayed if over_row_windows(self.operator) else NodeTable.before
+            rows = relation(self.operator, self.tables, part).where(f"unix_micros(_exp) > {self.before}L")
         return rows.selectExpr("*", "_exp AS _held")
 
     def looked_up(self, columns: Sequence[str], keys: pa.Table, wanted: AbstractSet[str] | None) -> pa.Table | None:
-        """Return those with one of the keys (values of these columns, in this order) at least; none when Spark is to.
+        """Return those with one of the keys (values of these columns, in this order) at least; None when Spark is to.
 
         ``wanted`` are names of columns, in lower case; others, if any, may be missing.
         """
-        rows = picked(self.operator, sought(self.operator, self.tables.found, columns, keys, wanted))
-        return None if rows is None else lasting(rows, "_exp", self.move.before)
+        asked = lookup_keys(self.operator, columns, keys)
+        if not asked.keys() >= set(scanned(self.operator)):
+            return None
+        names = None if wanted is None else wanted_columns(self.operator, (*wanted, *columns))
+        found = {
+            table: self.tables[table].found(values, None if names is None else names.get(table, set()))
+            for table, values in asked.items()
+        }
+        rows = picked(self.operator, found)
+        return None if rows is None else lasting(rows, "_exp", self.before)
 
 
-def _arrived(operator: Operator, columns: Iterable[str], tables: Tables, move: Move) -> Arrived:
-    since = f"timestamp_micros({move.before}L) AS _since"
-    window = sum(tables.rows(table) for table in scanned(operator))
-    at_hand = _picked(operator, tables) if picks_only(operator) else None
-    if at_hand is not None and at_hand.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
-        statistics = InputStatistics(at_hand.num_rows, {name: _distinct(at_hand[name]) for name in columns}, window)
-        return Arrived(lambda: tables.frame(at_hand).selectExpr("*", since), statistics, at_hand, picked=at_hand)
-    rows = feed(operator, tables.arrived, tables.versions).where("_exp > _ts").selectExpr("*", since)
+def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> Arrived:
+    tables, session, since = inputs.tables, inputs.session, inputs.move.before
+    window = sum(tables[table].size for table in scanned(operator))
+    known = _picked(operator, tables) if picks_only(operator) else None
+    if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
+        statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
+        return Arrived(session, since, statistics, known=known, picked=known)
+    rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
     most = most_arrived(operator, tables)
     if most is None or most > FEW or not can_be_gathered(rows.schema):
-        rows, release = kept(rows)
-        return Arrived(lambda: rows, _statistics(rows, columns, window), None, release)
-    rows, known = gathered(rows)
+        rows = inputs.cache.add(rows)
+        return Arrived(session, since, _statistics(rows, columns, window), rows)
+    rows, known = collected(rows)
     distinct = {name: _distinct(known[name]) for name in columns}
-    return Arrived(lambda: rows, InputStatistics(known.num_rows, distinct, window), known)
+    return Arrived(session, since, InputStatistics(known.num_rows, distinct, window), rows, known)
 
 
-def _picked(operator: Operator, tables: Tables) -> pa.Table | None:
-    """What arrived, where it is had without Spark."""
+def _since(instant: int) -> str:
+    return f"timestamp_micros({instant}L) AS _since"
+
+
+def _picked(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
+    """What arrived, where it is read without Spark."""
     try:
-        rows = picked(operator, tables.came)
+        rows = picked(operator, {table: tables[table].came() for table in set(scanned(operator))})
         return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     except FAILURES as error:
         leave_to_spark(error)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.join_inputs import connecting, without_end
 
 if TYPE_CHECKING:
@@ -19,15 +20,14 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame
 
-    from warehouse.views.algebra import Join
+    from warehouse.views.algebra import Join, OuterJoin
     from warehouse.views.maintenance.join_inputs import Arrived, JoinInputs
 
-__all__ = ["joined", "new_results"]
+__all__ = ["joined", "new_results", "outer_joined"]
 
 BROADCAST_ROWS = 500_000
 """A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
-_TIMES = ("_ts", "_exp", "_out")
 
 
 def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
@@ -76,6 +76,19 @@ def joined(join: Join, inputs: Sequence[DataFrame]) -> DataFrame:
     return _term(join, 0, first.selectExpr("*", "_ts AS _since"), sides, range(len(inputs)), None)
 
 
+def outer_joined(join: OuterJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+    """Return the outer join of live rows of the keys asked for.
+
+    Matched rows live while both parts do, unmatched ones until a partner comes, at the latest their own end.
+    """
+    renamed = right.withColumnsRenamed({name: f"{name}_right" for name in CARRIED})
+    conditions = [f"{quoted(one)} = {quoted(other)}" for one, other in join.on]
+    if join.where is not None:
+        conditions.append(f"({join.where})")
+    matched = left.join(renamed, F.expr(" AND ".join(conditions)), "full" if join.kind == "full" else join.kind)
+    return _met(matched, [name for name in (*left.columns, *right.columns) if name not in CARRIED])
+
+
 def _term(
     join: Join,
     start: int,
@@ -121,18 +134,18 @@ def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *,
 
 def _probe(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], join: Join) -> DataFrame:
     """Join two inputs on equal columns, where their lifetimes overlap; a result begins last and ends first."""
-    renamed = right.withColumnsRenamed({name: f"{name}_right" for name in _TIMES})
+    renamed = right.withColumnsRenamed({name: f"{name}_right" for name in CARRIED})
     equal = "<=>" if join.null_safe else "="
     conditions = [F.expr(f"{quoted(one)} {equal} {quoted(other)}") for one, other in on]
     conditions.append(F.expr("greatest(_ts, _ts_right) < least(_exp, _exp_right) AND _held > _since"))
     matched = left.join(renamed, _all(conditions), "inner")
-    columns = [quoted(name) for name in (*left.columns, *right.columns) if name not in (*_TIMES, "_held")]
-    return matched.selectExpr(
-        *columns,
-        "greatest(_ts, _ts_right) AS _ts",
-        "least(_exp, _exp_right) AS _exp",
-        "least(_out, _out_right) AS _out",
-    )
+    return _met(matched, [name for name in (*left.columns, *right.columns) if name not in (*CARRIED, "_held")])
+
+
+def _met(matched: DataFrame, columns: Sequence[str]) -> DataFrame:
+    """Pairs with these columns; a result begins last and ends first (`greatest` and `least` pass over nulls)."""
+    begins, ends = "greatest(_ts, _ts_right) AS _ts", "least(_exp, _exp_right) AS _exp"
+    return matched.selectExpr(*map(quoted, columns), begins, ends, "least(_out, _out_right) AS _out")
 
 
 def _all(conditions: Sequence[Column]) -> Column:

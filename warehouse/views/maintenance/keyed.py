@@ -14,53 +14,59 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
-from warehouse.views.maintenance.exact import grouped_exactly
-from warehouse.views.maintenance.kept import kept
-from warehouse.views.maintenance.keys import among, beside
+from warehouse.layout.columns import SLOTS
+from warehouse.views.maintenance.cache import Keys, collected_keys
+from warehouse.views.maintenance.keys import anti_joined, grouped_exactly, semi_joined
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
-    from warehouse.views.maintenance.feeds import Move
+    from warehouse.views.maintenance.cache import Cache
+    from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["Replacement", "replacement"]
+__all__ = ["Replacement", "changed_keys", "placeless", "replacement"]
 
 
 @dataclass(frozen=True)
 class Replacement:
     """The new content of the buckets that changed: rows with all columns, and per bucket what is written, new and gone.
 
-    ``rows`` is none when nothing changed.
+    ``rows`` is None when nothing changed.
     """
 
     rows: DataFrame | None
     sizes: Mapping[int, int]
     fresh: Mapping[int, int]
     gone: int
-    held: Callable[[], object] | None = None
 
-    def release(self) -> None:
-        """Let the kept rows go."""
-        if self.held is not None:
-            self.held()
+
+def changed_keys(keys: DataFrame, cache: Cache) -> Keys:
+    """Return changed keys, computed once."""
+    return collected_keys(keys) or Keys(cache.add(keys))
+
+
+def placeless(rows: DataFrame) -> DataFrame:
+    """Return no rows, with the columns of a keyed table that would hold these."""
+    return rows.where("false").withColumns({name: F.lit(0).cast("bigint") for name in SLOTS})
 
 
 def replacement(
     old: DataFrame,
     new: DataFrame,
-    keys: DataFrame | None,
+    keys: Keys | None,
     changed_key: Sequence[str],
     *,
-    of_keys: DataFrame,
+    of_keys: DataFrame | None,
     columns: Sequence[str],
     search_key: Sequence[str],
     state: Sequence[str] = (),
     layout: Layout,
     move: Move,
+    cache: Cache,
     timed: bool = False,
 ) -> Replacement:
     """Return what a step writes.
@@ -72,15 +78,17 @@ def replacement(
     new
         The rows of the changed keys that are in the answer now: ``columns``, ``_ts`` and ``_exp``.
     keys, changed_key
-        The changed values of these columns; none: every row may have changed.
+        The changed values of these columns; None: every row may have changed.
     of_keys
-        ``old``, where rows that have none of the keys may be missing.
+        ``old``, where rows that have none of the keys may be missing; None: ``old`` itself.
     columns, state
         What rows are compared by, and columns beside them that may change in a row that stays the same.
     search_key
         What buckets are made by.
     layout, move
         Of the table; from when to when.
+    cache
+        What keeps rows until the step is done.
     timed
         Whether rows with another ``_ts`` are others, which they keep.
 
@@ -91,10 +99,12 @@ def replacement(
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
     names = [*columns, "_exp", *(["_ts"] if timed else [])]
     same = list(map(quoted, names))
-    held = among(of_keys, keys, changed_key).selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
+    changed = None if keys is None else keys.rows
+    stored_rows = semi_joined(old if of_keys is None else of_keys, changed, changed_key)
+    held = stored_rows.selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
     arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
-    matched, release = kept(
+    matched = cache.add(
         grouped_exactly(
             both,
             names,
@@ -113,7 +123,6 @@ def replacement(
     )
     touched = {row[0]: (row[1], row[2], row[3]) for row in summary if any(row[2:])}
     if not touched:
-        release()
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
     gen = "_came[_at].ts"
@@ -123,7 +132,7 @@ def replacement(
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
     each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
     carried = [f"_row.state.{name} AS {name}" for name in beside_it]
-    changed = (
+    entered = (
         matched.where(buckets)
         .where("size(_came) > 0")
         .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
@@ -131,17 +140,16 @@ def replacement(
             *own, *carried, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
         )
     )
-    others = beside(old, keys, changed_key).where(f"unix_micros(_exp) > {move.now}L")
+    others = anti_joined(old, changed, changed_key).where(f"unix_micros(_exp) > {move.now}L")
     rest = others.selectExpr(
         *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
         "0L AS exp_block",
     ).where(buckets)  # fmt: skip
     return Replacement(
-        changed.unionByName(rest),
+        entered.unionByName(rest),
         {bucket: count for bucket, (count, _, _) in touched.items()},
         {bucket: count for bucket, (_, count, _) in touched.items()},
         sum(count for _, _, count in touched.values()),
-        release,
     )
 
 

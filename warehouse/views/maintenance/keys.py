@@ -1,26 +1,47 @@
-"""Rows of some keys: joins by keys in which null is a value like others.
+"""Rows by keys in which null is a value like others: semi-join, anti-join, lookup keys, grouping by values as they are stored.
 
 Where keys are known to have no null, plain equality finds the same rows: by hashing the key itself, not a pair of it and
-whether it is null.
+whether it is null. Spark takes -0.0 for 0.0 when it groups, and writes 0.0 for both: a group is one of the values and of the
+signs of their zeros, and the values themselves are those of one of its rows.
+
+A pipeline keeps no state, so that a row of it comes from one row of a table; where a column of the pipeline is a column of the
+table, rows with other values than the lookup keys need not be read. What is left out is a matter of speed alone: whoever asks
+compares again.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.views.algebra import AsOf, Filter, InternalRows, Project, Scan, TimeWindow, UnionAll
+from warehouse.views.language.dialect import column_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
-__all__ = ["among", "beside", "renamed"]
+    from warehouse.views.algebra import Operator
+
+__all__ = [
+    "anti_joined",
+    "distinct_keys",
+    "grouped_exactly",
+    "lookup_keys",
+    "origins",
+    "renamed",
+    "semi_joined",
+    "wanted_columns",
+]
+
+_SCALAR = ("float", "double")
 
 
-def among(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
+def semi_joined(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
     """Return the rows whose columns are one of the keys; no keys: all rows.
 
     ``by`` are the names of the same columns in ``keys``, where they differ.
@@ -28,7 +49,7 @@ def among(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: S
     return rows if keys is None else _matched(rows, keys, columns, by, "left_semi")
 
 
-def beside(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
+def anti_joined(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
     """Return the other rows; no keys: none."""
     return rows.where("false") if keys is None else _matched(rows, keys, columns, by, "left_anti")
 
@@ -47,3 +68,113 @@ def _matched(rows: DataFrame, keys: DataFrame, columns: Sequence[str], by: Seque
         f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
     )
     return rows.join(plain, F.expr(equal), how)
+
+
+def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequence[Column]) -> DataFrame:
+    """Return aggregates for each combination of values; 0.0 and -0.0, also inside structures and arrays, are two.
+
+    Parameters
+    ----------
+    rows
+        The rows.
+    columns
+        Names of columns.
+    aggregates
+        What is computed of each group, with names.
+
+    """
+    kinds = dict(rows.dtypes)
+    floating = [name for name in columns if any(kind in kinds[name] for kind in _SCALAR)]
+    by = [F.col(quoted(name)) for name in columns]
+    if not floating:
+        return rows.groupBy(*by).agg(*aggregates)
+    signs = [_sign(name, kinds[name]).alias(f"_sign_{number}") for number, name in enumerate(floating)]
+    values = F.struct(*[F.col(quoted(name)).alias(f"f{number}") for number, name in enumerate(floating)])
+    grouped = rows.groupBy(*by, *signs).agg(*aggregates, F.first(values).alias("_floating"))
+    own = {name: F.col(f"_floating.f{number}").alias(name) for number, name in enumerate(floating)}
+    others = [F.col(quoted(name)) for name in grouped.columns[len(columns) + len(signs) : -1]]
+    return grouped.select(*[own.get(name, F.col(quoted(name))) for name in columns], *others)
+
+
+def _sign(name: str, kind: str) -> Column:
+    """What tells values apart that Spark groups together: whether a zero is negative, or all of a nested value as text."""
+    column = quoted(name)
+    if kind in _SCALAR:
+        return F.expr(f"CASE WHEN {column} = 0 THEN CAST({column} AS string) = '-0.0' END")
+    return F.expr(f"CAST({column} AS string)")
+
+
+def lookup_keys(operator: Operator, columns: Sequence[str], keys: pa.Table) -> dict[str, pa.Table]:
+    """Return the values that columns of a pipeline's tables must have to make a row with one of some keys.
+
+    Parameters
+    ----------
+    operator
+        The pipeline.
+    columns, keys
+        Columns of the pipeline, and values of them in the same order.
+
+    Returns
+    -------
+    dict
+        The values by table, under their names there; a table of which the keys are no values is missing.
+
+    """
+    places: dict[str, Mapping[str, str] | None] = {}
+    for table, held in origins(operator, dict(zip((name.lower() for name in columns), keys.column_names, strict=True))):
+        places[table] = held if places.get(table, held) == held else None  # read twice, by other columns
+    return {
+        table: keys.select(list(held.values())).rename_columns(list(held)) for table, held in places.items() if held
+    }
+
+
+def wanted_columns(operator: Operator, wanted: Iterable[str]) -> dict[str, set[str]]:
+    """Return the columns of a pipeline's tables, in lower case, that the wanted ones of the pipeline are made of."""
+    names: dict[str, set[str]] = {}
+    for table, held in origins(operator, {name.lower(): name for name in wanted}):
+        names.setdefault(table, set()).update(held)
+    return names
+
+
+def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield each table that a pipeline scans, and which of its columns are the wanted ones.
+
+    Parameters
+    ----------
+    operator
+        The pipeline.
+    wanted
+        What columns of the pipeline (in lower case) are called elsewhere.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Named
+    >>> renamed = Project(Scan("flights"), (Named("k", "`tail`"), Named("half", "`hour` / 2")))
+    >>> list(origins(renamed, {"k": "key", "half": "h"}))
+    [('flights', {'tail': 'key'})]
+    """
+    match operator:
+        case Scan():
+            yield operator.table, wanted
+        case UnionAll():
+            for each in operator.inputs:
+                yield from origins(each, wanted)
+        case TimeWindow() | InternalRows() | Filter():
+            yield from origins(operator.input, wanted)
+        case AsOf():
+            added = {column.name.lower() for column in operator.columns}
+            yield from origins(operator.input, {name: key for name, key in wanted.items() if name not in added})
+        case Project():
+            picked = {column.name.lower(): column_of(column.sql) for column in operator.columns}
+            yield from origins(
+                operator.input, {place.lower(): key for name, key in wanted.items() if (place := picked.get(name))}
+            )
+        case _:
+            raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")
+
+
+def distinct_keys(rows: pa.Table, columns: Sequence[str], *, nulls: bool) -> pa.Table:
+    """Return the distinct values of columns that can be looked up, with or without nulls."""
+    own = [f"key_{place}" for place in range(len(columns))]  # a column may be asked for twice
+    values = pa.table(dict(zip(own, (rows[name] for name in columns), strict=True))).group_by(own).aggregate([]).select(own)
+    return values if nulls else values.drop_null()

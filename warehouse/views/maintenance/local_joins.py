@@ -16,8 +16,9 @@ from warehouse.storage.arrow_types import compared_alike
 from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here, leave_to_spark
 from warehouse.views.algebra import Filter, Project
 from warehouse.views.language.dialect import names_in
+from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.join_inputs import connecting
-from warehouse.views.maintenance.narrowing import distinct_keys
+from warehouse.views.maintenance.keys import distinct_keys
 from warehouse.views.maintenance.picking import earlier, later
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ __all__ = ["local_results", "named_above"]
 
 _CANDIDATES = 20_000_000
 """Pairs with equal keys that are looked at, at most."""
-_TIMES = ("_ts", "_exp", "_out")
 
 
 def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
@@ -54,9 +54,9 @@ def _results(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) ->
     asked = None
     if wanted is not None:
         compared = [name.lower() for each in join.equal for name in (each.left_column, each.right_column)]
-        asked = {*wanted, *compared, *_TIMES}
+        asked = {*wanted, *compared, *CARRIED}
         known = [rows.select([name for name in rows.column_names if name.lower() in asked]) for rows in known]
-    columns = [name for rows in known for name in rows.column_names if name not in _TIMES]
+    columns = [name for rows in known for name in rows.column_names if name not in CARRIED]
     terms = []
     for position, start in enumerate(inputs.order):
         if known[start].num_rows:
@@ -64,7 +64,7 @@ def _results(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) ->
             found = _term(join, start, inputs, known, new, asked)
             if found is None:
                 return None
-            terms.append(found.select([*columns, *_TIMES]))
+            terms.append(found.select([*columns, *CARRIED]))
     return pa.concat_tables(terms) if terms else None
 
 
@@ -116,9 +116,9 @@ def _met(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], *, null
     if pairs is None or pairs.num_rows > MATCHES or _bytes(left, pairs["row"]) + _bytes(right, pairs["other"]) > WIDE:
         return None
     one, other = left.take(pairs["row"]), right.take(pairs["other"])
-    times = [choose(one[name], other[name]) for name, choose in zip(_TIMES, (later, earlier, earlier), strict=True)]
-    one, other = one.drop_columns(_TIMES), other.drop_columns(_TIMES)
-    names = [*one.column_names, *other.column_names, *_TIMES]
+    times = [choose(one[name], other[name]) for name, choose in zip(CARRIED, (later, earlier, earlier), strict=True)]
+    one, other = one.drop_columns(CARRIED), other.drop_columns(CARRIED)
+    names = [*one.column_names, *other.column_names, *CARRIED]
     return pa.Table.from_arrays([*one.columns, *other.columns, *times], names)
 
 

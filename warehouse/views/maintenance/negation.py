@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.views.maintenance.feeds import CARRIED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
-    from warehouse.views.maintenance.feeds import Move
+    from warehouse.views.maintenance.inputs import Move
 
 __all__ = ["difference", "uncovered"]
 
@@ -45,7 +46,7 @@ def uncovered(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], 
     lives = right.selectExpr(*keys, "named_struct('begin', unix_micros(_ts), 'end', unix_micros(_exp)) AS _life")
     covers = lives.groupBy(*names).agg(F.expr("array_sort(collect_list(_life)) AS _covers"))
     same = " AND ".join(f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(on))
-    columns = [quoted(name) for name in left.columns if name not in ("_ts", "_exp", "_out")]
+    columns = [quoted(name) for name in left.columns if name not in CARRIED]
     beside = left.join(covers, F.expr(same), "left")
     gaps = beside.selectExpr(*columns, "_exp", f"explode({_gaps()}) AS _gap")
     whole = f"_gap.begin <= {move.now}L AND _gap.end > {move.now}L"

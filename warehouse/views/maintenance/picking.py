@@ -13,7 +13,7 @@ from warehouse.views.language.dialect import column_of
 from warehouse.views.maintenance.feeds import CARRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping
 
     from warehouse.views.algebra import Operator
 
@@ -33,26 +33,26 @@ def picks_only(operator: Operator) -> bool:
             return False
 
 
-def picked(operator: Operator, scan: Callable[[str], pa.Table | None]) -> pa.Table | None:
-    """Return the rows of a pipeline that only picks, as :func:`~warehouse.views.maintenance.feeds.feed` does; none: not here.
+def picked(operator: Operator, tables: Mapping[str, pa.Table | None]) -> pa.Table | None:
+    """Return the rows of a pipeline that only picks, as :func:`~warehouse.views.maintenance.feeds.feed` does.
 
-    They have those of its columns that ``scan`` gives.
+    They have those of its columns that the tables' rows have. None: Spark is to read a table, or to make columns alike.
     """
     match operator:
         case Scan():
-            rows = scan(operator.table)
+            rows = tables[operator.table]
             return None if rows is None else rows.append_column("_out", rows["_exp"])
         case UnionAll():
-            parts = [picked(each, scan) for each in operator.inputs]
+            parts = [picked(each, tables) for each in operator.inputs]
             first = parts[0]
             if first is None or any(part is None or not _same(part, first) for part in parts):
                 return None
             return pa.concat_tables([part.select(first.column_names) for part in parts if part is not None])
         case TimeWindow():
-            rows = picked(operator.input, scan)
+            rows = picked(operator.input, tables)
             return None if rows is None else _ended(rows, operator)
         case Project():
-            rows = picked(operator.input, scan)
+            rows = picked(operator.input, tables)
             return None if rows is None else _projected(rows, operator)
         case _:
             raise TypeError(f"{type(operator).__name__} does more than pick")

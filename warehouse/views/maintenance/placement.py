@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
-    from warehouse.views.maintenance.feeds import Move
+    from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["PLACED", "bucket_sql", "load_slot_sql", "placed", "placed_here"]
-
-PLACED = ("_ts", "_exp", "_load_slot", "_exp_slot", "sub_index", "exp_block")
+__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_here"]
 
 
 def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:

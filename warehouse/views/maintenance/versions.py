@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.time import NEVER
-from warehouse.views.maintenance.keys import among, beside
+from warehouse.views.maintenance.keys import anti_joined, semi_joined
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from warehouse.layout import Layout
-    from warehouse.views.maintenance.feeds import Move
+    from warehouse.views.maintenance.inputs import Move
 
 __all__ = ["changes_of", "reused", "rewritten", "versions_of"]
 
@@ -73,7 +73,7 @@ def versions_of(changes: DataFrame, stored: DataFrame, columns: Sequence[str], k
     """Return all versions of the changed keys: columns, ``_ts``, ``_exp``."""
     own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
     order = "CAST(NULL AS struct<file: string, start: bigint, at: bigint>) AS _order"
-    old = among(stored, changes.select(*keys).distinct(), key)
+    old = semi_joined(stored, changes.select(*keys).distinct(), key)
     begun = old.selectExpr(*own, "_ts", "'upsert' AS _op", "1 AS _rank", order)
     # A version that ended by a delete has no successor; one that ended by the next version is ended by it again.
     ended = old.where(f"_exp < {_NEVER}").selectExpr(*own, "_exp AS _ts", "'delete' AS _op", "0 AS _rank", order)
@@ -101,7 +101,7 @@ def rewritten(
     """
     own, keys = [quoted(name) for name in columns], [quoted(name) for name in key]
     fresh = versions.selectExpr(*own, "_ts", "_exp", f"{load_slot_sql('_ts', move)} AS _load_slot")
-    others = beside(stored, changed, key).selectExpr(*own, "_ts", "_exp", "_load_slot")
+    others = anti_joined(stored, changed, key).selectExpr(*own, "_ts", "_exp", "_load_slot")
     every = fresh.unionByName(others)
     if history is not None:
         last = f"_exp = max(_exp) OVER (PARTITION BY {', '.join(keys)})"

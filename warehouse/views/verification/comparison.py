@@ -3,8 +3,9 @@
 Both are one relation of weighted rows (+1 held, -1 asked), grouped by all columns: what does not add up to nothing is a
 difference, so memory is that of Spark's grouping, which spills. What counts as equal:
 
-* floats to about nine digits, and beyond that within a millionth of the larger one: they are added in another order; -0.0 is 0.0;
-* rows that an order does not tell apart, where a query takes the first ones (:func:`ties`): a difference is then no fault.
+* floats, also inside arrays and structures, to about nine digits, and beyond that within a millionth of the larger one, because
+  they are added in another order; -0.0 is 0.0;
+* what :mod:`~warehouse.views.verification.judgement` leaves open: a difference is then no fault.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StringType, StructType
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.maintenance.feeds import user_columns
+from warehouse.views.maintenance.inputs import user_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,6 +33,7 @@ MOST = 1_000
 """Rows that are looked at one by one; where more differ, floats are no excuse."""
 _SHOWN = 3
 _CLOSE = 1e-6
+_LEAST = 1e-9
 _DIGITS = {DoubleType: "%.8e", FloatType: "%.4e"}
 
 
@@ -67,6 +69,8 @@ def difference(
     now: int,
     *,
     names: Mapping[str, str],
+    without: frozenset[str] = frozenset(),
+    error: float = 0.0,
 ) -> Difference | None:
     """Return how a view's table differs from its query; nothing when it does not.
 
@@ -84,6 +88,10 @@ def difference(
         The window time in microseconds.
     names
         All tables: the name that ``rows`` knows, by the name in lower case.
+    without
+        Columns that are not compared, in lower case.
+    error
+        By how much floats may differ at least.
 
     Raises
     ------
@@ -96,9 +104,9 @@ def difference(
         _show(question, rows, now, made, names)
         try:
             asked = session.sql(question.sql)
-        except AnalysisException as error:
-            return Difference(0, 0, refused=str(error).splitlines()[0])
-        return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked)
+        except AnalysisException as problem:
+            return Difference(0, 0, refused=str(problem).splitlines()[0])
+        return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
     finally:
         for name in made:
             session.catalog.dropTempView(name)
@@ -134,45 +142,69 @@ def _show(
             made.append(asked.name)
 
 
-def _compared(held: DataFrame, asked: DataFrame) -> Difference | None:
+def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Difference | None:
     names = held.columns
     if [name.lower() for name in asked.columns] != [name.lower() for name in names]:
         return Difference(0, 0, refused=f"it gives the columns {', '.join(asked.columns)}, the table has {', '.join(names)}")
     plain = [f"c{number}" for number in range(len(names))]
-    sides = [side.toDF(*plain).selectExpr(*_comparable(side), f"{weight} AS w") for side, weight in ((held, 1), (asked, -1))]
+    left_out = {own for own, name in zip(plain, names, strict=True) if name.lower() in without}
+    sides = [
+        side.toDF(*plain).selectExpr(*_comparable(side, left_out, error), f"{weight} AS w")
+        for side, weight in ((held, 1), (asked, -1))
+    ]
     try:
         every = sides[0].unionAll(sides[1])
-    except AnalysisException as error:
-        return Difference(0, 0, refused=str(error).splitlines()[0])
+    except AnalysisException as problem:
+        return Difference(0, 0, refused=str(problem).splitlines()[0])
     summed = every.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
     found = [(row[-1], list(row[:-1])) for row in summed.limit(2 * MOST).collect()]
-    floats = [number for number, field in enumerate(held.schema.fields) if type(field.dataType) in _DIGITS]
-    left = _unmatched(found, floats) if floats and len(found) < 2 * MOST else found
+    floats = any(_has_float(field.dataType) for field in held.schema.fields)
+    left = _unmatched(found, error) if floats and len(found) < 2 * MOST else found
     if not left:
         return None
     more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
     return Difference(len(more), len(less), _first(names, more), _first(names, less))
 
 
-def _comparable(rows: DataFrame) -> list[str]:
+def _comparable(rows: DataFrame, left_out: set[str], error: float) -> list[str]:
     """Each column as what Spark can group by, values that count as equal being so."""
-    return [f"{_grouped(f'c{number}', field.dataType)} AS c{number}" for number, field in enumerate(rows.schema.fields)]
+    own = [(f"c{number}", field.dataType) for number, field in enumerate(rows.schema.fields)]
+    return [f"{'NULL' if name in left_out else _grouped(name, kind, error)} AS {name}" for name, kind in own]
 
 
-def _grouped(value: str, kind: DataType) -> str:
+def _grouped(value: str, kind: DataType, error: float, depth: int = 0) -> str:
     match kind:
         case DoubleType() | FloatType():
-            rounded = f"CAST(printf('{_DIGITS[type(kind)]}', CAST({value} AS double)) AS double)"
-            odd = f"isnan({value}) OR abs({value}) = double('Infinity') OR {value} = 0"
-            return f"CASE WHEN {odd} THEN CAST({value} AS double) ELSE {rounded} END"
+            wide = f"CAST({value} AS double)"
+            odd = f"{value} IS NULL OR isnan({value}) OR abs({value}) = double('Infinity')"
+            rounded = f"CAST(printf('{_DIGITS[type(kind)]}', {wide}) AS double)"
+            return f"CASE WHEN {odd} THEN {wide} WHEN abs({value}) <= {error!r}D THEN 0D ELSE {rounded} END"
         case MapType():
             return f"array_sort(map_entries({value}))"
         case StringType():
             return value if kind.isUTF8BinaryCollation() else f"collate({value}, 'UTF8_BINARY')"
         case ArrayType() | StructType() if _has_map(kind):
             return f"to_json({value})"
+        case ArrayType() if _has_float(kind):
+            return f"transform({value}, e{depth} -> {_grouped(f'e{depth}', kind.elementType, error, depth + 1)})"
+        case StructType() if _has_float(kind):
+            fields = [f"'f{number}', {_grouped(f'{value}.{quoted(field.name)}', field.dataType, error, depth)}"
+                      for number, field in enumerate(kind.fields)]  # fmt: skip
+            return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(fields)}) END"
         case _:
             return value
+
+
+def _has_float(kind: DataType) -> bool:
+    match kind:
+        case DoubleType() | FloatType():
+            return True
+        case ArrayType():
+            return _has_float(kind.elementType)
+        case StructType():
+            return any(_has_float(field.dataType) for field in kind.fields)
+        case _:
+            return False
 
 
 def _has_map(kind: DataType) -> bool:
@@ -187,7 +219,7 @@ def _has_map(kind: DataType) -> bool:
             return False
 
 
-def _unmatched(found: Sequence[tuple[int, list[Any]]], floats: Sequence[int]) -> list[tuple[int, list[Any]]]:
+def _unmatched(found: Sequence[tuple[int, list[Any]]], error: float) -> list[tuple[int, list[Any]]]:
     """The rows that have no counterpart whose floats are close."""
     asked = [row for weight, row in found if weight < 0]
     rest = [-weight for weight, _ in found if weight < 0]
@@ -197,7 +229,7 @@ def _unmatched(found: Sequence[tuple[int, list[Any]]], floats: Sequence[int]) ->
             continue
         unmet = weight
         for place, other in enumerate(asked):
-            if unmet and rest[place] and _alike(row, other, floats):
+            if unmet and rest[place] and _alike(row, other, error):
                 met = min(unmet, rest[place])
                 unmet, rest[place] = unmet - met, rest[place] - met
         if unmet:
@@ -205,16 +237,13 @@ def _unmatched(found: Sequence[tuple[int, list[Any]]], floats: Sequence[int]) ->
     return [*left, *((-weight, row) for weight, row in zip(rest, asked, strict=True) if weight)]
 
 
-def _alike(one: Sequence[Any], other: Sequence[Any], floats: Sequence[int]) -> bool:
-    return all(
-        _close(a, b) if number in floats else a == b for number, (a, b) in enumerate(zip(one, other, strict=True))
-    )
-
-
-def _close(one: float | None, other: float | None) -> bool:
-    if one is None or other is None:
-        return one is other
-    return (math.isnan(one) and math.isnan(other)) or math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-9)
+def _alike(one: object, other: object, error: float) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        close = math.isclose(one, other, rel_tol=_CLOSE, abs_tol=max(error, _LEAST))
+        return close or (math.isnan(one) and math.isnan(other))
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(_alike(a, b, error) for a, b in zip(one, other, strict=True))
+    return one == other
 
 
 def _first(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[str, ...]:

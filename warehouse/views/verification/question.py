@@ -9,17 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sqlglot import TokenType, exp
+from sqlglot import exp
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AsOf, Changes, InternalRows, OutputWindow, TimeWindow, inputs_of
-from warehouse.views.language.dialect import parse_query, tokens_of
-from warehouse.views.language.windows import WINDOW_FUNCTIONS, Window, read_window
+from warehouse.views.language.dialect import parse_query
+from warehouse.views.language.own_text import windows_in
+from warehouse.views.language.windows import Window, read_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from sqlglot import Token
 
     from warehouse.views.algebra import Operator
 
@@ -66,21 +65,16 @@ def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifia
                 return Unverifiable(reason)
     tree = parse_query(sql)
     own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
-    tokens = tokens_of(sql)
     text, end = [], 0
     windows: list[Asked] = []
-    for start, stop in _calls(tokens):
-        begins, ends = tokens[start].start, tokens[stop].end + 1
-        window = _window(sql[begins:ends])
+    for call in windows_in(sql):
+        window = _window(sql[call.start : call.end])
         if not isinstance(window.source, exp.Column) or window.source.name.lower() in own:
             return Unverifiable("it has a window over a query of its own, of whose rows only the warehouse knows the times")
         asked = Asked(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
         windows.append(asked)
-        text += [sql[end:begins], quoted(asked.name)]
-        following = tokens[stop + 1].token_type if stop + 1 < len(tokens) else None
-        if following not in (TokenType.ALIAS, TokenType.VAR, TokenType.IDENTIFIER):
-            text.append(f" AS {quoted(window.source.name)}")
-        end = ends
+        text += [sql[end : call.start], quoted(asked.name), "" if call.named else f" AS {quoted(window.source.name)}"]
+        end = call.end
     # A WITH query may be called as the table that it reads.
     names = {table.name.lower() for table in tree.find_all(exp.Table)} | {asked.table for asked in windows}
     return Question("".join([*text, sql[end:]]), tuple(sorted(names - {""})), tuple(windows))
@@ -102,31 +96,6 @@ def _history(operator: Operator) -> str | None:
             return "its internal window decides which rows meet; what came of them stays"
         case _:
             return None
-
-
-def _calls(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """Yield the first and the last token of each call of ours in FROM; one inside another is a part of it."""
-    number = 0
-    while number + 1 < len(tokens):
-        token = tokens[number]
-        opens = tokens[number + 1].token_type == TokenType.L_PAREN
-        before = tokens[number - 1].token_type if number else None
-        in_from = before in (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-        if opens and in_from and token.text.lower() in WINDOW_FUNCTIONS:
-            last = _closing(tokens, number + 1)
-            yield number, last
-            number = last
-        number += 1
-
-
-def _closing(tokens: Sequence[Token], start: int) -> int:
-    depth = 0
-    for number in range(start, len(tokens)):
-        kind = tokens[number].token_type
-        depth += (kind == TokenType.L_PAREN) - (kind == TokenType.R_PAREN)
-        if depth == 0:
-            return number
-    return len(tokens) - 1
 
 
 def _window(call: str) -> Window:

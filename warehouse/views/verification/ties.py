@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.views.algebra import Top, inputs_of
-from warehouse.views.maintenance.feeds import feed
-from warehouse.views.maintenance.tops import terms_of
+from warehouse.views.algebra import Top, inputs_of, scanned
+from warehouse.views.maintenance.feeds import feed, looked_up
+from warehouse.views.maintenance.replaced import terms_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -32,7 +32,8 @@ def _tops(operator: Operator) -> Iterator[Top]:
 
 
 def _tied(top: Top, rows: Callable[[str], DataFrame], now: int) -> bool:
-    below = feed(top.input, rows, rows).where(f"unix_micros(_exp) > {now}L")
+    read, versions = ({name: rows(name) for name in names(top.input)} for names in (scanned, looked_up))
+    below = feed(top.input, read, versions).where(f"unix_micros(_exp) > {now}L")
     order = ", ".join(terms_of(top.order) or ["_ts DESC", "_exp DESC"])
     partition = [quoted(name) for name in top.partition]
     by = f"PARTITION BY {', '.join(partition)} " if partition else ""

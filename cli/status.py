@@ -1,0 +1,301 @@
+"""``status`` and ``health``: one verdict on top, then a line a table for people, or every fact of every table."""
+# ruff: noqa: PLC0415 - a command imports what it uses, so that a probe starts fast
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NewType
+
+import msgspec
+
+from warehouse.cli.human import ago
+from warehouse.cli.library import opened
+from warehouse.cli.outcome import Moment, Report, Rows
+from warehouse.cli.output import Figure, Records
+from warehouse.errors import WarehouseError
+from warehouse.time import SECOND, format_duration, format_instant
+from warehouse.units import count_text, size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from warehouse.health import Health
+    from warehouse.planning.inputs import LandingFacts
+    from warehouse.project import Warehouse
+    from warehouse.serving import Reader
+    from warehouse.serving.catalogue import TableStatus
+    from warehouse.serving.ending import Ending
+
+__all__ = ["health", "status"]
+
+Instant = NewType("Instant", int)
+CHECK_FAILED = 4
+_MOST_NAME = 30
+
+
+@dataclass(frozen=True)
+class StatusRow:
+    """Where a table stands; the counts of landing files are null where they cannot be listed, and of views.
+
+    ``stale`` is null where no ``stale_after`` is declared. ``oldest_dead_row`` is since when the oldest row that
+    expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
+    side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
+    expected. ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update
+    could not move it: a view that could not be maintained, a table changed from outside.
+    """
+
+    table: str
+    kind: str
+    declared: bool
+    window_time: Instant
+    lag: str
+    live_rows: int
+    rows: int
+    files: int
+    bytes: int
+    waiting_rows: int
+    rejected_rows: int
+    waiting_files: int | None
+    changed_files: int | None
+    unreadable_files: int | None
+    expired_leave_within: str
+    gone_from_disk_within: str
+    newest_data: Instant | None
+    stale: bool | None
+    oldest_dead_row: Instant | None
+    old_layout_rows: int | None
+    old_layout_share: float | None
+    old_layout_predicted: float | None
+    live_table: str | None
+    failed: str | None = None
+
+
+@dataclass(frozen=True)
+class BriefRow:
+    """A table in one line for people; ``waiting`` are landing files, ``health`` names the kinds of its concerns."""
+
+    table: str
+    kind: str
+    live_rows: Figure
+    size: Figure
+    files: Figure
+    newest_row: str
+    waiting: Figure
+    health: str
+
+
+@dataclass(frozen=True)
+class EndingRow:
+    """What ends next of a table, in one line for people: rows and bytes."""
+
+    table: str
+    live_rows: Figure
+    next_update: Figure
+    within_6h: Figure
+    within_24h: Figure
+    dead_rows: Figure
+
+
+@dataclass(frozen=True)
+class PartitionRow:
+    """One sub-index and expiry block of a table."""
+
+    table: str
+    sub_index: int
+    exp_block: int
+    runs: int
+    files: int
+    rows: int
+    bytes: int
+    max_exp_slot: int
+
+
+def status(directory: Path, *, verbose: bool, expanded: bool, check: bool = False) -> Rows:
+    """Return a row for every table, or with ``verbose`` for each sub-index, the state tables of operators included.
+
+    A table on a terminal has a line for each table, with ``verbose`` what ends next; ``expanded`` gives every fact there
+    too. With ``check`` the exit code is 4 when something needs a person.
+    """
+    from warehouse.serving.catalogue import status as stand
+
+    warehouse = opened(directory)
+    reader, now = warehouse.reader(), _clock()
+    listed = _listed(warehouse)
+    judged = warehouse.health(reader, landing=listed)
+    landing = {facts.stream: facts for facts in listed or ()}
+    found = stand(reader, retain=warehouse.catalog.retain)
+    visible = tuple(each for each in found if each.kind != "state")
+    visible = (*visible, *_unbuilt(warehouse, reader))
+    if verbose:
+        result = Records.of(PartitionRow, [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions])
+        brief = Records.of(EndingRow, _ending(reader, visible))
+    else:
+        result = Records.of(StatusRow, _status_rows(warehouse, reader, visible, landing, now))
+        brief = Records.of(BriefRow, [_brief(each, landing.get(each.table), judged, now) for each in visible])
+    return Rows(
+        result,
+        _moment(reader),
+        brief=None if expanded else brief,
+        headline=_headline(judged, reader, now),
+        warnings=tuple(str(each) for each in judged.concerns),
+        notes=judged.notes,
+        exit_code=CHECK_FAILED if check and judged.level != "ok" else 0,
+    )
+
+
+def health(directory: Path) -> Report:
+    """Return the verdict, each concern and the way on; exit code 4 when something needs a person."""
+    warehouse = opened(directory)
+    reader, now = warehouse.reader(), _clock()
+    judged = warehouse.health(reader)
+    record = {
+        "health": judged.level,
+        "concerns": msgspec.to_builtins(judged.concerns),
+        "notes": list(judged.notes),
+        "epoch": reader.epoch.number,
+        "window_time": format_instant(reader.epoch.window_time),
+        "committed_at": format_instant(reader.epoch.committed_at),
+    }
+    return Report(record, _headline(judged, reader, now), data=True, exit_code=0 if judged.level == "ok" else CHECK_FAILED)
+
+
+def _headline(judged: Health, reader: Reader, now: int) -> tuple[str, ...]:
+    epoch = reader.epoch
+    window = format_instant(epoch.window_time)
+    first = f"{judged.headline}; epoch {epoch.number} of window time {window}, updated {ago(epoch.committed_at, now)}"
+    return (first, *(f"  {each.level}: {each}" for each in judged.concerns), *(f"  {note}" for note in judged.notes))
+
+
+def _listed(warehouse: Warehouse) -> tuple[LandingFacts, ...] | None:
+    """Return what the landing directories hold; None where they cannot be listed, which the verdict says."""
+    try:
+        return warehouse.landing()
+    except (WarehouseError, OSError):
+        return None
+
+
+def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
+    """Yield the declared views that no update has built yet, and those that none can build."""
+    from warehouse.operations.health import unbuilt_views
+    from warehouse.serving.catalogue import refused_status
+
+    known = dict(reader.epoch.refused)
+    for view, why in unbuilt_views(warehouse.catalog, reader.epoch).items():
+        if view not in known:  # the epoch tells of those itself
+            text = why or "it was declared after the last update; the next one builds it: `stream-wh update`"
+            yield refused_status(reader.epoch, view, text)
+
+
+# --- for programs: every fact ---
+
+
+def _status_rows(
+    warehouse: Warehouse, reader: Reader, found: tuple[TableStatus, ...], landing: Mapping[str, LandingFacts], now: int
+) -> Iterator[StatusRow]:
+    from warehouse.operations.erasure.overdue import dead_since
+    from warehouse.publishing.live.log import live_place
+    from warehouse.serving.staleness import stale_tables
+
+    catalog = warehouse.catalog
+    dead, bounds = dead_since(warehouse.root), catalog.erase_within
+    stale = stale_tables(reader.epoch, catalog.stale_after, now)
+    for each in found:
+        bounded = replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for)))
+        is_stale = each.table in stale if each.table in catalog.stale_after else None
+        live = live_place(warehouse.root, each.table, reader.epoch)
+        yield _status_row(bounded, landing.get(each.table), now, is_stale, dead.get(each.table), live)
+
+
+def _status_row(
+    found: TableStatus, landing: LandingFacts | None, now: int, stale: bool | None, dead: int | None, live: Path | None
+) -> StatusRow:
+    return StatusRow(
+        table=found.table,
+        kind=found.kind,
+        declared=found.declared,
+        window_time=Instant(found.window_time),
+        lag=_whole_seconds(max(0, now - found.window_time)),
+        live_rows=found.live_rows,
+        rows=found.rows,
+        files=found.files,
+        bytes=found.bytes,
+        waiting_rows=found.waiting,
+        rejected_rows=found.rejected,
+        waiting_files=landing.waiting if landing else None,
+        changed_files=len(landing.changed) if landing else None,
+        unreadable_files=len(landing.unreadable) if landing else None,
+        expired_leave_within=_whole_seconds(max(found.dead_for, found.overflow_dead_for)),
+        gone_from_disk_within=_whole_seconds(found.on_disk_for),
+        newest_data=None if found.newest is None else Instant(found.newest),
+        stale=stale,
+        oldest_dead_row=None if dead is None else Instant(dead),
+        old_layout_rows=sum(each.rows for each in found.former) if found.former else None,
+        old_layout_share=round(found.former[-1].share, 4) if found.former else None,
+        old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
+        live_table=None if live is None else str(live),
+        failed=found.failed,
+    )
+
+
+def _whole_seconds(duration: int) -> str:
+    return format_duration(duration // SECOND * SECOND)
+
+
+def _facts(part: object) -> tuple[int, ...]:
+    return tuple(
+        getattr(part, name) for name in ("sub_index", "exp_block", "runs", "files", "rows", "bytes", "max_exp_slot")
+    )
+
+
+# --- for people: a line a table ---
+
+
+def _brief(found: TableStatus, landing: LandingFacts | None, judged: Health, now: int) -> BriefRow:
+    kinds = dict.fromkeys(each.kind.replace("_", " ") for each in judged.concerns if each.table == found.table)
+    return BriefRow(
+        table=_short(found.table),
+        kind=found.kind,
+        live_rows=Figure(count_text(found.live_rows)),
+        size=Figure(size_text(found.bytes)),
+        files=Figure(count_text(found.files)),
+        newest_row="" if found.newest is None else ago(found.newest, now),
+        waiting=Figure(count_text(landing.waiting) if landing and landing.waiting else ""),
+        health=", ".join(kinds) or "ok",
+    )
+
+
+def _ending(reader: Reader, found: tuple[TableStatus, ...]) -> Iterator[EndingRow]:
+    from warehouse.serving.ending import HORIZONS, ending
+
+    horizons = (reader.epoch.update_interval, *HORIZONS)
+    ends = {(each.table, each.within): each for each in ending(reader, horizons)}
+    for table in found:
+        following, six_hours, day = (_ended(ends.get((table.table, horizon))) for horizon in horizons)
+        yield EndingRow(
+            table=_short(table.table),
+            live_rows=Figure(count_text(table.live_rows)),
+            next_update=Figure(following),
+            within_6h=Figure(six_hours),
+            within_24h=Figure(day),
+            dead_rows=Figure(count_text(table.rows - table.live_rows)),
+        )
+
+
+def _ended(each: Ending | None) -> str:
+    if each is None:
+        return ""
+    return f"{count_text(each.rows)} ({size_text(each.bytes)})" if each.rows else "0"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MOST_NAME else f"{name[: _MOST_NAME - 1]}…"
+
+
+def _moment(reader: Reader) -> Moment:
+    return Moment(reader.epoch.number, reader.epoch.window_time)
+
+
+def _clock() -> int:
+    return time.time_ns() // 1000

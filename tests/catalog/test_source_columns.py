@@ -1,0 +1,145 @@
+"""The long form of a column, and ``sources``: what stands, what is refused and with which words, what a change of it means."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.catalog.project import loaded, problems
+from warehouse.catalog.declaration import ColumnRecord, declaration, origin_of, stream_of
+from warehouse.catalog.model import Column
+from warehouse.catalog.source_columns import EPOCH_FORMATS, format_fault
+from warehouse.catalog.verdicts import verdicts
+from warehouse.epochs.records import Epoch
+from warehouse.ingest.columns import header_problem, inputs_of, matched
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMN = "streams/flights/columns/weight"
+
+
+def test_long_and_short_forms(tmp_path: Path) -> None:
+    """A string is the type; a table says where values come from too. What is not said is not recorded."""
+    changes: dict[str, Any] = {
+        COLUMN: {"type": "DOUBLE", "from": "id.orig_h"},
+        "streams/flights/columns/least": {"type": "double", "expr": " array_min(TTLs) "},
+        "streams/flights/columns/seen": {
+            "type": "timestamp", "from": "ts", "format": "epoch_seconds", "timezone": "Europe/Berlin",
+        },
+        "streams/flights/columns/day": {"type": "date", "from": "day", "format": ["dd.MM.yyyy", "yyyy-MM-dd"]},
+        "streams/flights/format": "json",
+        "streams/flights/sources": {"TTLs": "array<double>"},
+    }
+    stream = loaded(tmp_path, changes).streams[0]
+    columns = {column.name: column for column in stream.columns}
+    assert columns["weight"] == Column("weight", "double", "id.orig_h")
+    assert columns["least"] == Column("least", "double", None, "array_min(TTLs)")
+    assert columns["seen"] == Column("seen", "timestamp", "ts", None, ("epoch_seconds",), "Europe/Berlin")
+    assert columns["day"] == Column("day", "date", None, None, ("dd.MM.yyyy", "yyyy-MM-dd")), "from its own name is no source"
+    assert columns["tailnum"] == Column("tailnum", "string")
+    assert stream.sources == (Column("TTLs", "array<double>"),)
+    root = tmp_path / "data"
+    assert stream_of(declaration(stream, root), "flights", root).columns == stream.columns
+    assert stream_of(declaration(stream, root), "flights", root).sources == stream.sources
+    assert [each.label for each in inputs_of(stream)][-2:] == ["day", "_source_0"]
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ({"type": "double", "form": "x"}, ['the unknown key "form"', "from"]),
+        ({"from": "x"}, ["no type"]),
+        ({"type": 3}, ["type = 3"]),
+        ({"type": "dubble"}, ["double"]),
+        ({"type": "double", "from": "x", "expr": "x"}, ["both from and expr"]),
+        ({"type": "double", "from": ""}, ['from = ""']),
+        ({"type": "double", "expr": 7}, ["expr = 7"]),
+        ({"type": "double", "format": "epoch_seconds"}, ["format with the type double"]),
+        ({"type": "timestamp", "format": "epoch"}, ['"epoch"', "epoch_seconds"]),
+        ({"type": "timestamp", "format": "%d.%m.%Y"}, ["%d.%m.%Y", "yyyy-MM-dd"]),
+        ({"type": "timestamp", "format": "DD.MM.YYYY"}, ["the letter Y"]),
+        ({"type": "timestamp", "format": "HH:mm"}, ["without a year"]),
+        ({"type": "timestamp", "format": []}, ["format = []"]),
+        ({"type": "timestamp", "format": "yyyy-MM-dd'T"}, ["one quote alone"]),
+        ({"type": "timestamp", "timezone": "Europe/Berln"}, ["Europe/Berlin"]),
+        ({"type": "date", "timezone": "UTC"}, ["timezone with the type date"]),
+        ({"type": "double", "expr": "wight * 2"}, ['expr: the unknown column "wight"', "source columns", "weigth"]),
+        ({"type": "double", "expr": "rand()"}, ["expr: rand()"]),
+        ({"type": "double", "expr": "sum(ttl)"}, ["expr: sum()", "aggregate"]),
+        ({"type": "double", "expr": "ttl ttl2, 3"}, ["expr: "]),
+        (7, ["from"]),
+    ],
+)
+def test_faults_of_a_column_name_its_key(tmp_path: Path, column: object, words: list[str]) -> None:
+    """Each says what was found, what is allowed and, where it is near, what was meant; no other key is blamed."""
+    found = problems(tmp_path, {COLUMN: column, "streams/flights/columns/weigth": "int"})
+    assert [problem.key for problem in found] == ["streams.flights.columns.weight"]
+    text = f"{found[0].found} {found[0].allowed} {found[0].nearest}"
+    assert all(word in text for word in words), text
+
+
+def test_sources_are_known_and_not_kept(tmp_path: Path) -> None:
+    """Files may have them, whether an ``expr`` uses them or not; two that differ in case only cannot both be seen by one."""
+    stream = loaded(tmp_path, {"streams/flights/sources": {"x": "int"}}).streams[0]
+    assert header_problem(stream, ("tailnum", "departed_at", "landed_at", "ttl", "weight", "X")) is None
+    assert [each.label for each in inputs_of(stream)] == ["tailnum", "departed_at", "landed_at", "ttl", "weight"]
+    twins = {"streams/flights/sources": {"x": "int", "X": "int"}, COLUMN: {"type": "int", "expr": "x"}}
+    assert [problem.key for problem in problems(tmp_path, twins)] == ["streams.flights.sources"]
+    (mistyped,) = problems(tmp_path, {"streams/flights/sources": {"x": "itn"}, COLUMN: {"type": "int", "expr": "x"}})
+    assert (mistyped.key, mistyped.nearest) == ("streams.flights.sources.x", "int")
+    (csv,) = problems(tmp_path, {"streams/flights/sources": {"x": "array<int>"}, COLUMN: {"type": "int", "expr": "x[0]"}})
+    assert csv.key == "streams.flights.sources.x"
+
+
+@pytest.mark.parametrize(
+    "pattern", [*EPOCH_FORMATS, "yyyy-MM-dd HH:mm:ss.SSSSSS", "dd.MM.yyyy[ HH:mm]", "EEE"[:0] + "M/d/yy h:mm a", "yyyy'T''s'"]
+)
+def test_patterns_that_stand(pattern: str) -> None:
+    """Everyday patterns, optional parts and quoted text."""
+    assert format_fault(pattern) is None
+
+
+def test_what_a_changed_source_means(tmp_path: Path) -> None:
+    """Where a column comes from is for rows to come, like ``arrival``; the long form of the same is no change."""
+    before = loaded(tmp_path)
+
+    class Recorded:
+        anchor, update_interval, tables = before.anchor, before.update_interval, ()
+
+    def verdict(column: object) -> str:
+        found = verdicts(loaded(tmp_path, {COLUMN: column}), Recorded, before.keys)  # type: ignore[arg-type]
+        return " ".join(f"{each.key} {each.verdict}" for each in found)
+
+    assert verdict({"type": "double"}) == "streams.flights.columns.weight free"
+    assert verdict({"type": "double", "from": "weight"}) == "streams.flights.columns.weight free"
+    assert verdict({"type": "double", "from": "Gewicht"}) == "streams.flights.columns.weight from now on"
+    assert verdict({"type": "double", "expr": "2 * ttl"}) == "streams.flights.columns.weight from now on"
+
+
+def test_headers_without_a_file(tmp_path: Path) -> None:
+    """Exact names win; then the case of letters does not matter, which is told; a key that is not there refuses the file."""
+    stream = loaded(tmp_path, {"streams/flights/columns/tailnum": {"type": "string", "from": "Tail Num"}}).streams[0]
+    header = ("TAIL NUM", "departed_at", "landed_at", "ttl", "Weight")
+    assert header_problem(stream, header) is None
+    found = matched(stream, header, {name: {} for name in header})
+    assert found.ignoring_case == (("Tail Num", "TAIL NUM"), ("weight", "Weight"))
+    assert header_problem(stream, header[1:]) == ("header", "its header has no Tail Num, of the search key")
+    reason, why = header_problem(stream, (*header, "tailnum")) or ("", "")
+    assert (reason, "tailnum" in why) == ("unknown_columns", True), "the column is called so, no column of a file is"
+
+
+def test_what_describe_says_of_a_source() -> None:
+    """In the words of the declaration; nothing where the type says all."""
+    assert origin_of(ColumnRecord("k", "string")) is None
+    assert origin_of(ColumnRecord("k", "string", "id.orig_h")) == 'from = "id.orig_h"'
+    assert origin_of(ColumnRecord("k", "int", expr="a + 1")) == 'expr = "a + 1"'
+
+
+def test_old_records_have_columns_without_sources() -> None:
+    """A column recorded before there were sources is read as what it was."""
+    import msgspec  # noqa: PLC0415 - one use
+
+    assert msgspec.json.decode(b'{"name": "k", "type": "string"}', type=ColumnRecord) == ColumnRecord("k", "string")
+    assert Epoch.__doc__

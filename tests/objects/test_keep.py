@@ -1,0 +1,33 @@
+"""``keep`` in a store: whole objects of rejected rows leave, by the ages that epochs record."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.operations.projects import csv, row
+from warehouse.checking.check import check
+from warehouse.operations.vacuum import GRACE
+from warehouse.time import HOUR
+
+if TYPE_CHECKING:
+    from tests.objects.server import StoreProject
+
+
+def test_rejected_rows_leave(project: StoreProject) -> None:
+    """Once `keep` is over the newest epoch has them no more; their objects go when `retain` is over."""
+    project.warehouse |= {"keep": "4h", "retain": "2h"}
+    project.declare()
+    for hour in (1, 2):
+        project.land(f"{hour}.csv", csv(row("fine", hour - 0.5, hour + 2), f"bad{hour},,"))
+        project.clock += HOUR
+        project.update(hour)
+    project.spark = None
+    for hour, rows in ((3, 1), (4, 0), (8, 0)):
+        project.clock += 7 * HOUR // 2 if hour == 3 else 2 * HOUR
+        project.update(hour)
+        assert len(project.rejected()) == rows
+    project.clock += GRACE
+    project.updater().vacuum()
+    held = [path for path in (project.root / "rejected" / "a").rglob("*.parquet") if "_delta_log" not in path.parts]
+    assert held == []
+    assert check(project.root).findings == ()

@@ -1,0 +1,260 @@
+"""``keep``: rejected rows and reported short-lived results leave in whole files once they were kept for long enough."""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING
+
+import pytest
+from deltalake import DeltaTable
+
+from tests.frozen.test_frozen import HERE, thawed
+from warehouse.checking.check import check
+from warehouse.epochs.journal import read_epoch
+from warehouse.epochs.points import Moment, Point
+from warehouse.operations.update import UpdateOptions
+from warehouse.planning.keeping import SHARES
+from warehouse.project import Warehouse
+from warehouse.steps.registry import explain
+from warehouse.storage.deltalog import stored_files
+from warehouse.time import HOUR
+
+from .projects import Project, StoppedError, at, csv, row, stop_at, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.epochs.records import SideTable
+
+
+def later(project: Project, hours: float) -> None:
+    """Let the wall clock go on."""
+    project.clock += round(hours * HOUR)
+
+
+def reject(project: Project, hour: int, *names: str) -> None:
+    """Land a file of which nothing but one row can be used."""
+    project.land(f"{hour}.csv", csv(row("fine", hour - 0.5, hour + 2), *(f"{name},," for name in names)))
+
+
+def raws(project: Project, number: int | None = None) -> set[str]:
+    """Return the names of the rejected rows."""
+    return {str(each["raw"]).split(",")[0] for each in project.rejected(number=number)}
+
+
+def side(project: Project, role: str = "rejected", table: str = "a") -> SideTable:
+    """Return a table beside another, at the newest epoch."""
+    found = getattr(project.epoch.table(table), role)
+    assert found is not None
+    return found  # type: ignore[no-any-return]
+
+
+def data_files(directory: Path) -> set[str]:
+    """Return the data files in a table's directory."""
+    return {path.name for path in directory.rglob("*.parquet") if "_delta_log" not in path.parts}
+
+
+def named(project: Project) -> set[str]:
+    """Return the files of rejected rows that readable epochs name."""
+    sides = [state.rejected for number in project.numbers for state in read_epoch(project.root, number).tables]
+    return {file.path for each in sides if each is not None for file in stored_files(project.root / each.path, each.version)}
+
+
+@pytest.mark.parametrize("seed", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_rows_leave_when_they_are_old_enough(tmp_path: Path, spark: SparkSession, seed: int) -> None:
+    """At random ages: no younger row leaves, no older one stays, earlier epochs still tell theirs, and files come back."""
+    chance, keep = random.Random(seed), 8 * HOUR  # noqa: S311 - test data
+    project = Project(tmp_path / "project", spark, warehouse={"keep": "8h", "retain": "3h", "vacuum": "manual"})
+    found: dict[str, int] = {}
+    seen: dict[int, set[str]] = {}
+    for hour in range(1, 13):
+        later(project, chance.choice([0.1, 0.4, 1, 2.5, 6]))
+        if chance.random() < 0.6:
+            reject(project, hour, f"bad{hour}")
+            found[f"bad{hour}"] = project.clock
+        project.update(hour)
+        there = raws(project)
+        assert all(instant + keep <= project.clock for name, instant in found.items() if name not in there)
+        assert all(instant > project.clock - keep - keep // SHARES for name, instant in found.items() if name in there)
+        seen[project.epoch.number] = there
+        project.updater().vacuum()
+        assert data_files(project.root / "rejected" / "a") == named(project)
+        assert all(raws(project, number) == seen[number] for number in project.numbers)
+    assert set.union(*seen.values()) == found.keys() != seen[project.epoch.number]
+    assert check(project.root).findings == ()
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """Three epochs, an hour of the clock apart, each with a rejected row; `keep` is over for none."""
+    streams = {"a": stream(layout={"seal": False})}
+    project = Project(tmp_path_factory.mktemp("keep") / "project", spark, streams, warehouse={"keep": "10h", "retain": "2h"})
+    for hour in (1, 2, 3):
+        later(project, 1)
+        reject(project, hour, f"bad{hour}")
+        project.update(hour)
+    return project
+
+
+def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Path) -> None:
+    """The step is planned and told; whatever the times of files are, it counts from the update that found a row."""
+    project = three.copy(tmp_path / "project")
+    for path in (project.root / "rejected").rglob("*"):
+        os.utime(path, (2**31, 2**31))
+    later(project, 8.5)  # the first row was found 10.5 hours ago, the second 9.5
+    plan, _ = project.updater().plan(UpdateOptions(at=at(4)))
+    assert plan is not None
+    (told,) = [each for each in explain(plan) if each.action == "drop"]
+    assert (told.table, "epoch 0 or before" in told.detail) == ("rejected/a", True)
+    project.update(4)
+    assert raws(project) == {"bad2", "bad3"}
+    assert raws(project, 2) == {"bad1", "bad2", "bad3"}
+    assert (side(project).rows, len(side(project).found)) == (2, 2)
+    project.updater().rollback(2)
+    assert raws(project) == {"bad2", "bad3"}, "what goes back does not bring back what is over"
+    assert check(project.root).findings == ()
+
+
+@pytest.mark.parametrize("mixed", [False, True], ids=["whole files", "a file of several updates"])
+def test_a_kill_anywhere_changes_nothing(three: Project, tmp_path: Path, *, mixed: bool) -> None:
+    """Stopped at any moment of the update and finished by the next, it makes the epoch that it makes undisturbed."""
+    base = three.copy(tmp_path / "base")
+    if mixed:
+        DeltaTable(str(base.root / "rejected" / "a")).optimize.compact()
+        base.updater().repair()
+    later(base, 9.5)
+    whole = base.copy(tmp_path / "whole")
+    moments: list[Moment] = []
+    whole.update(4, observer=moments.append)
+    assert raws(whole) == {"bad3"}
+    (step,) = {each.step for each in moments if each.text == "drop old rows of rejected/a"}
+    inside = (Point.STEP_STARTED, Point.STEP_READY, Point.STAGED, Point.STEP_COMMITTED)
+    for point in (Point.PLAN_WRITTEN, *inside, Point.STEPS_DONE, Point.DURABLE, Point.EPOCH_WRITTEN):
+        project = base.copy(tmp_path / point.name)
+        with pytest.raises(StoppedError):
+            project.update(4, observer=stop_at(point, step if point in inside else -1))
+        project.update(4)
+        assert (raws(project), side(project)) == (raws(whole), side(whole)), point
+        assert project.picture() == whole.picture()
+        assert check(project.root).findings == ()
+
+
+def test_vacuum_tells_before_what_it_frees(three: Project, tmp_path: Path) -> None:
+    """Files go when the epochs that name them fall out of `retain`, not before, and a dry run says how many."""
+    project = three.copy(tmp_path / "project")
+    project.warehouse["vacuum"] = "manual"
+    project.declare()
+    held = data_files(project.root / "rejected" / "a")
+    later(project, 10.5)
+    project.update(4)
+    assert raws(project) == set()
+    project.updater().vacuum()
+    assert data_files(project.root / "rejected" / "a") == held, "an epoch that can be read names them"
+    later(project, 2.5)
+    project.update(5)
+    would = project.updater().vacuum(dry_run=True)
+    assert data_files(project.root / "rejected" / "a") == held
+    freed = project.updater().vacuum()
+    assert (would.epochs, freed.epochs) == (1, 1)
+    assert would.files >= len(held)
+    assert data_files(project.root / "rejected" / "a") == set()
+
+
+def test_forever_and_back(three: Project, tmp_path: Path) -> None:
+    """With `forever` nothing leaves and no age is recorded; a stream's own bound counts from the first update that has it."""
+    project = three.copy(tmp_path / "project")
+    project.warehouse["keep"] = "forever"
+    project.declare()
+    later(project, 10_000)
+    project.update(4)
+    assert (raws(project), side(project).found) == ({"bad1", "bad2", "bad3"}, ())
+    project.change(keep="2h")
+    for hours, there in ((1, True), (1.9, True), (0.2, False)):
+        later(project, hours)
+        project.update(round(project.epoch.slot) + 1)
+        assert (raws(project) == {"bad1", "bad2", "bad3"}) == there
+
+
+@pytest.mark.parametrize("verb", ["restate", "erase", "optimize"])
+def test_what_writes_rows_again_makes_none_younger(three: Project, tmp_path: Path, spark: SparkSession, verb: str) -> None:
+    """`restate --rejected`, `erase` and an outsider's OPTIMIZE put rows of several updates into one file: old ones leave it."""
+    project = three.copy(tmp_path / "project")
+    project.spark = spark
+    later(project, 8.5)
+    if verb == "restate":
+        for file in ("1.csv", "2.csv"):
+            (project.directory / "landing" / "a" / file).unlink()
+        project.updater().restate("a", rejected=True, allow_lost=True)
+    elif verb == "erase":
+        project.updater().erase("a", ["bad2"])
+    else:
+        DeltaTable(str(project.root / "rejected" / "a")).optimize.compact()
+    last = {"bad3"} if verb == "erase" else {"bad2", "bad3"}
+    project.update(4)
+    assert raws(project) == last
+    assert len(stored_files(project.root / "rejected" / "a", side(project).version)) == 1
+    later(project, 1)
+    project.update(5)
+    assert raws(project) == {"bad3"}
+    assert check(project.root).findings == ()
+    later(project, 9)  # restating found the last one once more
+    project.update(6)
+    assert (raws(project), side(project).rows) == (set(), 0)
+
+
+PAIRS = {
+    "sql": "SELECT a.k, b.e FROM a JOIN b ON a.k = b.k",
+    "search_key": "k",
+    "short_lived": "report",
+    "keep": "3h",
+}
+
+
+def test_short_lived_results_leave_too(tmp_path: Path, spark: SparkSession) -> None:
+    """A view's own `keep` holds; they leave also when it reports no more, and `restored` tells those that are there."""
+    streams = {"a": stream(), "b": stream(landing="landing/b")}
+    project = Project(tmp_path / "project", spark, streams, views={"pairs": dict(PAIRS)}, warehouse={"keep": "100d"})
+    project.update(0)
+    for hour, key in ((1, "x"), (2, "y")):
+        project.land(f"{hour}.csv", csv(row(key, hour - 0.9, hour + 2)))
+        project.land(f"{hour}.csv", csv(row(key, hour - 1.0, hour - 0.3)), landing="landing/b")
+        later(project, 1)
+        project.update(hour)
+
+    def restored() -> Iterator[str]:
+        with Warehouse.open(project.directory) as warehouse:
+            yield from sorted(str(each["k"]) for each in warehouse.restored("pairs").arrow().to_pylist())
+
+    assert (list(restored()), side(project, "restored", "pairs").rows) == (["x", "y"], 2)
+    later(project, 2.5)
+    project.update(3)
+    assert (list(restored()), side(project, "restored", "pairs").rows) == (["y"], 1)
+    project.views["pairs"]["short_lived"] = "drop"
+    project.declare()
+    later(project, 2.5)
+    project.update(4)
+    assert (list(restored()), side(project, "restored", "pairs").rows) == ([], 0)
+    assert check(project.root).findings == ()
+
+
+def test_a_warehouse_of_an_earlier_build(tmp_path: Path, spark: SparkSession) -> None:
+    """Its rows have no recorded age and its files no bounds in the log: they stay for `keep` from the first update on."""
+    frozen = thawed(HERE / "61b4f80" / "wave", tmp_path / "project", spark)
+    hour = frozen.expected["hour"]
+
+    def rejected() -> int:
+        with Warehouse.open(frozen.directory) as warehouse:
+            return int(warehouse.sql("SELECT count(*) FROM _rejected").all()[0][0])
+
+    before = rejected()
+    frozen.update(hour + 1)
+    assert before
+    assert rejected() >= before
+    frozen.clock += 91 * 24 * HOUR
+    frozen.update(hour + 2)
+    assert rejected() == 0
+    assert frozen.faults() == []

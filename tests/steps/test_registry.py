@@ -1,0 +1,49 @@
+"""Every kind of step is registered, and says what it is."""
+
+from __future__ import annotations
+
+import typing
+
+import msgspec
+import pytest
+
+from warehouse.planning.steps import Step
+from warehouse.steps.kind import Incoming
+from warehouse.steps.registry import KINDS, kind_of
+
+STEPS: tuple[type[msgspec.Struct], ...] = typing.get_args(Step)
+_EXAMPLES: dict[str, object] = {
+    "stream": "s", "path": "tables/s", "table_id": "t", "base_version": 3, "role": "rows", "to_version": 2, "expired_below": 0,
+    "expired": (), "dead": (), "seals": (), "cells": (1, 2), "rows": 7, "columns": (), "renamed": (), "taken": (),
+    "history": None, "keyed": True, "through": 2,
+}  # fmt: skip
+
+
+def _example(kind: type[msgspec.Struct]) -> Step:
+    fields = msgspec.structs.fields(kind)
+    return kind(**{field.name: _EXAMPLES[field.name] for field in fields if field.required})  # type: ignore[return-value]
+
+
+def test_each_step_that_a_plan_may_hold_has_one_kind() -> None:
+    """A new value without a line in the registry, or with two, is found here."""
+    assert sorted(kind.step.__name__ for kind in KINDS) == sorted(step.__name__ for step in STEPS)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_each_kind_tells_what_it_does_and_where(step: type[msgspec.Struct]) -> None:
+    """In words for progress, and in numbers for `plan`, of the step that is asked for."""
+    example = _example(step)
+    kind = kind_of(example)
+    told = kind.explain(5, example, Incoming((), "3 files"))
+    assert kind.step is step
+    assert example.stream in kind.describe(example)
+    assert (told.step, told.table) == (5, "tables/s")
+    assert told.action
+    assert told.detail
+
+
+def test_a_plan_has_one_step_that_writes_the_rows_of_a_table() -> None:
+    """Which these are decides what an epoch counts: moving, rewriting, or migrating; steps of the tables beside it do not."""
+    writing = {kind.step.__name__ for kind in KINDS if kind.writes_rows}
+    assert writing == {"MoveWindow", "RewriteCells", "MigrateTable", "MoveRelation", "RewriteBuckets"}
+    assert {kind.step.__name__ for kind in KINDS if kind.of_batch} == {"MoveDeferred", "StoreRejected"}

@@ -1,0 +1,82 @@
+"""What is above a log's newest commit, and checkpoints that do not say what the commits say."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from warehouse.storage import entries
+from warehouse.storage.entries import entry_path
+from warehouse.storage.leftover import commits_beyond, drop_wrong, wrong_checkpoints
+
+COMMITS = 12
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Commits 0 to 11, with a checkpoint every third."""
+    for number in range(COMMITS):
+        write_deltalake(tmp_path, pa.table({"n": [number]}), mode="append")
+        if number % 3 == 2:
+            DeltaTable(tmp_path).create_checkpoint()
+    return tmp_path
+
+
+def test_only_what_is_above_a_gap_is_beyond(table: Path) -> None:
+    """A commit that landed since the log was read is none; one above a number that is free is."""
+    assert commits_beyond(table, COMMITS - 1) == []
+    assert commits_beyond(table, COMMITS - 2) == []
+    assert commits_beyond(table, COMMITS - 4) == [], "three have landed meanwhile"
+    entry_path(table, 9).rename(entry_path(table, 99))
+    assert commits_beyond(table, 8) == [10, 11, 99]
+
+
+def test_each_commit_is_read_once(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many checkpoints the log has."""
+    read: list[str] = []
+    plain = Path.read_text
+
+    def counted(path: Path, *arguments: str, **options: str) -> str:
+        read.append(path.name)
+        return plain(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "read_text", counted)
+    assert list(wrong_checkpoints(table, COMMITS - 1)) == []
+    assert sorted(read) == [f"{number:020d}.json" for number in range(COMMITS)]
+
+
+@pytest.mark.parametrize("damage", ["torn", "gone"])
+def test_a_checkpoint_is_not_wrong_for_want_of_commits(table: Path, damage: str) -> None:
+    """What leads to it cannot be read: then nobody says that it is wrong, and nobody removes it."""
+    if damage == "torn":
+        entry_path(table, 4).write_text('{"commitInfo": {"op')
+    else:
+        entry_path(table, 4).unlink()
+    assert list(wrong_checkpoints(table, COMMITS - 1)) == []
+    assert drop_wrong(table, COMMITS - 1) == []
+
+
+def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
+    """The others are compared all the same."""
+    log = table / "_delta_log"
+    (log / f"{5:020d}.checkpoint.parquet").write_bytes(b"PAR1 nothing PAR1")
+    right = (log / f"{8:020d}.checkpoint.parquet").read_bytes()
+    (log / f"{11:020d}.checkpoint.parquet").write_bytes(right)
+    assert [(wrong.version, wrong.told) for wrong in wrong_checkpoints(table, COMMITS - 1)] == [
+        (11, "it lacks 3 file(s), and has 0 that are not there")
+    ]
+
+
+def test_other_statistics_are_a_contradiction(table: Path) -> None:
+    """Readers skip files by them."""
+    path = entry_path(table, 7)
+    actions = [json.loads(line) for line in entries.entry_lines(path.read_text())]
+    for action in actions:
+        if "add" in action:
+            action["add"]["stats"] = json.dumps({**json.loads(action["add"]["stats"]), "maxValues": {"n": 3}})
+    path.write_text(entries.entry_text(actions))
+    assert [wrong.version for wrong in wrong_checkpoints(table, COMMITS - 1)] == [8, 11]

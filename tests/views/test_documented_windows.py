@@ -1,0 +1,117 @@
+"""The examples of docs/views.md about what windows drop and what a restated relation changes, executed as they stand there."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.operations.histories import RELATION
+from tests.operations.projects import Project, at, csv, row, stream, text
+from warehouse.project import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+PAGE = (Path(__file__).parents[2] / "docs" / "views.md").read_text()
+
+
+def _table(first: str) -> list[list[str]]:
+    """The cells of the table whose head begins with a word, without the head."""
+    lines = PAGE[PAGE.index(f"| {first} |") :].split("\n\n")[0].splitlines()[2:]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines]
+
+
+def _hour(told: str) -> float:
+    hours, minutes = told.split(":")
+    return int(hours) + int(minutes) / 60
+
+
+def _rows(column: int) -> str:
+    return csv(*(row(cells[0], *(_hour(told) for told in cells[column].split(" to "))) for cells in _table("key")))
+
+
+@pytest.mark.parametrize("interval", ["1h", "30m"])
+def test_what_windows_drop(tmp_path: Path, spark: SparkSession, interval: str) -> None:
+    """The views have at each hour what the table says, and what met between two updates is told of by one of them."""
+    declared: dict[str, Any] = tomllib.loads(re.findall(r"^```text\n(\[views.both\].*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0])
+    streams = {"a": stream(), "c": stream(landing="landing/c")}
+    project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=declared["views"])
+    for column, name in ((1, "a"), (2, "c")):
+        project.land("1.csv", _rows(column), landing=f"landing/{name}")
+    found: dict[str, list[str]] = {name: [] for name in declared["views"]}
+    for hour in (1, 1.5, 2, 3, 4, 5):
+        if hour == 1.5 and interval == "1h":
+            continue
+        project.update(hour)
+        if hour != 1.5:
+            for name, keys in found.items():
+                keys.append(project.keys(name))
+    assert found == {cells[1]: cells[2:] for cells in _table("update every") if cells[0] == interval}
+    with Warehouse.open(project.directory) as warehouse:
+        assert [each["k"] for each in warehouse.restored("both").arrow().to_pylist()] == (["y"] if interval == "1h" else [])
+
+
+def test_what_a_restated_relation_changes(tmp_path: Path, spark: SparkSession) -> None:
+    """After each step the rows that came at 0:30 and at 1:30 have the names that the table says."""
+    views: dict[str, dict[str, object]] = {
+        "seen": {"sql": "SELECT a.k, a.b, r.name FROM a JOIN r ON r.k = a.k", "search_key": "k"},
+        "now": {"sql": "SELECT a.k, a.b, t.name FROM a JOIN t ON t.k = a.k", "search_key": "k"},
+    }
+    for view in views.values():
+        assert str(view["sql"]) in PAGE
+    relations = {"r": dict(RELATION), "t": {**RELATION, "landing": "landing/t", "retroactive": True}}
+    project = Project(tmp_path, spark, {"a": stream()}, views=views, relations=relations)
+    project.land("1.csv", csv(row("x", 0.5, 5), row("x", 1.5, 5)))
+    steps = _table("step")
+    for number, (step, *expected) in enumerate(steps, 1):
+        hour = re.fullmatch(r"update at (\d):00(?:, with (\w) from (\d+:\d+))?", step)
+        for name in relations:
+            if hour is None:
+                project.updater().restate(name)
+            elif hour[2]:
+                change = f"k,c,name\nx,{text(_hour(hour[3]))},{hour[2]}\n"
+                project.land(f"{number}.csv", change, landing=f"landing/{name}")
+        if hour is not None:
+            project.update(int(hour[1]))
+        found = [_name(project, view, came) for view in views for came in (0.5, 1.5)]
+        assert (step, found) == (step, expected)
+
+
+def _name(project: Project, view: str, hour: float) -> str:
+    return "".join(each["name"] for each in project.live(view) if each["b"].timestamp() * 1_000_000 == at(hour))
+
+
+@pytest.mark.parametrize(("interval", "expected"), [("1h", ["x", "x z", "x z"]), ("30m", ["x", "y z", "y z"])])
+def test_the_last_results_are_those_that_updates_found(
+    tmp_path: Path, spark: SparkSession, interval: str, expected: list[str]
+) -> None:
+    """`output_window = 2`: what met and ended between two updates takes no place; what was found stays, by its own time."""
+    views = {"last": {"sql": "SELECT a.k FROM a JOIN c ON a.k = c.k", "search_key": "k", "output_window": 2}}
+    streams = {"a": stream(), "c": stream(landing="landing/c")}
+    project = Project(tmp_path, spark, streams, {"update_interval": interval}, views=views)
+    lives = (("x", 0.3, 2.5), ("y", 1.2, 1.7), ("z", 1.6, 3.8))
+    for name in ("a", "c"):
+        project.land("1.csv", csv(*(row(*each) for each in lives)), landing=f"landing/{name}")
+    found = []
+    for hour in (1, 1.5, 2, 3):
+        if hour == 1.5 and interval == "1h":
+            continue
+        project.update(hour)
+        if hour != 1.5:
+            found.append(project.keys("last"))
+    assert found == expected
+
+
+def test_a_row_window_may_begin_empty(tmp_path: Path, spark: SparkSession) -> None:
+    """The first update of a warehouse may have nothing to join."""
+    views = {"last": {"sql": "SELECT a.k FROM a JOIN c ON a.k = c.k", "search_key": "k", "output_window": 2}}
+    project = Project(tmp_path, spark, {"a": stream(), "c": stream(landing="landing/c")}, views=views)
+    project.land("1.csv", csv(row("x", 0.3, 9)))
+    project.update(1)
+    project.land("2.csv", csv(row("x", 1.3, 9)), landing="landing/c")
+    project.update(2)
+    assert project.keys("last") == "x"

@@ -1,0 +1,178 @@
+"""Faults in the types of an expression that can be found without Spark.
+
+sqlglot infers types of most expressions. Only what no reading of Spark's allows is told here: a sum of a time and a number, an
+array in arithmetic, a result of another family of types than the one that is due. Spark has the last word, before an update reads
+anything (:func:`warehouse.ingest.checked.check_expressions`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from sqlglot import exp
+
+__all__ = ["Family", "family_of", "type_faults"]
+
+Family = Literal["number", "string", "boolean", "date", "timestamp", "array", "struct", "binary"]
+_FAMILIES: dict[str, Family] = {
+    "tinyint": "number", "smallint": "number", "int": "number", "bigint": "number", "float": "number", "double": "number",
+    "string": "string", "boolean": "boolean", "date": "date", "timestamp": "timestamp", "binary": "binary",
+}  # fmt: skip
+_DUE = {"timestamp": "an expression that gives a timestamp", "string": "an expression that gives a string"}
+_REMEDY = "timestampadd(SECOND, amount, time), or time + make_interval(...)"
+_LARGEST = 2_000
+"""Nodes of an expression above which it is left to Spark."""
+
+
+def family_of(kind: SqlType) -> Family:
+    """Return the family of a type: types of different families are never converted in silence.
+
+    >>> family_of(Atomic("bigint"))
+    'number'
+    """
+    match kind:
+        case Array():
+            return "array"
+        case Struct():
+            return "struct"
+        case Decimal():
+            return "number"
+        case Atomic(name):
+            return _FAMILIES[name]
+
+
+def type_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: SqlType | None) -> Iterator[FaultError]:
+    """Yield what is surely wrong with the types of an expression without other faults.
+
+    Parameters
+    ----------
+    whole
+        The parsed expression.
+    scope
+        The type of each column that it may name; unknown columns have no faults.
+    gives
+        The type that it must have; None allows any.
+
+    """
+    from sqlglot.optimizer.annotate_types import annotate_types  # noqa: PLC0415 - as the parser: reading commands need it not
+
+    if sum(1 for _ in whole.walk()) > _LARGEST:
+        return
+    texts = {id(node): node.sql("spark") for node in whole.walk() if _can_fail(node)}
+    marked = whole.copy()
+    for old, new in zip(whole.walk(), marked.walk(), strict=True):
+        new.meta["text"] = texts.get(id(old), "")
+    typed = annotate_types(_with_types(marked, {name.lower(): kind for name, kind in scope.items()}), dialect="spark")
+    faults = [fault for node in typed.walk() for fault in _faults_of(node)]
+    yield from faults
+    found = None if faults or gives is None else _result(typed)
+    if gives is not None and found is not None and found != family_of(gives):
+        due = _DUE.get(canonical(gives), f"an expression that gives {canonical(gives)}")
+        help_ = f", e.g. {_converted(whole.sql('spark'), found)}" if canonical(gives) == "timestamp" else ""
+        yield FaultError(f'"{whole.sql("spark")}", which gives {_a(found)}', f"{due}{help_}")
+
+
+def _can_fail(node: exp.Expr) -> bool:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    return isinstance(node, (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.TimestampAdd, exp.DateAdd))
+
+
+def _with_types(whole: exp.Expr, scope: Mapping[str, SqlType | None]) -> exp.Expr:
+    """Return an expression in which each column of a known type is a value of that type."""
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    def typed(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        kind = scope.get(node.parts[0].name.lower())
+        for part in node.parts[1:]:
+            fields = {each.name.lower(): each.type for each in kind.fields} if isinstance(kind, Struct) else {}
+            kind = fields.get(part.name.lower())
+        return node if kind is None else exp.cast(exp.null(), canonical(kind), dialect="spark")
+
+    return whole.transform(typed)
+
+
+def _faults_of(node: exp.Expr) -> Iterator[FaultError]:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    if not _can_fail(node):
+        return
+    text = node.meta.get("text") or node.sql("spark")
+    left, right = _family(node.this), _family(node.expression)
+    if isinstance(node, (exp.TimestampAdd, exp.DateAdd)):
+        amount = next((each for each in (left, right) if each in ("array", "struct", "boolean")), None)
+        if amount is not None:
+            yield FaultError(f'"{text}", which adds {_a(amount)} to a time', "a number: " + _least(amount))
+        return
+    nested = next((each for each in (left, right) if each in ("array", "struct")), None)
+    if nested is not None:
+        yield FaultError(f'"{text}", which calculates with {_a(nested)}', "numbers, or a time and an interval: " + _least(nested))
+    elif isinstance(node, exp.Add) and "timestamp" in (left, right):
+        other = right if left == "timestamp" else left
+        if other in ("number", "boolean", "timestamp", "date"):
+            yield FaultError(f'"{text}", which adds {_a(other)} to a timestamp', f"a time and an interval: {_REMEDY}")
+
+
+def _least(found: str) -> str:
+    return "of an array e.g. array_min(...)" if found == "array" else _REMEDY
+
+
+def _family(node: exp.Expr | None) -> Family | None:
+    """Return the family of a node's type; nothing where it is not known."""
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    if node is None or node.type is None or isinstance(node, exp.Null) or _makes_interval(node):
+        return None
+    kinds = exp.DataType
+    for types, family in (
+        ((kinds.Type.ARRAY, kinds.Type.LIST), "array"),
+        ((kinds.Type.STRUCT,), "struct"),
+        (tuple(kinds.NUMERIC_TYPES), "number"),
+        (tuple(kinds.TEXT_TYPES), "string"),
+        ((kinds.Type.BOOLEAN,), "boolean"),
+        ((kinds.Type.DATE,), "date"),
+        ((kinds.Type.TIMESTAMP, kinds.Type.TIMESTAMPTZ, kinds.Type.TIMESTAMPLTZ), "timestamp"),
+    ):
+        if node.type.this in types:
+            return family  # type: ignore[return-value]
+    return None
+
+
+def _makes_interval(node: exp.Expr) -> bool:
+    """Whether intervals are calculated in a node: sqlglot takes a product or a difference of times for something else."""
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    intervals = (exp.Interval, exp.MakeInterval)
+    named = any("interval" in each.name.lower() for each in node.find_all(exp.Anonymous))
+    between = any(_family(each.this) in ("timestamp", "date") for each in node.find_all(exp.Sub))
+    return named or between or node.find(*intervals) is not None
+
+
+def _result(typed: exp.Expr) -> Family | None:
+    """Return the family of what an expression gives; nothing where Spark may convert one of several branches."""
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    node = typed.unnest()
+    arithmetic = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Cast)
+    others = (exp.Upper, exp.Lower, exp.Literal, exp.Length, exp.RegexpSplit, exp.Boolean, exp.Predicate, exp.Connector, exp.Not)
+    return _family(node) if isinstance(node, arithmetic + others) else None
+
+
+def _a(family: str) -> str:
+    return f"an {family}" if family == "array" else f"a {family}"
+
+
+def _converted(text: str, found: Family) -> str:
+    return {
+        "number": f"timestamp_seconds({text})",
+        "date": f"CAST({text} AS TIMESTAMP)",
+        "string": f"to_timestamp({text})",
+    }.get(found, _REMEDY)

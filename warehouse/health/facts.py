@@ -1,0 +1,82 @@
+"""What the judgement goes by: plain values, read from the newest epochs, the landing directories, the clock and the disk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Arrivals", "Facts", "Running", "TableFacts"]
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """What became of the rows that arrived for a table in ``updates`` updates; counts of rows.
+
+    ``late`` and ``dead`` leave out the updates in which a table is built or catches up over several slots: there rows
+    are late, or dead on arrival, because of the past and not because of the interval. ``on_time`` counts the rows of the others.
+    """
+
+    updates: int = 0
+    rows: int = 0
+    rejected: int = 0
+    lost: int = 0
+    on_time: int = 0
+    dead: int = 0
+    late: int = 0
+
+
+@dataclass(frozen=True)
+class TableFacts:
+    """A declared table, or one that the newest epoch still has; each reason is a sentence, or None where there is none.
+
+    ``unreadable`` are landing files by path with the reason, ``changed`` paths that changed after they were loaded, ``vanished``
+    the number of loaded files that are gone from an empty landing directory. ``declared`` is false for a table whose
+    declaration is gone.
+    """
+
+    name: str
+    kind: str
+    declared: bool = True
+    standing_still: str | None = None
+    differs: str | None = None
+    stale: str | None = None
+    erasure_overdue: str | None = None
+    unreadable: tuple[tuple[str, str], ...] = ()
+    changed: tuple[str, ...] = ()
+    vanished: int = 0
+    last: Arrivals = Arrivals()
+    day: Arrivals = Arrivals()
+
+
+@dataclass(frozen=True)
+class Running:
+    """An update that is at work: by whom, since when (microseconds), and what it does now if that is known."""
+
+    by: str
+    since: int | None = None
+    doing: str | None = None
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A warehouse at an instant ``now``; instants and durations in microseconds, sizes in bytes.
+
+    ``planned`` is when an update was begun that wrote no epoch yet, if there is one. ``listing`` says why landing directories
+    cannot be listed; ``replayed`` whether the past is replayed, so that nobody waits for the next update; ``outsiders`` what
+    others committed that the next update judges; ``layouts`` which layouts no longer fit, by table. ``disk_free`` is None where
+    it is not known, as in an object store. ``written`` is what the last update wrote.
+    """
+
+    now: int
+    epoch: int
+    window_time: int
+    committed_at: int
+    update_interval: int
+    tables: tuple[TableFacts, ...] = ()
+    running: Running | None = None
+    planned: int | None = None
+    listing: str | None = None
+    outsiders: tuple[str, ...] = ()
+    layouts: tuple[tuple[str, str], ...] = ()
+    disk_free: int | None = None
+    written: int = 0
+    replayed: bool = False

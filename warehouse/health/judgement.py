@@ -1,0 +1,229 @@
+"""The judgement: a pure function of the facts and the thresholds to a level, and to each concern with what helps."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.health.thresholds import LEVELS, Level, Thresholds
+from warehouse.time import SECOND, format_instant, rough
+from warehouse.units import size_text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from warehouse.health.facts import Arrivals, Facts, TableFacts
+    from warehouse.health.thresholds import Kind
+
+__all__ = ["Concern", "Health", "judge"]
+
+_NAMED_FILES = 3
+_LEAST_FREE = 10**9
+
+
+@dataclass(frozen=True)
+class Concern:
+    """One thing that is not as it should be: how bad, of which table (None: of all), in a sentence, and the way on."""
+
+    level: Level
+    kind: Kind
+    table: str | None
+    text: str
+    command: str | None = None
+
+    def __str__(self) -> str:
+        """One line: the table, the sentence, the command."""
+        table = f"{self.table}: " if self.table else ""
+        return f"{table}{self.text}" + (f"; `{self.command}`" if self.command else "")
+
+
+@dataclass(frozen=True)
+class Health:
+    """The level of a warehouse, its concerns with the worst first, and ``notes`` that are no concerns."""
+
+    level: Level
+    concerns: tuple[Concern, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def headline(self) -> str:
+        """The verdict in a few words.
+
+        >>> Health("ok", ()).headline
+        'ok'
+        """
+        if not self.concerns:
+            return self.level
+        count = len(self.concerns)
+        return f"{self.level}: {count} {'thing needs' if count == 1 else 'things need'} a person"
+
+
+def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
+    """Return the health of a warehouse.
+
+    Parameters
+    ----------
+    facts
+        What is known of it at one instant.
+    thresholds
+        What is still well; None: the defaults.
+
+    """
+    bounds = thresholds or Thresholds()
+    found = [*_of_all(facts, bounds)]
+    for table in facts.tables:
+        found += [concern for rule in _OF_TABLES for concern in rule(table, bounds)]
+    kept = [concern for concern in found if concern.kind not in bounds.ignore]
+    kept.sort(key=lambda concern: -LEVELS.index(concern.level))
+    return Health(kept[0].level if kept else "ok", tuple(kept), tuple(_notes(facts)))
+
+
+def _notes(facts: Facts) -> Iterator[str]:
+    running = facts.running
+    if running is not None:
+        since = f" since {format_instant(running.since)}" if running.since is not None else ""
+        doing = f": {running.doing}" if running.doing else ""
+        yield f"an update is running{since}, by {running.by}{doing}"
+
+
+# --- the warehouse ---
+
+
+def _of_all(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
+    if facts.listing is not None:
+        yield Concern("broken", "landing", None, f"landing files cannot be listed, so no update can run: {facts.listing}")
+    yield from _unfinished(facts)
+    yield from _overdue(facts, bounds)
+    yield from _disk(facts, bounds)
+    for text in facts.outsiders:
+        yield Concern("attention", "outsiders", None, text)
+    for table, text in facts.layouts:
+        yield Concern("attention", "layout", table or None, text)
+
+
+def _unfinished(facts: Facts) -> Iterator[Concern]:
+    if facts.planned is not None and facts.running is None:
+        since = format_instant(facts.planned // SECOND * SECOND)
+        text = f"an update that began at {since} has not ended and no process is at work on it; the next update completes it"
+        yield Concern("attention", "unfinished", None, text, "stream-wh update")
+
+
+def _overdue(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
+    allowed = bounds.overdue if bounds.overdue is not None else facts.update_interval
+    due = facts.window_time + facts.update_interval
+    late = facts.now - due
+    if late > allowed and not facts.replayed:
+        text = (
+            f"the update that was due at {format_instant(due)} is {rough(late)} overdue; "
+            f"the last one was committed at {format_instant(facts.committed_at // SECOND * SECOND)}"
+        )
+        yield Concern("attention", "overdue", None, text, None if facts.running else "stream-wh update")
+
+
+def _disk(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
+    if facts.disk_free is None:
+        return
+    wanted = bounds.disk_free if bounds.disk_free is not None else max(2 * facts.written, _LEAST_FREE)
+    if facts.disk_free < wanted:
+        text = f"{size_text(facts.disk_free)} are free on the disk of the warehouse, less than {size_text(wanted)}"
+        level: Level = "broken" if facts.disk_free < facts.written else "attention"
+        yield Concern(level, "disk", None, text, "stream-wh vacuum")
+
+
+# --- one table ---
+
+
+def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
+    name = table.name
+    if table.standing_still is not None:
+        yield Concern("broken", "standing_still", name, f"stands still: {table.standing_still}")
+    if table.differs is not None:
+        yield Concern("broken", "differs", name, table.differs, f"stream-wh rebuild {name}")
+    if table.erasure_overdue is not None:
+        yield Concern("broken", "erasure_overdue", name, table.erasure_overdue)
+    if table.stale is not None:
+        yield Concern("attention", "stale", name, f"is stale: {table.stale}")
+    if not table.declared:
+        text = "is no longer declared, and no update moves it; declare it again, or forget it"
+        yield Concern("attention", "undeclared", name, text, f"stream-wh drop {name}")
+
+
+def _landing(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
+    if table.unreadable:
+        count = len(table.unreadable)
+        named = "; ".join(f"{path}: {reason}" for path, reason in table.unreadable[:_NAMED_FILES])
+        more = f"; and {count - _NAMED_FILES} more" if count > _NAMED_FILES else ""
+        yield Concern("attention", "unreadable", table.name, f"{_files(count)} could not be loaded: {named}{more}")
+    if table.changed:
+        count = len(table.changed)
+        named = ", ".join(table.changed[:_NAMED_FILES]) + (" and more" if count > _NAMED_FILES else "")
+        yield Concern(
+            "attention",
+            "changed",
+            table.name,
+            f"{_files(count)} changed after being loaded ({named}); load it again, or put the former file back",
+            f"stream-wh reload {shlex.quote(table.changed[0])}",
+        )
+    if table.vanished:
+        text = f"its landing directory is empty, and {_files(table.vanished)} of before gone from it: is a disk not mounted?"
+        yield Concern("attention", "vanished", table.name, text)
+
+
+def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
+    name = table.name
+    yield from _share(
+        table,
+        "rejected",
+        lambda each: (each.rejected, each.rows),
+        bounds.rejected,
+        "were rejected",
+        f"stream-wh rejected {name}",
+    )
+    yield from _share(
+        table,
+        "dead_on_arrival",
+        lambda each: (each.dead, each.on_time),
+        bounds.dead_on_arrival,
+        "had expired before their update, so nobody saw them; a shorter update_interval shows more",
+        None,
+    )
+    yield from _share(
+        table,
+        "late",
+        lambda each: (each.late, each.on_time),
+        bounds.late,
+        "came late: their arrival lay before the update before; do files come in time, and in the right time zone?",
+        None,
+    )
+    if table.last.lost:
+        text = f"{table.last.lost:,} rows were counted and not stored: their landing file vanished during the last update"
+        yield Concern("attention", "lost", name, text, "stream-wh check")
+
+
+def _share(
+    table: TableFacts,
+    kind: Kind,
+    counts: Callable[[Arrivals], tuple[int, int]],
+    bound: float,
+    what: str,
+    command: str | None,
+) -> Iterator[Concern]:
+    """Yield a concern where a share of the rows is too large in the last update, else where it is in the last day."""
+    for each in (table.last, table.day):
+        part, whole = counts(each)
+        if whole and part / whole > bound:
+            which = "the last update" if each is table.last else f"the newest {each.updates} updates within a day"
+            text = f"{part / whole:.1%} of the rows of {which} ({part:,} of {whole:,}) {what}"
+            yield Concern("attention", kind, table.name, text, command)
+            return
+
+
+_OF_TABLES = (_answers, _landing, _rows)
+
+
+# --- words ---
+
+
+def _files(count: int) -> str:
+    return f"{count} landing file{'' if count == 1 else 's'}"

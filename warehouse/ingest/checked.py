@@ -1,0 +1,118 @@
+"""Spark's verdict on the expressions of a declaration, without a row to evaluate them on: before anything is read or recorded.
+
+The catalog has found what can be found without Spark. What is left are types that only Spark knows; a mistake in them is the
+declaration's, and is told with the key of the file that has it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from pyspark.errors import AnalysisException
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.widening import widens
+from warehouse.errors import ConfigurationError, Problem
+from warehouse.ingest.calculated import calculations, result_type
+from warehouse.ingest.columns import inputs_of
+from warehouse.ingest.guarded import guarded
+from warehouse.ingest.local import local_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Column, Stream
+
+__all__ = ["check_expressions", "needs_no_check"]
+
+_TIME = "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)"
+_checked: set[tuple[object, ...]] = set()
+
+
+def needs_no_check(stream: Stream) -> bool:
+    """Whether all of a stream's expressions are columns, whose types the catalog has checked."""
+    timestamps = {column.name.lower() for column in stream.columns if column.type == "timestamp"}
+    plain = all(sql is None or sql.lower() in timestamps for sql in (stream.arrival, stream.expires))
+    return plain and stream.changes is None and all(column.expr is None for column in stream.columns)
+
+
+def check_expressions(session: SparkSession, stream: Stream) -> None:
+    """Check ``arrival``, ``expires``, a relation's ``op`` and each column's ``expr``.
+
+    Raises
+    ------
+    ConfigurationError
+        With every one that Spark refuses, or that gives another type than is due.
+
+    """
+    told = (stream.name, stream.columns, stream.sources, stream.arrival, stream.expires, stream.changes)
+    if told in _checked:
+        return
+    section = f"{'streams' if stream.changes is None else 'relations'}.{stream.name}"
+    problems = [
+        Problem("warehouse.toml", f"{section}.{key}", fault.found, fault.allowed)
+        for key, fault in (*_of_columns(session, stream), *_of_times(session, stream))
+    ]
+    if problems:
+        raise ConfigurationError(problems)
+    _checked.add(told)
+
+
+def _of_columns(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
+    inputs = inputs_of(stream)
+    nothing = local_frame(session, [], ", ".join(f"{quoted(given.label)} {given.type}" for given in inputs))
+    taken = tuple(column for column in stream.columns if column.expr is None)
+    for column in stream.columns:
+        if column.expr is None:
+            continue
+        try:
+            kind = result_type(calculations(nothing, replace(stream, columns=(*taken, column))), 0)
+        except AnalysisException as error:
+            allowed = f"an expression of source columns that gives {column.type}"
+            found = f'expr = "{column.expr}", which Spark refuses: {_first_line(error)}'
+            yield f"columns.{column.name}", FaultError(found, allowed)
+            continue
+        if not _fits(kind, column):
+            allowed = f"an expression that gives {column.type}, e.g. CAST({column.expr} AS {column.type}), or the type {kind}"
+            yield f"columns.{column.name}", FaultError(f'expr = "{column.expr}", which gives {kind}', allowed)
+
+
+def _fits(kind: str, column: Column) -> bool:
+    try:
+        return kind in (column.type, "void") or widens(kind, column.type)
+    except FaultError:  # a type that no table has
+        return False
+
+
+def _of_times(session: SparkSession, stream: Stream) -> Iterator[tuple[str, FaultError]]:
+    rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns))
+    own_ts = any(column.name.lower() == "ts" for column in stream.columns)
+    columns = "" if own_ts else ", CAST(NULL AS timestamp) AS ts"
+    clock = "arrival" if stream.changes is None else "changed_at"
+    expressions = [(clock, stream.arrival, "timestamp", False), ("expires", stream.expires, "timestamp", True)]
+    if stream.changes is not None:
+        expressions.append(("op", stream.changes.op, "string", False))
+    for key, sql, due, ts in expressions:
+        if sql is None:
+            continue
+        scope = rows.selectExpr("*", columns.removeprefix(", ")) if ts and columns else rows
+        try:
+            kind = scope.select(guarded(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
+        except AnalysisException as error:
+            yield key, FaultError(f'"{sql}", which Spark refuses: {_first_line(error)}', _TIME if due == "timestamp" else _OP)
+            continue
+        kind = kind.removeprefix("struct<v:").removesuffix(">")
+        if kind not in (due, "void") and due == "timestamp":
+            yield key, FaultError(f'"{sql}", which gives {kind}', _TIME)
+
+
+_OP = "an expression that gives 'upsert' or 'delete'"
+
+
+def _first_line(error: AnalysisException) -> str:
+    line = str(error).strip().splitlines()[0]
+    return line.partition(" SQLSTATE")[0].rstrip(" ;")

@@ -1,0 +1,132 @@
+"""Text of a file to a value of a column's type; what cannot be converted is null, and is said to have failed.
+
+Every conversion is a ``try_`` one, since a bad value never fails the job (with ANSI on, one would fail it all). Text without
+an offset is read in the session's time zone, that of the stream, unless its column has one of its own.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.source_columns import EPOCH_FORMATS
+from warehouse.ingest.dialect import ZEEK_EMPTY, ZEEK_SEPARATOR, ZEEK_UNSET
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import Column as SparkColumn
+
+    from warehouse.ingest.columns import Input
+
+__all__ = ["JUST_TIME", "from_text", "from_value", "from_zeek", "instant_of", "local_instant", "says_what"]
+
+JUST_TIME = r"^\s*T?[0-9]{1,2}:"
+"""A time without a date, which Spark's cast would take for one of today."""
+_OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
+"""A time of day with something behind it: an offset, or the name of a zone."""
+_ZONE_LETTERS = frozenset("XxZzVO")
+_COUNT = "decimal(29,9)"
+"""Seconds or nanoseconds since 1970, exactly."""
+_RESULTS = {"epoch_seconds": "1000000", "epoch_milliseconds": "1000", "epoch_microseconds": "1", "epoch_nanoseconds": "0.001"}
+
+
+def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
+    """Return the value that text means, and whether there is text that means none (nothing where all text means one).
+
+    Parameters
+    ----------
+    text
+        The text, null where the record has none.
+    given
+        What is read: its type, and how its times are written.
+    options
+        Those of the stream's reader, their names in lower case.
+
+    """
+    kind = given.type
+    if kind == "string":
+        return text, None
+    filled = F.when(F.trim(text) != "", text)
+    if kind == "binary":
+        return filled.cast("binary"), None
+    if kind in ("timestamp", "date"):
+        formats = given.formats or tuple(
+            options[key] for key in (f"{kind}format",) if key in options
+        )
+        value = _time(filled, formats, given.timezone) if formats or kind == "timestamp" else filled.try_cast("date")
+        value = value.cast("date") if formats and kind == "date" else value
+    else:
+        value = filled.try_cast(kind)
+    return value, filled.isNotNull() & value.isNull()
+
+
+def from_zeek(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
+    """Return the value of a field of Zeek's logs; as :func:`from_text`, with sets and vectors, and empty ones."""
+    empty = text == F.lit(ZEEK_EMPTY)
+    if not given.type.startswith("array<"):
+        return from_text(F.when(empty, F.lit("")).otherwise(text), given, options)
+    kind = given.type.removeprefix("array<").removesuffix(">")
+    elements = F.split(text, ZEEK_SEPARATOR)
+    known = F.transform(elements, lambda each: F.when(each != ZEEK_UNSET, each))
+    value = F.when(empty, F.array().cast(given.type)).otherwise(F.transform(known, lambda each: each.try_cast(kind)))
+    return value, ~empty & F.exists(known, lambda each: each.isNotNull() & each.try_cast(kind).isNull())
+
+
+def from_value(value: SparkColumn, kind: str, given: Input) -> tuple[SparkColumn, SparkColumn | None]:
+    """Return the value of the declared type that one of another type means, of a column of Parquet; as :func:`from_text`."""
+    if kind == "timestamp_ntz" and given.type == "timestamp" and given.timezone is not None:
+        return local_instant(value, given.timezone), None
+    timed = kind in ("timestamp", "timestamp_ntz", "date")
+    if kind == given.type or (given.formats and timed):
+        return (value if kind == given.type else value.try_cast(given.type)), None
+    if given.formats or (kind, given.type) == ("string", "timestamp"):
+        return from_text(value.cast("string"), given, {})
+    converted = value.try_cast(given.type)
+    return converted, value.isNotNull() & converted.isNull()
+
+
+def says_what(given: Input) -> str:
+    """Return what a value should have been, for messages.
+
+    >>> from warehouse.ingest.columns import Input
+    >>> says_what(Input("seen", "ts", "timestamp", ("epoch_seconds",)))
+    'timestamp of the format epoch_seconds'
+    """
+    return given.type + (f" of the format {' or '.join(given.formats)}" if given.formats else "")
+
+
+def instant_of(text: SparkColumn) -> SparkColumn:
+    """Return the instant of text as SQL's cast reads it, in the session's time zone where it has no offset."""
+    return F.when(~text.rlike(JUST_TIME), text.try_cast("timestamp"))
+
+
+def local_instant(local: SparkColumn, timezone: str) -> SparkColumn:
+    """Return the instant of a local time in a zone: one that daylight saving skips moves forward, of a double one the first."""
+    # By way of text: whatever else Spark has for it goes through an instant of the session's zone, which has gaps of its own.
+    return F.concat(local.cast("string"), F.lit(f" {timezone}")).try_cast("timestamp")
+
+
+def _time(text: SparkColumn, formats: tuple[str, ...], timezone: str | None) -> SparkColumn:
+    if formats:
+        return reduce(F.coalesce, [_formatted(text, each, timezone) for each in formats])
+    if timezone is None:
+        return instant_of(text)
+    in_zone = local_instant(F.when(~text.rlike(JUST_TIME), text.try_cast("timestamp_ntz")), timezone)
+    return F.when(text.rlike(_OFFSET), instant_of(text)).otherwise(in_zone)
+
+
+def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkColumn:
+    if pattern in EPOCH_FORMATS:
+        micros = F.floor(F.try_multiply(text.try_cast(_COUNT), F.lit(_RESULTS[pattern]).cast("decimal(10,3)")))
+        return F.timestamp_micros(micros.try_cast("bigint"))
+    if timezone is None or _has_zone(pattern):
+        return F.try_to_timestamp(F.trim(text), F.lit(pattern))
+    return F.try_to_timestamp(F.concat(F.trim(text), F.lit(f" {timezone}")), F.lit(f"{pattern} VV"))
+
+
+def _has_zone(pattern: str) -> bool:
+    plain = "".join(pattern.split("'")[::2])
+    return not _ZONE_LETTERS.isdisjoint(plain)

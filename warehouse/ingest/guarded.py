@@ -1,0 +1,25 @@
+"""Spark SQL expressions of the user's, evaluated so that a row they fail on gives null, not a failed job."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import SparkSession
+
+__all__ = ["guarded"]
+
+
+def guarded(session: SparkSession, sql: str) -> SparkColumn:
+    """Return the struct ``v`` of an expression's value: null where it fails, ``struct(null)`` where it gives null.
+
+    Spark's own ``TryEval`` does it; it has no SQL name, so it is reached through the gateway.
+    """
+    from pyspark.sql.classic.column import Column  # noqa: PLC0415 - the classic column wraps a JVM expression
+
+    jvm: Any = session._jvm  # noqa: SLF001 - the only way to TryEval
+    parser = session._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 - same
+    parsed = parser.parseExpression(f"named_struct('v', ({sql}))")
+    tried = jvm.org.apache.spark.sql.catalyst.expressions.TryEval(parsed)
+    return Column(jvm.org.apache.spark.sql.classic.ExpressionUtils.column(tried))

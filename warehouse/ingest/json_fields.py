@@ -1,0 +1,146 @@
+"""Which fields of a JSON object are parsed, and as what: one call of ``from_json`` for those that stand side by side.
+
+A source with dots is a field of that whole name, or one within nested objects: so it is parsed both ways, and a record that has
+both is at fault. Struct fields are numbered, since Spark takes ``Id`` and ``ID`` of a struct for the same.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.ingest.columns import path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column as SparkColumn
+
+    from warehouse.ingest.columns import Input
+
+__all__ = ["Parsed", "json_path", "parsed", "seen_text"]
+
+_NOT_IN_PATHS = frozenset("'?")
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """Sources that one call parses, each with its path; ``name`` is the column of the struct, ``shape`` its field of misfits."""
+
+    name: str
+    misfit: str
+    given: tuple[tuple[Input, tuple[str, ...]], ...]
+
+    def column(self, line: SparkColumn, options: Mapping[str, str]) -> SparkColumn:
+        """Return the parsed fields of a line: a struct with as many fields as different paths, and what did not fit."""
+        kinds = {path: "string" if seen_text(each) else each.type for each, path in self.given}
+        tree = _tree(kinds)
+        fields = [f"{quoted(name)} {_ddl(below)}" for name, below in tree.items()]
+        numbered = [f"_{number} {_numbered(below)}" for number, below in enumerate(tree.values())]
+        schema = ", ".join([*fields, f"{self.misfit} string"])
+        struct = F.from_json(line, schema, dict(options))
+        return struct.cast(f"struct<{', '.join([*numbered, f'{self.misfit} string'])}>").alias(self.name)
+
+    def holds(self, given: Input) -> bool:
+        """Whether a source is parsed here."""
+        return any(each == given for each, _ in self.given)
+
+    def value(self, given: Input) -> SparkColumn:
+        """Return the parsed value of a source."""
+        level = _tree({path: "" for _, path in self.given})
+        value = F.col(self.name)
+        for step in next(path for each, path in self.given if each == given):
+            value = value.getField(f"_{list(level).index(step)}")
+            below = level[step]
+            level = below if isinstance(below, dict) else {}
+        return value
+
+    def shape(self) -> SparkColumn:
+        """Return the text of a record of which a value did not fit, else null."""
+        return F.col(self.name).getField(self.misfit)
+
+
+_Tree = dict[str, "str | _Tree"]
+
+
+def parsed(inputs: Sequence[Input], misfit: str) -> tuple[Parsed, ...]:
+    """Return how the sources are parsed: first all by their whole names, then those with dots by their paths.
+
+    Sources of the same path and another type, or one within the other, are parsed apart.
+    """
+    groups: list[list[tuple[Input, tuple[str, ...]]]] = [[]]
+    for given in inputs:
+        _put(groups, given, (given.source,))
+    flat = len(groups)
+    groups.append([])
+    for given in inputs:
+        path = path_of(given.source)
+        if path is not None:
+            _put(groups, given, path, start=flat)
+    kept = [group for group in groups if group]
+    return tuple(Parsed(f"_parsed_{number}", misfit, tuple(group)) for number, group in enumerate(kept))
+
+
+def _put(
+    groups: list[list[tuple[Input, tuple[str, ...]]]], given: Input, path: tuple[str, ...], *, start: int = 0
+) -> None:
+    for group in groups[start:]:
+        if all(_beside(given, path, other, way) for other, way in group):
+            group.append((given, path))
+            return
+    groups.append([(given, path)])
+
+
+def _beside(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, ...]) -> bool:
+    if path == way:
+        return (given.type, seen_text(given)) == (other.type, seen_text(other))
+    shared = min(len(path), len(way))
+    return path[:shared] != way[:shared]
+
+
+def seen_text(given: Input) -> bool:
+    """Whether a source is parsed as the text that stands there, and converted as CSV is: times of a declared form.
+
+    So are times whose names a JSON path of Spark cannot name, or that are nested: the guard of a time without a date needs text.
+    """
+    if given.type not in ("timestamp", "date"):
+        return False
+    nameless = given.type == "timestamp" and (path_of(given.source) is not None or json_path((given.source,)) is None)
+    return bool(given.formats) or given.timezone is not None or nameless
+
+
+def json_path(path: tuple[str, ...]) -> str | None:
+    """Return Spark's JSON path to a field; none when one of the names cannot stand in it.
+
+    >>> json_path(("answer", "ttl")), json_path(("it's",))
+    ("$['answer']['ttl']", None)
+    """
+    if any(_NOT_IN_PATHS.intersection(step) for step in path):
+        return None
+    return "$" + "".join(f"['{step}']" for step in path)
+
+
+def _tree(kinds: Mapping[tuple[str, ...], str]) -> _Tree:
+    tree: _Tree = {}
+    for path, kind in kinds.items():
+        level = tree
+        for step in path[:-1]:
+            below = level.setdefault(step, {})
+            level = below if isinstance(below, dict) else {}
+        level[path[-1]] = kind
+    return tree
+
+
+def _ddl(below: str | _Tree) -> str:
+    if isinstance(below, str):
+        return below
+    return f"struct<{', '.join(f'{quoted(name)}: {_ddl(each)}' for name, each in below.items())}>"
+
+
+def _numbered(below: str | _Tree) -> str:
+    if isinstance(below, str):
+        return below
+    return f"struct<{', '.join(f'_{number}: {_numbered(each)}' for number, each in enumerate(below.values()))}>"

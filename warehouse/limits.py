@@ -1,0 +1,73 @@
+"""How much the warehouse does at once and how long it waits, in one value that a test can change.
+
+These are no settings of users: each has one right value, and no answer depends on it. A test makes one small to see what happens
+beyond it:
+
+>>> from warehouse.limits import limited, limits
+>>> with limited(files_per_plan=1):
+...     limits().files_per_plan
+1
+>>> limits().files_per_plan
+20000
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Limits", "limited", "limits"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of one process.
+
+    Attributes
+    ----------
+    files_per_plan
+        Landing files of a stream in one plan; more are loaded in several epochs, so that a plan stays of bounded size.
+    checkpoint_interval
+        Commits after which a checkpoint of a table's log is written.
+    claim_seconds
+        Seconds without a sign of life after which the holder of a root in an object store counts as gone.
+    claim_renewal_seconds
+        Seconds between two signs of life of a holder.
+    orphan_seconds
+        Seconds that an update waits for the JVM of one that was killed.
+    past_records
+        Records of epochs that can no longer be read, after which they are removed together.
+    read_log_bytes
+        Bytes after which the read log begins a new file; the one before it stays.
+
+    """
+
+    files_per_plan: int = 20_000
+    checkpoint_interval: int = 10
+    claim_seconds: float = 60.0
+    claim_renewal_seconds: float = 10.0
+    orphan_seconds: float = 60.0
+    past_records: int = 64
+    read_log_bytes: int = 1_000_000
+
+
+_in_force = [Limits()]
+
+
+def limits() -> Limits:
+    """Return the limits in force."""
+    return _in_force[-1]
+
+
+@contextmanager
+def limited(**changes: Any) -> Iterator[Limits]:  # noqa: ANN401 - the fields of Limits
+    """Put other limits in force, in all threads, until the block ends."""
+    _in_force.append(replace(limits(), **changes))
+    try:
+        yield limits()
+    finally:
+        _in_force.pop()

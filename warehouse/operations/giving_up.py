@@ -1,0 +1,96 @@
+"""Giving up the plan of an update because outsiders changed a table that it writes, so that only this table stands still.
+
+A plan is executed whole: a table that cannot be moved would hold up all others until somebody takes the change back. So the
+plan is taken back instead. Each table that no outsider changed gets a commit that brings back what it was, tables that the
+plan created are removed, and then the plan itself. What is left changed no row, and comes into the next epoch; the update
+makes another plan, in which the changed tables stand still. The plan's commits in these stay where they are: what takes back
+the outsider's takes them back too.
+
+A crash on the way leaves the plan. Whoever finishes it comes here again and finds less to do; or executes it, if the change
+was taken back meanwhile.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import epoch_path, plan_path
+from warehouse.errors import ForeignChangeError
+from warehouse.objects.path import ObjectPath
+from warehouse.steps.foreign import named_directories
+from warehouse.steps.progress import table_progress
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.durable import remove_tree, sync_directory
+from warehouse.storage.leftover import remove_commits
+from warehouse.storage.reversal import counting, reverse
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch
+    from warehouse.planning.steps import Plan
+    from warehouse.steps.progress import TableProgress
+
+__all__ = ["give_up"]
+
+
+def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
+    """Take back what a plan has committed, and the plan, if outsiders changed tables that the epoch before it names.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory; the caller holds the writer lock.
+    plan
+        The recorded plan, which could not be executed.
+    last
+        The newest epoch; None before the first.
+    at
+        The instant of the commits in microseconds.
+
+    Returns
+    -------
+    bool
+        Whether it was given up. Only plans of updates are, before their epoch is written, and not in an object store, where
+        another process may be at work on them; nothing is done where a changed table is one that the plan creates, since no
+        epoch says what it is.
+
+    Raises
+    ------
+    ForeignChangeError
+        When outsiders come in between; the plan is still there.
+
+    """
+    if last is None or isinstance(root, ObjectPath) or epoch_path(root, plan.epoch).exists():
+        return False
+    if plan.cause != "update" or plan.base is not None or plan.erasure is not None:
+        return False
+    versions = {each.path: each.version for each in named_directories(last)}
+    moved: dict[str, TableProgress] = {}
+    changed: list[str] = []
+    for path in dict.fromkeys(step.path for step in plan.steps):
+        try:
+            moved[path] = table_progress(root, plan, last, path)
+        except ForeignChangeError:
+            changed.append(path)
+    if not changed or not all(path in versions and _outsiders(root, plan, path, versions[path]) for path in changed):
+        return False
+    for path, table in moved.items():
+        if path not in versions:
+            if (root / path / "_delta_log").is_dir():  # it goes first, so that nothing is left of half a table
+                remove_commits(root / path, -1)
+            remove_tree(root / path, ignore_errors=True)
+        elif table.commits:
+            reverse(root / path, table.base_version, table.head, metadata={"epoch": plan.epoch}, at=at)
+    plan_path(root, plan.epoch).unlink()
+    sync_directory(plan_path(root, plan.epoch).parent)
+    return True
+
+
+def _outsiders(root: Path, plan: Plan, path: str, version: int) -> bool:
+    """Whether commits above a version are of others; a base that was changed itself is nothing that a plan could leave out."""
+    steps = {number for number, step in enumerate(plan.steps) if step.path == path}
+    for commit in counting(commits_after(root / path, version)):
+        if commit.metadata.get("epoch") != plan.epoch or commit.metadata.get("step") not in steps:
+            return True
+    return False

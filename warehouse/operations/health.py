@@ -1,0 +1,177 @@
+"""Collect the facts that a warehouse's health is judged by; nothing is written, no lock is taken, no Spark is started."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warehouse.advice.drift import drift_signs
+from warehouse.advice.past import recent_epochs
+from warehouse.epochs.journal import plan_path, read_record
+from warehouse.epochs.lock import running
+from warehouse.epochs.view_findings import open_findings
+from warehouse.errors import RecordDamagedError, WarehouseError
+from warehouse.health import Arrivals, Facts, TableFacts
+from warehouse.objects.path import ObjectPath
+from warehouse.operations.erasure.overdue import overdue
+from warehouse.operations.standing import foreign_notes, stopped_of
+from warehouse.planning.steps import Plan
+from warehouse.serving.staleness import stale_tables
+from warehouse.serving.visible_tables import visible
+from warehouse.time import DAY
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.planning.inputs import LandingFacts
+    from warehouse.serving.reader import Reader
+
+__all__ = ["arrivals", "health_facts", "unbuilt_views"]
+
+_REPLAYED_INTERVALS = 100
+"""If the window time lay so many intervals behind the clock at each commit that is known, the past is replayed."""
+
+
+def health_facts(
+    catalog: Catalog,
+    reader: Reader,
+    landing: Callable[[], Iterable[LandingFacts]],
+    *,
+    now: int,
+    layouts: bool = True,
+) -> Facts:
+    """Return what is known of a warehouse at an instant.
+
+    Parameters
+    ----------
+    catalog, reader
+        The declarations and the newest epoch.
+    landing
+        Lists the landing directories.
+    now
+        The clock's instant in microseconds.
+    layouts
+        Whether to look for layouts that no longer fit, which reads statistics of many epochs.
+
+    """
+    root, epoch = catalog.root, reader.epoch
+    epochs = recent_epochs(root, epoch)
+    found: dict[str, LandingFacts] = {}
+    listing = None
+    try:
+        found = {facts.stream: facts for facts in landing()}
+    except (WarehouseError, OSError) as error:
+        listing = str(error)
+    stopped = stopped_of(epoch)
+    told_of_stopped = {f'table "{name}" stands still: {reason}' for name, reason in stopped.items()}
+    return Facts(
+        now=now,
+        epoch=epoch.number,
+        window_time=epoch.window_time,
+        committed_at=epoch.committed_at,
+        update_interval=epoch.update_interval,
+        tables=tuple(_tables(catalog, epoch, epochs, found, now)),
+        running=running(root, now),
+        planned=_planned(root, epoch),
+        listing=listing,
+        outsiders=tuple(each.told for each in foreign_notes(root, epoch) if each.told not in told_of_stopped),
+        layouts=_layouts(catalog, reader, now) if layouts else (),
+        disk_free=None if isinstance(root, ObjectPath) else shutil.disk_usage(root).free,
+        written=sum(counts.bytes_written for counts in epoch.counts),
+        replayed=all(each.committed_at - each.window_time > _REPLAYED_INTERVALS * each.update_interval for each in epochs),
+    )
+
+
+def _tables(
+    catalog: Catalog,
+    epoch: Epoch,
+    epochs: Sequence[Epoch],
+    landing: dict[str, LandingFacts],
+    now: int,
+) -> Iterator[TableFacts]:
+    stopped, refused = stopped_of(epoch), {**dict(epoch.refused), **unbuilt_views(catalog, epoch)}
+    stale = stale_tables(epoch, catalog.stale_after, now)
+    dead = {row.table: row.told(now) for row in overdue(catalog.root, catalog.erase_within, now)}
+    owners = {state.name: state.owner for state in epoch.tables}
+    overdue_of = {owners.get(name, name): text for name, text in dead.items()}
+    differing = {each.view: each.summary for each in open_findings(catalog.root, epoch)}
+    known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
+    states = {state.name: state for state in visible(epoch)}
+    of_a_day = [each for each in epochs if each.committed_at > epoch.committed_at - DAY]
+    for name in (*states, *sorted((known | refused.keys()) - states.keys())):
+        state = states.get(name)
+        loads = state is not None and state.kind in ("stream", "relation")  # no file brings the others their rows
+        facts = TableFacts(
+            name=name,
+            kind=state.kind if state else "view" if catalog.view(name) else "stream",
+            declared=name in known and (state is None or state.declared),
+            standing_still=stopped.get(name) or (state.view.failed if state and state.view else None) or refused.get(name),
+            differs=f"differed from its query: {differing[name]}" if name in differing else None,
+            stale=stale.get(name),
+            erasure_overdue=overdue_of.get(name),
+            last=arrivals(epochs[-1:], epochs, name) if loads else Arrivals(),
+            day=arrivals(of_a_day, epochs, name) if loads else Arrivals(),
+        )
+        waits = landing.get(name)
+        yield facts if waits is None else replace(
+            facts,
+            unreadable=tuple((left.file.path, left.message) for left in waits.unreadable),
+            changed=tuple(file.path for file in waits.changed),
+            vanished=waits.vanished,
+        )
+
+
+def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arrivals:
+    """Return what became of the rows that arrived for a table in the chosen epochs, of those that are ``known``."""
+    first = next((epoch.number for epoch in known if epoch.table(table) is not None), None)
+    stood_still = {each.number for each in known if (state := each.table(table)) is not None and state.stopped is not None}
+    total = Arrivals()
+    for epoch in chosen:
+        counts = next((each for each in epoch.counts if each.stream == table), None)
+        if counts is None or epoch.cause != "update":
+            continue
+        built = epoch.number == first and (first != known[0].number or first == 0)  # what retired epochs had is not known
+        catching_up = built or epoch.slot - epoch.previous_slot > 1 or epoch.number - 1 in stood_still
+        total = Arrivals(
+            updates=total.updates + 1,
+            rows=total.rows + counts.rows,
+            rejected=total.rejected + counts.rejected,
+            lost=total.lost + counts.lost,
+            on_time=total.on_time + (0 if catching_up else counts.rows + counts.taken),
+            dead=total.dead + (0 if catching_up else counts.dead),
+            late=total.late + (0 if catching_up else counts.late),
+        )
+    return total
+
+
+def unbuilt_views(catalog: Catalog, epoch: Epoch) -> dict[str, str | None]:
+    """Return the declared views that an epoch does not have, and why each cannot be maintained; None: an update builds it."""
+    owners = {state.owner for state in epoch.tables}
+    missing = [view.name for view in catalog.views if view.name not in owners]
+    if not missing:
+        return {}
+    from warehouse.views.plans import judged_views  # noqa: PLC0415 - it reads SQL, which takes time
+
+    refused = judged_views(catalog)[0].refused
+    return {view: str(refused[view]) if view in refused else None for view in missing}
+
+
+def _planned(root: Path, epoch: Epoch) -> int | None:
+    """Return when the update was begun that has no epoch yet; None if there is none."""
+    try:
+        return read_record(plan_path(root, epoch.number + 1), Plan).clock
+    except (FileNotFoundError, RecordDamagedError):
+        return None
+
+
+def _layouts(catalog: Catalog, reader: Reader, now: int) -> tuple[tuple[str, str], ...]:
+    try:
+        return drift_signs(
+            reader, spark=dict(catalog.spark), retain=catalog.retain, now=now, target_file_size=catalog.target_file_size
+        )
+    except (WarehouseError, OSError) as error:
+        return (("", f"whether layouts still fit is not known: {error}"),)

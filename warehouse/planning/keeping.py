@@ -1,0 +1,68 @@
+"""``keep``: how long rejected rows and reported short-lived results stay, counted from the update that found them.
+
+A row names the epoch that found it. Its age is that of a *mark*, (epoch, instant): marks e(1) < e(2) < ... with instants
+a(1) <= a(2) <= ... say that each epoch in (e(i - 1), e(i)] found its rows in [a(i) - keep / 16, a(i)]. So after an update that
+moved the windows at instant t
+
+    a row has left  =>  it was found at or before t - keep
+    a row is there  =>  it was found after t - keep - keep / 16
+
+and a table has at most some thirty marks, however often updates come: its record does not grow, and nobody looks into its log to
+learn that nothing is old enough. Marks count the plan's clock, not that of files, which a copy or a restored backup changes.
+An update appends a file, so whole files leave; only where `erase`, `restate --rejected` or an outsider's OPTIMIZE put rows of
+several epochs into one is it written again without the overdue ones.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.records import AgeMark
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.model import Catalog
+
+__all__ = ["SHARES", "keep_by_table", "noted", "overdue_epoch", "younger"]
+
+SHARES = 16
+"""Rows stay at most this part of ``keep`` longer than it says: for fewer marks, and commits that remove many files at once."""
+
+
+def keep_by_table(catalog: Catalog) -> tuple[tuple[str, int], ...]:
+    """Return ``keep`` in microseconds of each declared stream, relation and view that does not keep such rows forever."""
+    every = [(source.name, source.keep) for source in catalog.sources] + [(view.name, view.keep) for view in catalog.views]
+    return tuple((name, keep) for name, keep in every if keep is not None)
+
+
+def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int | None:
+    """Return the last epoch all of whose rows were kept for long enough, as were those before it; None when there is none.
+
+    ``keep`` is in microseconds; None: forever.
+
+    >>> overdue_epoch((AgeMark(3, 100), AgeMark(7, 200)), 50, now=150), overdue_epoch((AgeMark(3, 100),), 50, now=149)
+    (3, None)
+    """
+    return None if keep is None else max((mark.epoch for mark in marks if mark.at + keep <= now), default=None)
+
+
+def younger(marks: Sequence[AgeMark], through: int) -> tuple[AgeMark, ...]:
+    """Return the marks of rows that epochs after ``through`` found."""
+    return tuple(mark for mark in marks if mark.epoch > through)
+
+
+def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[AgeMark, ...]:
+    """Return the marks when an epoch found rows at an instant.
+
+    The newest mark gives way to it when that makes its rows no more than a share of ``keep`` younger than they are.
+
+    >>> marks = noted((AgeMark(1, 0), AgeMark(2, 10)), 3, 100, keep=1600)
+    >>> marks, noted(marks, 4, 101, keep=1600)[1:]
+    ((AgeMark(epoch=1, at=0), AgeMark(epoch=3, at=100)), (AgeMark(epoch=3, at=100), AgeMark(epoch=4, at=101)))
+    """
+    former = list(marks)
+    at = max([at, *(mark.at for mark in former)])  # a clock that was set back makes no row older
+    if len(former) > 1 and at - former[-2].at <= keep // SHARES:
+        former.pop()
+    return (*former, AgeMark(epoch, at))

@@ -1,0 +1,113 @@
+"""What ends next: the live rows of each table that expire within given times, and the bytes of files that are theirs.
+
+Files whose smallest and largest expiration slots lie on one side of a horizon are counted from statistics; rows of the others
+are counted by the engine. Bytes are a file's size by the share of its rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import duckdb
+
+from warehouse.serving.engine import read_error
+from warehouse.serving.pin import require
+from warehouse.serving.pruning import any_live
+from warehouse.serving.statement import instant
+from warehouse.serving.visible_tables import visible
+from warehouse.storage.duckdb_sql import literal
+from warehouse.time import DAY, HOUR, slot
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["HORIZONS", "Ending", "ending"]
+
+HORIZONS = (6 * HOUR, DAY)
+"""How far ahead is told, beside the next update; microseconds."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """The rows of a table that expire within ``within`` microseconds after the window time, and about how many bytes they are."""
+
+    table: str
+    within: int
+    rows: int
+    bytes: int
+
+
+def ending(reader: Reader, horizons: Sequence[int]) -> tuple[Ending, ...]:
+    """Return for each table and horizon (microseconds after the window time) what ends by then; archives never end."""
+    return reader.retrying(
+        lambda pin: tuple(
+            found for state in visible(pin.epoch) if state.kind != "archive" for found in _of_table(reader, pin, state, horizons)
+        )
+    )
+
+
+def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[int]) -> list[Ending]:
+    epoch = pin.epoch
+    last = _slot_of(epoch, max(horizons, default=0))
+    files = [file for file in pin.snapshot(state).files if any_live(file, epoch.slot) and not _begins_after(file, last)]
+    totals = [[0, 0] for _ in horizons]
+    mixed: list[DataFile] = []
+    for file in files:
+        if not _is_whole(file, epoch, horizons):
+            mixed.append(file)
+            continue
+        for number, horizon in enumerate(horizons):
+            if (file.max_exp_slot or 0) <= _slot_of(epoch, horizon):
+                totals[number][0] += file.rows or 0
+                totals[number][1] += file.size
+    for file, counts in zip(mixed, _counted(reader, pin, mixed, horizons), strict=True):
+        for number, (rows, of) in enumerate(counts):
+            totals[number][0] += rows
+            totals[number][1] += file.size * rows // max(1, of)
+    return [Ending(state.name, horizon, *total) for horizon, total in zip(horizons, totals, strict=True)]
+
+
+def _slot_of(epoch: Epoch, horizon: int) -> int:
+    return slot(epoch.window_time + horizon, epoch.anchor, epoch.update_interval)
+
+
+def _begins_after(file: DataFile, last: int) -> bool:
+    return file.min_exp_slot is not None and file.min_exp_slot > last
+
+
+def _is_whole(file: DataFile, epoch: Epoch, horizons: Sequence[int]) -> bool:
+    """Whether statistics alone tell of each horizon that all rows of a file end by it, or none."""
+    if file.rows is None or file.min_exp_slot is None or file.max_exp_slot is None or file.min_exp_slot <= epoch.slot:
+        return False
+    least, largest, interval = file.min_exp_slot, file.max_exp_slot, epoch.update_interval
+    on_grid = all(horizon % interval == 0 for horizon in horizons)
+    return on_grid and all(largest <= _slot_of(epoch, each) or least > _slot_of(epoch, each) for each in horizons)
+
+
+def _counted(
+    reader: Reader, pin: Pin, files: Sequence[DataFile], horizons: Sequence[int]
+) -> list[list[tuple[int, int]]]:
+    """Return for each file and horizon how many live rows end by it, and how many rows the file has."""
+    if not files:
+        return []
+    places = pin.local([file.path for file in files])
+    require(places)
+    tau = pin.epoch.window_time
+    sums = ", ".join(
+        f"count(*) FILTER (WHERE _exp > {instant(tau)} AND _exp <= {instant(tau + horizon)})" for horizon in horizons
+    )
+    queries = [
+        f"SELECT {number}, count(*), {sums} FROM read_parquet({literal(place)}, hive_partitioning = false)"
+        for number, place in enumerate(places)
+    ]
+    try:
+        rows = reader.connection.execute(" UNION ALL ".join(queries)).fetchall()
+    except duckdb.Error as error:
+        raise read_error(error, places) from error
+    return [[(int(each), int(row[1])) for each in row[2:]] for row in sorted(rows)]

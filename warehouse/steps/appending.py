@@ -1,0 +1,176 @@
+"""Steps that move a table of rows that end by themselves: a batch is appended as runs, or rewrites its sub-indices."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.planning.steps import MoveWindow, RewriteCells
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, gained, stored_columns, yes
+from warehouse.steps.migrating import cell_sizes, replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.epochs.records import TableState
+    from warehouse.planning.steps import FormerCells
+
+__all__ = ["MOVE_WINDOW", "REWRITE_CELLS"]
+
+_Cells = dict[tuple[int, int], int]
+"""Rows by (sub-index, expiry block)."""
+
+
+def _move_window(step: MoveWindow, task: Task) -> Done:
+    source = task.rows()
+    batch, layout, sizes = source.batch, source.layout, dict(source.batch.counts.cells)
+    merged = {
+        seal.sub_index: [block for block, runs in seal.blocks if runs + ((seal.sub_index, block) in sizes) > 1]
+        for seal in step.seals
+    }
+    sealed = {(cell, block) for cell, blocks in merged.items() for block in blocks}
+    dead = step.former.leaving.union(step.dead)
+    if not (sizes or step.expired or step.dead or sealed or step.former.leaving):
+        return Done(counts=batch.counts)
+    parts = [batch.live().select(*stored_columns(source))]
+    if sealed:
+        parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in sealed))
+        _count(sizes, task, sealed)
+    rows = _with_former(step, task, parts, sizes)
+
+    def leaving(cell: int, block: int) -> bool:
+        passed = step.expired and block < step.expired_below and layout.first_cell <= cell <= layout.last_cell
+        return bool(passed) or (cell, block) in sealed or (cell, block) in dead
+
+    task.ready()
+    entry = task.write_runs(
+        rows,
+        sizes,
+        leaving=leaving if sealed or dead or step.expired else None,
+        facts=task.batch_facts(
+            step.table_id, batch, gained=gained(batch), sealed=len(sealed),
+            rewritten=_stored_in(task.state, sealed) + _stored_in(task.state, _moved(step.former)),
+        ),
+    )  # fmt: skip
+    return Done(entry, batch.counts)
+
+
+def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
+    source, former = task.rows(), step.former.leaving
+    batch, sizes = source.batch, dict(source.batch.counts.cells)
+    if not sizes and not step.rows and not former:
+        return Done(counts=batch.counts)
+    parts = [batch.live().select(*stored_columns(source))]
+    if step.rows:
+        parts.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
+        held = {(part.sub_index, part.exp_block) for part in task.partitions if part.sub_index in step.cells}
+        _count(sizes, task, held)
+    rows = _with_former(step, task, parts, sizes)
+    task.ready()
+    entry = task.write_runs(
+        rows,
+        sizes,
+        leaving=lambda cell, block: cell in step.cells or (cell, block) in former,
+        facts=task.batch_facts(
+            step.table_id, batch, gained=gained(batch), planned=len(step.cells),
+            rewritten=step.rows + _stored_in(task.state, _moved(step.former)),
+        ),
+    )  # fmt: skip
+    return Done(entry, batch.counts)
+
+
+def _live_at_base(step: MoveWindow | RewriteCells, task: Task, chosen: Callable[[int, int], bool]) -> DataFrame:
+    """The live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
+    source, plan = task.rows(), task.plan
+    rows = task.files.read(
+        source.session, step.path, step.base_version, source.columns,
+        lambda file: chosen(file.sub_index, file.exp_block), placed=True,
+    )  # fmt: skip
+    return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L").select(*stored_columns(source))
+
+
+def _with_former(step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame], sizes: _Cells) -> DataFrame:
+    """The parts with what is rewritten of a former layout, which is counted: where it is, or in the layout in force."""
+    aged, moved = set(step.former.aged), set(step.former.moved)
+    if aged:
+        parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in aged))
+        held = (((part.sub_index, part.exp_block), part.rows) for part in task.partitions)
+        sizes.update({cell: rows for cell, rows in held if cell in aged})
+    if moved:
+        left = replaced(_live_at_base(step, task, lambda cell, block: (cell, block) in moved), task.rows().layout)
+        for cell, count in cell_sizes(left).items():
+            sizes[cell] = sizes.get(cell, 0) + count
+        parts.append(left.select(*stored_columns(task.rows())))
+    rows, *others = parts
+    for other in others:
+        rows = rows.unionByName(other)
+    return rows
+
+
+def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:
+    """Count the stored rows of some cells among those that are written."""
+    for part in task.partitions:
+        cell = (part.sub_index, part.exp_block)
+        if cell in cells:
+            sizes[cell] = sizes.get(cell, 0) + part.rows
+
+
+def _stored_in(state: TableState | None, cells: AbstractSet[tuple[int, int]]) -> int:
+    return sum(part.rows for part in state.partitions if (part.sub_index, part.exp_block) in cells) if state else 0
+
+
+def _moved(former: FormerCells) -> set[tuple[int, int]]:
+    return {*former.aged, *former.moved}
+
+
+def _sealed(step: MoveWindow) -> set[tuple[int, int]]:
+    return {(seal.sub_index, block) for seal in step.seals for block, _ in seal.blocks}
+
+
+def _explained_move(number: int, step: MoveWindow, come: Incoming) -> StepExplanation:
+    merged, again = len(_sealed(step)), _moved(step.former)
+    gone = len(step.expired) + len(step.dead) + len(step.former.gone)
+    detail = (
+        f"append {come.words} as runs; remove {gone} expired partitions; "
+        f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices{_explained_former(step.former)}"
+    )
+    return StepExplanation(number, step.path, "append", detail, len(come.files), come.size, gone, merged + len(again))
+
+
+def _explained_rewrite(number: int, step: RewriteCells, come: Incoming) -> StepExplanation:
+    former = _explained_former(step.former)
+    detail = f"rewrite {len(step.cells)} sub-indices ({step.rows} rows) with {come.words}{former}"
+    again = len(step.cells) + len(_moved(step.former))
+    return StepExplanation(number, step.path, "rewrite", detail, len(come.files), come.size, len(step.former.gone), again)
+
+
+def _explained_former(cells: FormerCells) -> str:
+    """What becomes of the partitions of a former layout, in words; nothing when there is none."""
+    told = []
+    if cells.gone or cells.aged:
+        told.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")
+    if cells.moved:
+        told.append(f"move what is left of the former layout ({len(cells.moved)} partitions)")
+    return "".join(f"; {text}" for text in told)
+
+
+MOVE_WINDOW = Kind(
+    MoveWindow,
+    describe=lambda step: f"append to {step.path}",
+    explain=_explained_move,
+    run=_move_window,
+    reads=yes,
+    writes_rows=True,
+    rewritten=lambda step, state: _stored_in(state, _sealed(step) | _moved(step.former)),
+)
+REWRITE_CELLS = Kind(
+    RewriteCells,
+    describe=lambda step: f"rewrite {len(step.cells)} sub-indices of {step.path}",
+    explain=_explained_rewrite,
+    run=_rewrite_cells,
+    reads=yes,
+    writes_rows=True,
+    rewritten=lambda step, state: step.rows + _stored_in(state, _moved(step.former)),
+)

@@ -1,0 +1,108 @@
+"""Steps of keyed tables, which rewrite the buckets of changed keys: a relation's versions, and what changed of a keyed view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.planning.steps import MoveRelation, RewriteBuckets
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, stored_columns, yes
+from warehouse.steps.node_source import move_of
+from warehouse.views.maintenance.keyed import Replacement
+from warehouse.views.maintenance.placement import bucket_sql
+from warehouse.views.maintenance.versions import changes_of, rewritten, versions_of
+
+if TYPE_CHECKING:
+    from warehouse.steps.stream_source import StreamSource
+
+__all__ = ["MOVE_RELATION", "REWRITE_BUCKETS"]
+
+
+def _move_relation(step: MoveRelation, task: Task) -> Done:
+    source = task.stream()
+    batch = source.batch
+    content = _content(step, source) if batch.counts.live else None
+    if content is None or content.rows is None:
+        return Done(counts=batch.counts)
+    task.ready()
+    entry = task.write_runs(
+        content.rows.select(*stored_columns(source)),
+        {(bucket, 0): count for bucket, count in content.sizes.items()},
+        leaving=lambda bucket, _: bucket in content.sizes,
+        facts=task.batch_facts(
+            step.table_id, batch, gained=list(content.fresh.items()), planned=len(content.sizes)
+        ),
+    )  # fmt: skip
+    source.cache.release()
+    return Done(entry, batch.counts)
+
+
+def _content(step: MoveRelation, source: StreamSource) -> Replacement:
+    """The new content of the buckets that a batch of changes touches."""
+    stream, planned = source.stream, source.planned
+    names, key = [column.name for column in stream.columns], stream.search_key
+    move, stored = move_of(source.plan, planned), source.versions()
+    retroactive = stream.changes is not None and stream.changes.retroactive
+    changes = changes_of(source.batch.live(), names, move, retroactive=retroactive)
+    keys = changes.select(*[quoted(name) for name in key]).distinct()
+    versions = versions_of(changes, stored, names, key)
+    every = rewritten(versions, stored, names, key, keys, planned.layout, move, step.history)
+    bucket = bucket_sql(key, planned.layout)
+    touched = [row[0] for row in keys.selectExpr(f"{bucket} AS bucket").distinct().collect()]
+    content = source.cache.add(every.where(f"sub_index IN ({', '.join(map(str, touched))})"))
+    sizes = dict.fromkeys(touched, 0) | {row[0]: row[1] for row in content.groupBy("sub_index").count().collect()}
+    before = {row[0]: row[1] for row in stored.groupBy(F.expr(bucket)).count().collect()}
+    fresh = {number: max(0, count - before.get(number, 0)) for number, count in sizes.items()}
+    return Replacement(content, sizes, fresh, 0)
+
+
+def _explained_relation(number: int, step: MoveRelation, come: Incoming) -> StepExplanation:
+    detail = f"take the changes of {len(come.files)} files as versions, in the buckets of their keys"
+    return StepExplanation(number, step.path, "rewrite", detail, len(come.files), come.size)
+
+
+MOVE_RELATION = Kind(
+    MoveRelation,
+    describe=lambda step: f"take changes into {step.path}",
+    explain=_explained_relation,
+    run=_move_relation,
+    reads=yes,
+    writes_rows=True,
+    rewritten=lambda _, state: sum(part.rows for part in state.partitions),
+)
+
+
+def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
+    source = task.node()
+    result = source.replacement
+    if result.rows is None:
+        return Done(counts=BatchCounts(dead=source.lost_rows))  # no commit says so
+    sizes = {(bucket, 0): count for bucket, count in result.sizes.items()}
+    for part in task.partitions:
+        if part.sub_index in result.sizes:
+            sizes[part.sub_index, 0] = max(sizes[part.sub_index, 0], part.rows)
+    task.ready()
+    fresh = sum(result.fresh.values())
+    counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
+    entry = task.write_runs(
+        result.rows.select(*stored_columns(source)),
+        sizes,
+        leaving=lambda bucket, _: bucket in result.sizes,
+        facts=task.facts(
+            step.table_id, counts=counts, gained=list(result.fresh.items()), left_out=[], planned=len(result.sizes)
+        ),
+    )
+    return Done(entry)
+
+
+REWRITE_BUCKETS = Kind(
+    RewriteBuckets,
+    describe=lambda step: f"replace what changed of {step.path}",
+    explain=lambda number, step, _: StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed"),
+    run=_rewrite_buckets,
+    reads=yes,
+    writes_rows=True,
+)

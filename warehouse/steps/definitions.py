@@ -1,0 +1,204 @@
+"""Steps that write no row: they create, empty, define or restore a table, or mark where its log is cut."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.declaration import stream_of
+from warehouse.layout.columns import CELL
+from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.storage.actions import metadata_action
+from warehouse.storage.deltalog import create_table, replace_table, set_columns, set_properties
+from warehouse.storage.logcut import commit_mark
+from warehouse.storage.properties import table_properties
+from warehouse.storage.restore import restore_table
+from warehouse.storage.tables import (
+    deferred_schema,
+    key_types,
+    rejected_schema,
+    restored_schema,
+    rows_schema,
+    schema_file,
+    statistics_columns,
+    write_schema_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column
+    from warehouse.planning.steps import MigrateTable, Role
+
+__all__ = ["ADD_COLUMNS", "CREATE_TABLE", "CUT_LOG", "REPLACE_TABLE", "RESTORE_TABLE", "SET_PROPERTIES", "table_metadata"]
+
+
+def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], Sequence[str], str]:
+    """The columns of a stream's or view's table of rows, its search key and its zero-row file."""
+    node = task.plan.node(name)
+    if node is not None:
+        return (*node.columns, *node.state), node.node.search_key, node.schema_file
+    stream = stream_of(task.plan.stream(name).declaration, name, task.root)
+    return stream.columns, stream.search_key, task.state.schema_file if task.state else schema_file(f"tables/{name}")
+
+
+def _stored(name: str, role: Role, task: Task) -> tuple[Mapping[str, Any], list[str], Mapping[str, str]]:
+    """The schema, the partition columns and the properties of a table."""
+    columns, key, _ = _declared(name, task)
+    schemas: dict[Role, tuple[Mapping[str, Any], list[str]]] = {
+        "rows": (rows_schema(columns), list(CELL)),
+        "deferred": (deferred_schema(columns), ["_slot"]),
+        "rejected": (rejected_schema(), []),
+        "restored": (restored_schema(columns), []),
+    }
+    statistics = statistics_columns(key_types(key, columns)) if role == "rows" else []
+    return *schemas[role], table_properties(statistics, task.plan.retain)
+
+
+def _write_zero_rows(name: str, role: Role, task: Task) -> None:
+    """Write the file from which other tools take the columns of a table of rows."""
+    columns, _, file = _declared(name, task)
+    if role == "rows":
+        write_schema_file(task.root / file, columns)
+
+
+def table_metadata(step: AddColumns | MigrateTable, role: Role, task: Task) -> dict[str, Any]:
+    """Return the action that gives a table the columns and the key of its declaration; its zero-row file is written."""
+    if role == "rows":
+        write_schema_file(task.root / schema_file(step.path, task.plan.epoch), _declared(step.stream, task)[0])
+    return metadata_action(step.table_id, *_stored(step.stream, role, task), task.plan.clock)
+
+
+def _create(step: CreateTable, task: Task) -> Done:
+    counts = None
+    if step.role == "restored":
+        wanted = task.node().lost_rows
+    elif step.role != "rows":
+        counts = task.stream().batch.counts
+        wanted = counts.deferred if step.role == "deferred" else counts.rejected
+    if step.role != "rows" and not wanted:
+        return Done(counts=counts)
+    _write_zero_rows(step.stream, step.role, task)
+    schema, partitions, properties = _stored(step.stream, step.role, task)
+    entry = create_table(
+        task.table,
+        table_id=step.table_id,
+        schema=schema,
+        partition_columns=partitions,
+        properties=properties,
+        metadata=task.metadata(),
+        created_at=task.plan.clock,
+        base=task.head,
+    )
+    return Done(entry, counts)
+
+
+def _explained_creation(number: int, step: CreateTable, _: Incoming) -> StepExplanation:
+    detail = "an empty table with its properties" if step.role == "rows" else "only if such rows arrive"
+    return StepExplanation(number, step.path, "create", detail)
+
+
+CREATE_TABLE = Kind(
+    CreateTable,
+    describe=lambda step: f"create {step.path}",
+    explain=_explained_creation,
+    run=_create,
+    reads=lambda step: step.role != "rows",
+    goes_on=yes,
+)
+
+
+def _replace(step: ReplaceTable, task: Task) -> Done:
+    """Empty a table for its new declaration."""
+    _write_zero_rows(step.stream, step.role, task)
+    schema, partitions, properties = _stored(step.stream, step.role, task)
+    entry = replace_table(
+        task.table,
+        task.head,
+        table_id=step.table_id,
+        schema=schema,
+        partition_columns=partitions,
+        properties=properties,
+        metadata=task.metadata(),
+        at=task.plan.clock,
+    )
+    return Done(entry)
+
+
+REPLACE_TABLE = Kind(
+    ReplaceTable,
+    describe=lambda step: f"empty {step.path} for its new declaration",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "empty", "the declaration changed, so it is filled again"
+    ),
+    run=_replace,
+    goes_on=lambda plan: plan.erasure is not None,  # a view that fails keeps no row that is to be erased
+)
+
+
+def _add_columns(step: AddColumns, task: Task) -> Done:
+    action = table_metadata(step, step.role, task)
+    return Done(set_columns(task.table, task.head, action, task.metadata(), task.plan.clock))
+
+
+ADD_COLUMNS = Kind(
+    AddColumns,
+    describe=lambda step: f"add columns to {step.path}",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "add columns", "rows that are there have null in them"
+    ),
+    run=_add_columns,
+)
+
+
+def _set_properties(step: SetProperties, task: Task) -> Done:
+    role: Role = "rows" if step.path == f"tables/{step.stream}" else "rejected"  # those beside it have no statistics
+    _, _, properties = _stored(step.stream, role, task)
+    return Done(set_properties(task.table, task.head, properties, task.metadata(), task.plan.clock))
+
+
+SET_PROPERTIES = Kind(
+    SetProperties,
+    describe=lambda step: f"set the properties of {step.path}",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "set properties", "those of this build, and how long its log is kept"
+    ),
+    run=_set_properties,
+    goes_on=yes,
+)
+
+
+def _restore(step: RestoreTable, task: Task) -> Done:
+    entry = restore_table(
+        task.table, task.head, step.to_version, epoch=task.plan.epoch, metadata=task.metadata(), at=task.plan.clock
+    )
+    return Done(entry)
+
+
+def _explained_restoring(number: int, step: RestoreTable, _: Incoming) -> StepExplanation:
+    detail = "empty it" if step.to_version < 0 else f"its files of version {step.to_version}, by further links to them"
+    return StepExplanation(number, step.path, "restore", detail)
+
+
+RESTORE_TABLE = Kind(
+    RestoreTable,
+    describe=lambda step: f"restore {step.path}",
+    explain=_explained_restoring,
+    run=_restore,
+)
+
+
+def _cut_log(_: CutLog, task: Task) -> Done:
+    return Done(commit_mark(task.table, task.head, task.metadata(), task.plan.clock))
+
+
+CUT_LOG = Kind(
+    CutLog,
+    describe=lambda step: f"cut the log of {step.path}",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "cut log", "keep of its log what the newest epoch needs"
+    ),
+    run=_cut_log,
+    goes_on=yes,
+)

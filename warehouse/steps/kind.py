@@ -1,0 +1,245 @@
+"""What a kind of step is, and what one step of it gets to be executed: its inputs, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.epochs.points import Moment, Point
+from warehouse.layout.tasks import file_rows
+from warehouse.steps.node_source import NodeSource
+from warehouse.steps.stream_source import StreamSource
+from warehouse.storage.commit import CommitFacts
+from warehouse.storage.tables import SYSTEM_COLUMNS
+from warehouse.storage.writer import write_runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.epochs.points import Observer
+    from warehouse.epochs.records import LandingFile, Partition, TableState
+    from warehouse.ingest.batch import Batch
+    from warehouse.ingest.batch_counts import BatchCounts
+    from warehouse.planning.steps import Plan
+    from warehouse.storage.entries import LogEntry
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["Done", "Incoming", "Kind", "StepExplanation", "Task", "gained", "stored_columns", "yes"]
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class StepExplanation:
+    """A step in numbers: files it reads, sub-indices and partitions it touches, old rows it reads at the most."""
+
+    step: int
+    table: str
+    action: str
+    detail: str
+    files: int = 0
+    bytes: int = 0
+    partitions_removed: int = 0
+    partitions_rewritten: int = 0
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """What an explained step takes in: landing files, and in words what its table gains."""
+
+    files: Sequence[LandingFile]
+    words: str
+
+    @property
+    def size(self) -> int:
+        """Bytes of the files."""
+        return sum(file.size for file in self.files)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a step did: the log entry that it made, None if it changed no row; what its batch counted, if it read one."""
+
+    entry: LogEntry | None = None
+    counts: BatchCounts | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A step to execute, with all that it reads.
+
+    Parameters
+    ----------
+    plan, number
+        The plan, and which step of it this is.
+    root, table
+        The warehouse's directory and the table's.
+    state
+        The stream or view of the step at the epoch that the plan starts from; None before there is one.
+    head
+        The table's newest entry: the commit is made on it and no other.
+    files
+        By which stored tables are read.
+    observer
+        Called when the step is ready to commit and when its rows are staged.
+    source
+        The rows of the stream, or of the view's node; None for a step that reads none.
+    session
+        For a step that reads stored rows only: any session.
+
+    """
+
+    plan: Plan
+    number: int
+    root: Path
+    table: Path
+    state: TableState | None
+    head: LogEntry
+    files: TableFiles
+    observer: Observer
+    source: StreamSource | NodeSource | None = None
+    session: SparkSession | None = None
+
+    def rows(self) -> StreamSource | NodeSource:
+        """Return the source, for a step of streams and views."""
+        if self.source is None:
+            raise TypeError(f"step {self.number} reads rows")
+        return self.source
+
+    def stream(self) -> StreamSource:
+        """Return the source, for a step of streams only."""
+        if not isinstance(self.source, StreamSource):
+            raise TypeError(f"step {self.number} reads a stream")
+        return self.source
+
+    def node(self) -> NodeSource:
+        """Return the source, for a step of views only."""
+        if not isinstance(self.source, NodeSource):
+            raise TypeError(f"step {self.number} reads what a view gains")
+        return self.source
+
+    @property
+    def partitions(self) -> Sequence[Partition]:
+        """The partitions of the stream or view at the epoch that the plan starts from."""
+        return self.state.partitions if self.state else ()
+
+    @property
+    def target_rows(self) -> int:
+        """Rows of a file of the table, by what is stored of it."""
+        held = self.partitions
+        size = sum(part.bytes for part in held)
+        return file_rows(self.plan.target_file_size, rows=sum(part.rows for part in held), size=size)
+
+    def metadata(self, **more: object) -> dict[str, Any]:
+        """Return what the commit says of itself: the step of the plan by which it is recognised as done, and more."""
+        return {"epoch": self.plan.epoch, "step": self.number, "window_time": self.plan.window_time, **more}
+
+    def facts(self, table_id: str, **more: object) -> CommitFacts:
+        """Return the same for a commit of rows."""
+        return CommitFacts(self.metadata(**more), f"{table_id}/batch", self.plan.epoch)
+
+    def batch_facts(self, table_id: str, batch: Batch, **more: object) -> CommitFacts:
+        """Return the same, with what the batch held and which files it was read without."""
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.rows().left_out]
+        return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **more)
+
+    def write_runs(
+        self,
+        rows: DataFrame,
+        sizes: Mapping[tuple[int, int], int],
+        *,
+        leaving: Callable[[int, int], bool] | None,
+        facts: CommitFacts,
+        table_metadata: Mapping[str, Any] | None = None,
+    ) -> LogEntry:
+        """Commit rows as sorted runs of the table; parameters as for :func:`warehouse.storage.writer.write_runs`."""
+        return write_runs(
+            rows,
+            self.table,
+            key=self.rows().key,
+            sizes=sizes,
+            target_rows=self.target_rows,
+            base=self.head,
+            leaving=leaving,
+            facts=facts,
+            table_metadata=table_metadata,
+            staged=self.staged,
+        )
+
+    def ready(self) -> None:
+        """Say that the step is ready to commit."""
+        self.observer(Moment(Point.STEP_READY, self.plan.epoch, self.number))
+
+    def staged(self) -> None:
+        """Say that the rows are written and not yet committed, and look again at files that were read more than once.
+
+        Raises
+        ------
+        UnreadableFilesError
+            With each file that is not the planned one any more: what was written of it is not what was counted.
+
+        """
+        self.observer(Moment(Point.STAGED, self.plan.epoch, self.number))
+        if isinstance(self.source, StreamSource):
+            self.source.require_unchanged()
+
+
+def stored_columns(source: StreamSource | NodeSource) -> list[str]:
+    """Return the columns of a table of rows, quoted: the source's and the system's."""
+    return [*(quoted(column.name) for column in source.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+
+
+def gained(batch: Batch) -> list[tuple[int, int]]:
+    """Return the live rows of a batch by sub-index."""
+    rows: dict[int, int] = {}
+    for (cell, _), count in batch.counts.cells.items():
+        rows[cell] = rows.get(cell, 0) + count
+    return list(rows.items())
+
+
+def yes(_: object) -> bool:
+    """Return true."""
+    return True
+
+
+@dataclass(frozen=True)
+class Kind(Generic[S]):
+    """One kind of step.
+
+    Parameters
+    ----------
+    step
+        The value that plans hold.
+    describe
+        The step in a few words, for progress.
+    explain
+        The step in numbers; its number in the plan is given, and what comes in.
+    run
+        Executes it: one commit, or none.
+    reads
+        Whether a step reads the rows of its stream or view; with ``stored`` it reads stored rows only.
+    writes_rows
+        Whether it is the step that writes a table's rows: a plan has one of them for a table.
+    of_batch
+        Whether its commit says what the stream's batch held, as those of steps that write rows do.
+    goes_on
+        Whether it is executed for a view that has failed, in that plan.
+    rewritten
+        How many stored rows it writes again, about.
+
+    """
+
+    step: type[S]
+    describe: Callable[[S], str]
+    explain: Callable[[int, S, Incoming], StepExplanation]
+    run: Callable[[S, Task], Done]
+    reads: Callable[[S], bool] = lambda _: False
+    stored: bool = False
+    writes_rows: bool = False
+    of_batch: bool = False
+    goes_on: Callable[[Plan], bool] = lambda _: False
+    rewritten: Callable[[S, TableState], int] = lambda *_: 0

@@ -1,0 +1,223 @@
+"""What the steps of a view's node write: the rows that enter its table, or what replaces those that changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.layout.columns import CELL
+from warehouse.storage.deltalog import commits_after
+from warehouse.time import at_slot
+from warehouse.views.algebra import AntiJoin, Distinct, scanned
+from warehouse.views.maintenance.appended import appended
+from warehouse.views.maintenance.distinct import moved_values, spared
+from warehouse.views.maintenance.feeds import window_lengths
+from warehouse.views.maintenance.inputs import Move, NodeTable
+from warehouse.views.maintenance.keyed import Replacement
+from warehouse.views.maintenance.replaced import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.storage.scan import TableFiles
+    from warehouse.views.maintenance.inputs import Dead, NodeInputs
+
+__all__ = ["NodeSource", "move_of", "node_tables"]
+
+_PLACE = ("_fate", *CELL)
+
+
+def move_of(plan: Plan, planned: NodePlan | StreamPlan) -> Move:
+    """Return from when to when a table's step moves it."""
+    return Move(
+        k0=planned.k0,
+        k=plan.slot,
+        before=at_slot(planned.k0, plan.anchor, plan.update_interval),
+        now=plan.window_time,
+        anchor=plan.anchor,
+        interval=plan.update_interval,
+        first=planned.first,
+    )
+
+
+def node_tables(
+    names: Iterable[str],
+    plan: Plan,
+    root: Path,
+    last: Epoch | None,
+    move: Move,
+    session: SparkSession,
+    files: TableFiles,
+    dead: Mapping[str, Dead],
+) -> dict[str, NodeTable]:
+    """Return tables as a node reads them: at the version of the last epoch, and with what the plan has committed."""
+    tables = {}
+    for name in names:
+        state, stream = last.table(name) if last else None, _stream(plan, name)
+        columns, keyed = _declared(plan, state, name)
+        base = state.version if state else None
+        commits = commits_after(root / "tables" / name, base or 0)
+        moved = [commit.version for commit in commits if commit.metadata.get("epoch") == plan.epoch]
+        tables[name] = NodeTable(
+            name,
+            columns,
+            session,
+            files,
+            move,
+            base=base,
+            version=max(moved, default=base or 0),
+            loaded_until=move.k0 if stream is None else stream.k0,
+            keyed=keyed,
+            size=sum(part.rows for part in state.partitions) if state else 0,
+            dead=dead.get(name),
+        )
+    return tables
+
+
+def _stream(plan: Plan, name: str) -> StreamPlan | None:
+    return next((stream for stream in plan.streams if stream.name == name), None)
+
+
+def _declared(plan: Plan, state: TableState | None, name: str) -> tuple[Sequence[ColumnRecord], bool]:
+    """The columns that views read of a table, and whether rows may leave it before their own end."""
+    node, stream = plan.node(name), _stream(plan, name)
+    if node is not None:
+        return (*node.columns, *node.state), node.node.label == "STR"
+    declaration = stream.declaration if stream is not None else state.declaration if state is not None else None
+    if declaration is None:
+        raise KeyError(name)
+    own = [column for column in declaration.columns if column.name not in declaration.added]
+    if stream is not None or state is None:
+        return own, declaration.op is not None
+    kept, label = (state.view.state, state.view.node.label) if state.view is not None else ((), "")
+    return (*own, *kept), state.kind == "relation" or label == "STR"
+
+
+@dataclass(frozen=True, eq=False)
+class NodeSource:
+    """The rows of one node's steps, each relation computed once, when a step first needs it.
+
+    ``spare_of`` is the source of the DISTINCT whose spare rows the table holds.
+    """
+
+    planned: NodePlan
+    inputs: NodeInputs
+    spare_of: NodeSource | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of the node's table."""
+        return self.inputs.session
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the node's table."""
+        return self.planned.layout
+
+    @property
+    def columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's: the user's, then those of aggregates' state."""
+        return (*self.planned.columns, *self.planned.state)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """A view reads no landing file."""
+        return ()
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        types = {column.name.lower(): column.type for column in self.planned.columns}
+        return [(name, types[name.lower()]) for name in self.planned.node.search_key]
+
+    @cached_property
+    def batch(self) -> Batch:
+        """What an append node gains."""
+        values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
+        entered = None if self.idle else appended(self.inputs, values)
+        if entered is None:
+            return empty_batch(self.session, self.columns)
+        counts = _counts(entered.rows) if entered.known is None else _counted(entered.known)
+        return Batch(entered.rows, counts, persisted=False)
+
+    @cached_property
+    def values(self) -> DataFrame:
+        """What becomes of the values of a DISTINCT."""
+        return moved_values(self.inputs)
+
+    @property
+    def replacement(self) -> Replacement:
+        """What replaces a keyed node's changed rows."""
+        return self._replaced[0]
+
+    @cached_property
+    def _replaced(self) -> tuple[Replacement, DataFrame | None]:
+        if self.idle:
+            return Replacement(None, {}, {}, 0), None
+        if self.spare_of is not None:
+            return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
+        return replaced(self.inputs)
+
+    @cached_property
+    def idle(self) -> bool:
+        """Whether nothing that the node reads has changed, nor a row of its own that another waits for has gone."""
+        node, tables = self.planned.node, self.inputs.tables
+        own = self.planned.spare_of or node.table
+        if self.planned.first or (isinstance(self.inputs.core, Distinct) and tables[own].expiring()):
+            return False
+        read = list(scanned(node.operator))
+        if not all(tables[table].quiet() for table in read):
+            return False
+        if node.label != "STR" or self.spare_of is not None:
+            return True
+        ends = [(table, None) for table in read if not tables[table].keyed]
+        return not any(tables[table].expiring(window) for table, window in (*ends, *window_lengths(node.operator)))
+
+    @cached_property
+    def lost(self) -> DataFrame | None:
+        """The short-lived results: those that nobody could see; None when they are not known."""
+        if self.planned.first or self.spare_of is not None:
+            return None
+        if self.planned.node.label != "STR":
+            return self.batch.rows.where("_fate = 'dead'") if self.batch.counts.dead else None
+        return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
+
+    @cached_property
+    def lost_rows(self) -> int:
+        """How many short-lived results there are."""
+        if self.lost is None:
+            return 0
+        return self.lost.count() if self.planned.node.label == "STR" else self.batch.counts.dead
+
+    def release(self) -> None:
+        """Drop the cached rows."""
+        self.inputs.cache.release()
+
+
+def _counts(rows: DataFrame) -> BatchCounts:
+    return _summed((row[0], row[1], row[2], row[3]) for row in rows.groupBy(*_PLACE).count().collect())
+
+
+def _counted(rows: pa.Table) -> BatchCounts:
+    counted = rows.select(_PLACE).group_by(_PLACE).aggregate([([], "count_all")]).select([*_PLACE, "count_all"])
+    return _summed(zip(*(column.to_pylist() for column in counted.columns), strict=True))
+
+
+def _summed(summary: Iterable[tuple[str, int, int, int]]) -> BatchCounts:
+    counted = list(summary)
+    cells = {(sub_index, block): count for fate, sub_index, block, count in counted if fate == "live"}
+    live = sum(cells.values())
+    dead = sum(count for fate, _, _, count in counted if fate == "dead")
+    return BatchCounts(rows=live + dead, live=live, dead=dead, cells=cells)

@@ -1,0 +1,57 @@
+"""All kinds of steps, one line each, and the explanation of a plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warehouse.steps.appending import MOVE_WINDOW, REWRITE_CELLS
+from warehouse.steps.buckets import MOVE_RELATION, REWRITE_BUCKETS
+from warehouse.steps.definitions import ADD_COLUMNS, CREATE_TABLE, CUT_LOG, REPLACE_TABLE, RESTORE_TABLE, SET_PROPERTIES
+from warehouse.steps.erased_rows import ERASE_ROWS
+from warehouse.steps.kind import Incoming
+from warehouse.steps.migrating import MIGRATE_TABLE
+from warehouse.steps.side_tables import DROP_OVERDUE, MOVE_DEFERRED, STORE_REJECTED, STORE_RESTORED
+
+if TYPE_CHECKING:
+    from warehouse.planning.steps import Plan, Step
+    from warehouse.steps.kind import Kind, StepExplanation
+
+__all__ = ["KINDS", "explain", "kind_of"]
+
+KINDS: tuple[Kind[Any], ...] = (
+    CREATE_TABLE,
+    REPLACE_TABLE,
+    ADD_COLUMNS,
+    SET_PROPERTIES,
+    RESTORE_TABLE,
+    MIGRATE_TABLE,
+    MOVE_WINDOW,
+    REWRITE_CELLS,
+    MOVE_RELATION,
+    REWRITE_BUCKETS,
+    MOVE_DEFERRED,
+    STORE_REJECTED,
+    STORE_RESTORED,
+    DROP_OVERDUE,
+    ERASE_ROWS,
+    CUT_LOG,
+)
+_BY_STEP = {kind.step: kind for kind in KINDS}
+
+
+def kind_of(step: Step) -> Kind[Any]:
+    """Return the kind of a step."""
+    return _BY_STEP[type(step)]
+
+
+def explain(plan: Plan) -> tuple[StepExplanation, ...]:
+    """Return what each step of a plan would do."""
+    come = {}
+    for stream in plan.streams:
+        files = [file for group in stream.inputs for file in group.files]
+        gained = f"rows that expired from {stream.archive_of}" if stream.archive_of else f"{len(files)} files"
+        come[stream.name] = Incoming(files, gained)
+    results = Incoming((), "the results that come")
+    return tuple(
+        kind_of(step).explain(number, step, come.get(step.stream, results)) for number, step in enumerate(plan.steps)
+    )

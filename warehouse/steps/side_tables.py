@@ -1,0 +1,139 @@
+"""Steps of the tables beside a stream's or view's: rows that wait, invalid rows, short-lived results; rows past ``keep``."""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.ingest.local import local_frame
+from warehouse.ingest.rejected import with_records
+from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.storage.commit import CommitFacts
+from warehouse.storage.overdue import drop_overdue
+from warehouse.storage.tables import FOUND_BY, REJECTED_COLUMNS
+from warehouse.storage.writer import write_rows
+
+__all__ = ["DROP_OVERDUE", "MOVE_DEFERRED", "STORE_REJECTED", "STORE_RESTORED"]
+
+
+def _move_deferred(step: MoveDeferred, task: Task) -> Done:
+    source = task.stream()
+    batch = source.batch
+    if not batch.counts.deferred and not step.taken:
+        return Done(counts=batch.counts)
+    waiting = with_records(batch.rows, batch.deferred(), source.stream.landing).select(
+        *[quoted(column.name) for column in source.columns],
+        F.col("file").alias("_file"),
+        F.col("record").alias("_record"),
+        F.col("_arrival_slot").alias("_slot"),
+    )
+    task.ready()
+    entry = write_rows(
+        waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
+        task.table,
+        base=task.head,
+        slotted=True,
+        leaving=(lambda slot: slot <= max(step.taken)) if step.taken else None,
+        facts=task.batch_facts(step.table_id, batch, rows=batch.counts.deferred),
+        staged=task.staged,
+    )
+    return Done(entry, batch.counts)
+
+
+def _explained_move(number: int, step: MoveDeferred, _: Incoming) -> StepExplanation:
+    taken = f"take the rows of {len(step.taken)} slots that have come; " if step.taken else ""
+    return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
+
+
+MOVE_DEFERRED = Kind(
+    MoveDeferred,
+    describe=lambda step: f"move waiting rows of {step.stream}",
+    explain=_explained_move,
+    run=_move_deferred,
+    reads=yes,
+    of_batch=True,
+)
+
+
+def _store_rejected(step: StoreRejected, task: Task) -> Done:
+    source = task.stream()
+    batch = source.batch
+    if not batch.counts.rejected and step.kept_version is None:
+        return Done(counts=batch.counts)
+    told = {"reason": F.col("_fate"), "message": F.col("_message"), "raw": F.col("_raw")}
+    kept = with_records(batch.rows, batch.rejected(), source.stream.landing).withColumns(
+        {**told, "epoch": F.lit(task.plan.epoch).cast("bigint")}
+    )
+    kept = kept.select(*[name for name, _ in REJECTED_COLUMNS])
+    if step.kept_version is not None:
+        unread = {entry.file.path for entry in source.left_out}
+        tried = [(path,) for path in step.retried if path not in unread]
+        again = local_frame(source.session, tried, "file string")
+        others = task.files.rejected(source.session, step.path, step.kept_version)
+        kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
+    task.ready()
+    entry = write_rows(
+        kept.coalesce(1).sortWithinPartitions("file", "record"),
+        task.table,
+        base=task.head,
+        statistics=(FOUND_BY["rejected"],),
+        facts=task.batch_facts(step.table_id, batch, rows=batch.counts.rejected),
+        staged=task.staged,
+    )
+    return Done(entry, batch.counts)
+
+
+STORE_REJECTED = Kind(
+    StoreRejected,
+    describe=lambda step: f"keep rejected rows of {step.stream}",
+    explain=lambda number, step, _: StepExplanation(number, step.path, "append", "invalid rows with their reasons, if any"),
+    run=_store_rejected,
+    reads=yes,
+    of_batch=True,
+)
+
+
+def _store_restored(step: StoreRestored, task: Task) -> Done:
+    source = task.node()
+    if source.lost is None or not source.lost_rows:
+        return Done()
+    own = [quoted(column.name) for column in source.planned.columns]
+    rows = source.lost.selectExpr(*own, "_ts", "_exp", f"CAST({task.plan.epoch} AS bigint) AS _epoch")
+    task.ready()
+    entry = write_rows(
+        rows.coalesce(1),
+        task.table,
+        base=task.head,
+        statistics=(FOUND_BY["restored"],),
+        facts=task.facts(step.table_id, rows=source.lost_rows),
+        staged=task.staged,
+    )
+    return Done(entry)
+
+
+STORE_RESTORED = Kind(
+    StoreRestored,
+    describe=lambda step: f"keep short-lived results of {step.stream}",
+    explain=lambda number, step, _: StepExplanation(
+        number, step.path, "append", "results that began and ended since the last update, if any"
+    ),
+    run=_store_restored,
+    reads=yes,
+)
+
+
+def _drop_overdue(step: DropOverdue, task: Task) -> Done:
+    task.ready()
+    facts = CommitFacts(task.metadata())
+    return Done(drop_overdue(task.table, task.head, FOUND_BY[step.role], step.through, facts=facts, staged=task.staged))
+
+
+def _explained_drop(number: int, step: DropOverdue, _: Incoming) -> StepExplanation:
+    detail = f"remove the rows that were found by epoch {step.through} or before, in whole files: `keep` is over"
+    return StepExplanation(number, step.path, "drop", detail)
+
+
+DROP_OVERDUE = Kind(
+    DropOverdue, describe=lambda step: f"drop old rows of {step.path}", explain=_explained_drop, run=_drop_overdue
+)

@@ -1,0 +1,224 @@
+"""The sources of a plan's steps: for each stream its batch, for each view's node what it gains, made when a step needs them.
+
+Files that cannot be read are left out from there on, and the epoch says so; a stream's later steps use the same batch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from warehouse.ingest.files import LeftOut
+from warehouse.steps.node_source import NodeSource, move_of, node_tables
+from warehouse.steps.outcome import first_batch_commit, left_out_of
+from warehouse.steps.registry import kind_of
+from warehouse.steps.stream_source import stream_source
+from warehouse.storage.scan import TableFiles
+from warehouse.storage.session import INTERPRETED, table_session
+from warehouse.storage.writer import key_settings
+from warehouse.views.algebra import scanned, tables_read
+from warehouse.views.maintenance.cache import Cache
+from warehouse.views.maintenance.inputs import Dead, NodeInputs
+from warehouse.views.maintenance.join_inputs import PUSHED_KEYS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.epochs.records import Epoch
+    from warehouse.errors import FileProblem
+    from warehouse.ingest.batch_counts import BatchCounts
+    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.steps.progress import TableProgress
+    from warehouse.steps.stream_source import StreamSource
+
+__all__ = ["Sources"]
+
+_CLASSIFIED = 10_000
+"""Rows of a stream from which on code is worth its making: each is classified by some hundred expressions."""
+_MAINTAINED = 1_000_000
+"""Rows that a view's step looks through, by a few."""
+_BYTES_OF_A_LINE = 64
+_COMPRESSED_TO = 8
+"""Bytes that are left of a line by gzip, or of a row in Parquet, about."""
+
+
+@dataclass
+class Sources:
+    """What the steps of one plan have read.
+
+    Parameters
+    ----------
+    plan, root, last
+        The plan, the warehouse's directory, and what the plan starts from.
+    spark
+        Gives the Spark session; called only when a step needs it.
+    done
+        What the tables' logs showed at the start.
+    counted
+        What each batch held, by stream or node.
+    given_up
+        Why each view that cannot be maintained stands still.
+    unstored
+        Whether views read rows that only landing files hold.
+
+    """
+
+    plan: Plan
+    root: Path
+    spark: Callable[[], SparkSession]
+    done: Mapping[str, TableProgress]
+    last: Epoch | None
+    counted: dict[str, BatchCounts] = field(default_factory=dict)
+    given_up: dict[str, str] = field(default_factory=dict)
+    unstored: bool = True
+    files: TableFiles = field(init=False)
+    _streams: dict[str, StreamSource] = field(default_factory=dict)
+    _nodes: dict[str, NodeSource] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Start with no file list read."""
+        self.files = TableFiles(self.root)
+
+    def of(self, name: str) -> StreamSource | NodeSource:
+        """Return the source of a stream's or a view's table."""
+        return self.stream(name) if self.plan.node(name) is None else self.node(name)
+
+    def stream(self, name: str) -> StreamSource:
+        """Return a stream's source; files that steps done before a crash were executed without stay out."""
+        if name not in self._streams:
+            planned = self.plan.stream(name)
+            first = first_batch_commit(self.plan, self.done, name)
+            left_out = () if first is None else left_out_of(first, planned)
+            settings = _evaluated_stream(self.plan, planned, self.last)
+            self._streams[name] = stream_source(
+                self.plan, planned, self.root, self.last, self.spark(), settings, self.files, left_out
+            )
+        return self._streams[name]
+
+    def node(self, name: str) -> NodeSource:
+        """Return a node's source, with a session that has its table's key settings."""
+        if name not in self._nodes:
+            planned = self.plan.node(name)
+            if planned is None:
+                raise KeyError(name)
+            beside = self.node(planned.spare_of) if planned.spare_of else None
+            self._nodes[name] = NodeSource(planned, self._inputs(planned), beside)
+        return self._nodes[name]
+
+    def _inputs(self, planned: NodePlan) -> NodeInputs:
+        types = {column.name.lower(): column.type for column in planned.columns}
+        key = [(column, types[column.lower()]) for column in planned.node.search_key]
+        pushed = {"spark.sql.parquet.pushdown.inFilterThreshold": str(PUSHED_KEYS)}
+        evaluated = _evaluated_node(planned, self.last, self.counted)
+        session = table_session(self.spark(), {**key_settings(key), **pushed, **evaluated})
+        move, read = move_of(self.plan, planned), sorted(set(scanned(planned.node.operator)))
+        own = {planned.name, f"{planned.name}.spare", planned.spare_of or planned.name}
+        known = {name for name in own if self.plan.node(name) is not None or (self.last and self.last.table(name))}
+        dead = {} if planned.first else {table: found for table in read if (found := self._dead(table)) is not None}
+        names = {*tables_read(planned.node.operator), *known}
+        tables = node_tables(names, self.plan, self.root, self.last, move, session, self.files, dead)
+        return NodeInputs(planned.node, planned.layout, move, session, tables, Cache())
+
+    def _dead(self, table: str) -> Dead | None:
+        """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
+        if self.plan.node(table) is not None:
+            node = None if self.is_given_up(table) else self.node(table)
+            return None if node is None or node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows)
+        if not self.unstored or all(planned.name != table for planned in self.plan.streams):
+            return None
+        if table not in self.counted:  # this process has not read its batch
+            first = first_batch_commit(self.plan, self.done, table)
+            if first is None or not first.metadata.get("counts", {}).get("dead"):
+                return None
+        batch = self.stream(table).batch
+        self.counted.setdefault(table, batch.counts)
+        return Dead(batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead) if batch.counts.dead else None
+
+    # --- failures ---
+
+    def read_without(self, name: str, problems: Sequence[FileProblem]) -> None:
+        """Drop a stream's batch: it is read again when it is needed, without these files."""
+        source = self.stream(name)
+        source.release()
+        self.counted.pop(name, None)
+        planned = {file.path: file for group in source.planned.inputs for file in group.files}
+        left_out = tuple(LeftOut(planned[each.path], each.reason, each.message) for each in problems)
+        self._streams[name] = replace(source, left_out=(*source.left_out, *left_out))
+
+    def leave_out_unreadable(self, name: str) -> bool:
+        """After a step failed: leave out what cannot be read, and return whether there is any.
+
+        Of a stream these are files, which may turn out to be damaged only when all of their columns are read. A view's step
+        does without rows that only landing files hold.
+        """
+        planned = self.plan.node(name)
+        if planned is not None:
+            for each in (name, planned.spare_of):
+                if each in self._nodes:
+                    self._nodes.pop(each).release()
+            new, self.unstored = self.unstored, False
+            return new
+        problems = self.stream(name).unreadable()
+        self.read_without(name, problems)
+        return bool(problems)
+
+    def give_up(self, name: str, error: Exception) -> None:
+        """Let a view stand still that cannot be maintained, so that the other tables keep moving."""
+        lines = [line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line]
+        self.given_up[name] = lines[0].strip(": ") if lines else type(error).__name__
+
+    def is_given_up(self, name: str) -> bool:
+        """Whether a table is a view's that failed, or that reads one that did."""
+        node = self.plan.node(name)
+        if node is None or name in self.given_up:
+            return name in self.given_up
+        beside = [name + ".spare"] if node.spare_of is None else [node.spare_of]
+        for table in (*beside, *scanned(node.node.operator)):
+            if table in self.given_up:
+                reason = self.given_up[table]
+                self.given_up[name] = reason if reason.startswith("it reads") else f"it reads {table}, which failed: {reason}"
+                return True
+        return False
+
+    def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
+        """Return the files that each stream's batch was read without."""
+        return {name: source.left_out for name, source in self._streams.items()}
+
+    def release(self) -> None:
+        """Drop all cached rows."""
+        for stream in self._streams.values():
+            stream.release()
+        for node in self._nodes.values():
+            node.release()
+
+
+# Java code is generated for each plan, compiled when it is new, and then fast for every row. Few rows are evaluated sooner than
+# their code is made: an update of 300 rows takes 1.2 times the processor time with code that was compiled before, more without.
+
+
+def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
+    """Session settings for a stream's, relation's or archive's batch and what is rewritten with it."""
+    files = [file for group in planned.inputs for file in group.files]
+    parquet = planned.declaration.format == "parquet"
+    rows = sum(file.size // (_COMPRESSED_TO if parquet or file.path.endswith(".gz") else _BYTES_OF_A_LINE) for file in files)
+    rows += _stored(last, planned.archive_of)
+    state = last.table(planned.name) if last else None
+    if state is not None:
+        rows += sum(slot.rows for slot in state.deferred.waiting) if state.deferred else 0
+        rows += sum(kind_of(step).rewritten(step, state) for step in plan.steps if step.stream == planned.name)
+    return INTERPRETED if rows < _CLASSIFIED else {}
+
+
+def _evaluated_node(planned: NodePlan, last: Epoch | None, counted: Mapping[str, BatchCounts]) -> Mapping[str, str]:
+    """Session settings for a node of a view, by what is stored of its inputs and what came."""
+    inputs = list(scanned(planned.node.operator))
+    rows = sum(_stored(last, table) + (counted[table].live if table in counted else 0) for table in inputs)
+    return INTERPRETED if rows < _MAINTAINED else {}
+
+
+def _stored(last: Epoch | None, table: str | None) -> int:
+    state = last.table(table) if last and table else None
+    return sum(part.rows for part in state.partitions) if state else 0

@@ -1,0 +1,314 @@
+"""The rows of a stream's steps: its batch, read when a step first needs it, and once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from pyspark import StorageLevel
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.archives import EXPIRED_AT
+from warehouse.catalog.declaration import stream_of
+from warehouse.catalog.identifiers import quoted
+from warehouse.errors import MissingPartError, UnreadableFilesError
+from warehouse.ingest.batch import SPARK_FAILURES, Batch, empty_batch, prepare, unreadable
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.landing import unchanged
+from warehouse.ingest.local import local_frame
+from warehouse.ingest.rejected import with_records
+from warehouse.layout import exp_block_sql, sub_index_sql
+from warehouse.layout.columns import CELL, SLOTS, is_system
+from warehouse.objects.path import path_of
+from warehouse.planning.steps import MigrateTable, MoveDeferred, StoreRejected
+from warehouse.storage.cluster import on_cluster
+from warehouse.storage.scan import no_rows
+from warehouse.storage.session import table_session
+from warehouse.storage.tables import key_types
+from warehouse.storage.writer import key_settings
+from warehouse.time import NEVER, slot
+from warehouse.views.maintenance.cache import Cache
+from warehouse.views.maintenance.versions import reused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.catalog.model import Column, Stream
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.errors import FileProblem
+    from warehouse.ingest.files import LandingFile, LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.storage.scan import TableFiles
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["StreamSource", "reshaped", "stream_source"]
+
+
+
+def stream_source(
+    plan: Plan,
+    planned: StreamPlan,
+    root: Path,
+    last: Epoch | None,
+    spark: SparkSession,
+    settings: Mapping[str, str],
+    files: TableFiles,
+    left_out: tuple[LeftOut, ...],
+) -> StreamSource:
+    """Return a stream's source, with a session that has the stream's time zone and its table's key settings.
+
+    Parameters
+    ----------
+    plan, planned
+        The plan, and what it has for the stream.
+    root, last
+        The warehouse's directory, and what the plan starts from.
+    spark, settings
+        Any session, and further settings of the stream's own.
+    files
+        By which stored tables are read.
+    left_out
+        Landing files that are not to be read.
+
+    """
+    stream = stream_of(planned.declaration, planned.name, root)
+    keys = key_settings(key_types(stream.search_key, stream.columns))
+    session = table_session(spark, {"spark.sql.session.timeZone": stream.timezone, **keys, **settings})
+    state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
+    return StreamSource(stream, plan, planned, session, files, state, archive_of, left_out, Cache())
+
+
+@dataclass(frozen=True, eq=False)
+class StreamSource:
+    """One stream, relation or archive while its steps run.
+
+    Parameters
+    ----------
+    stream, session
+        Its declaration, and its session.
+    plan, planned
+        The plan, and what it has for the stream.
+    files
+        By which stored tables are read.
+    state
+        Its table at the epoch that the plan starts from; None before there is one.
+    archive_of
+        The table of the stream whose expired rows an archive gains, at that epoch.
+    left_out
+        Files that the batch is read without.
+    cache
+        What keeps intermediate rows until the plan is done.
+
+    """
+
+    stream: Stream
+    plan: Plan
+    planned: StreamPlan
+    session: SparkSession
+    files: TableFiles
+    state: TableState | None
+    archive_of: TableState | None
+    left_out: tuple[LeftOut, ...]
+    cache: Cache
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of the stream's table."""
+        return self.planned.layout
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The declared columns."""
+        return self.stream.columns
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        return key_types(self.stream.search_key, self.stream.columns)
+
+    @cached_property
+    def batch(self) -> Batch:
+        """All that the update takes in, classified and counted.
+
+        Raises
+        ------
+        UnreadableFilesError
+            With the files that cannot be read; a source that leaves them out is read instead.
+
+        """
+        if self.planned.archive_of is not None:
+            return _archived(self)
+        plan, planned = self.plan, self.planned
+        move = WindowMove(
+            k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
+        )  # fmt: skip
+        return prepare(
+            self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge=partial(_judged, source=self)
+        )
+
+    def groups(self) -> list[tuple[tuple[str, ...], list[LandingFile]]]:
+        """Return the planned files by header, without those left out."""
+        skipped = {entry.file.path for entry in self.left_out}
+        return [
+            (group.header, [file for file in group.files if file.path not in skipped]) for group in self.planned.inputs
+        ]
+
+    def unreadable(self) -> list[FileProblem]:
+        """Return the files that make a read fail."""
+        return unreadable(self.session, self.stream, self.groups())
+
+    def require_unchanged(self) -> None:
+        """Look at the files again if the batch was read more than once: its rows were not cached, or executors cache them.
+
+        Raises
+        ------
+        UnreadableFilesError
+            With each that is not the one that was planned any more.
+
+        """
+        batch = self._read
+        if batch is None or (batch.persisted and not on_cluster(self.session)):
+            return
+        problems = unchanged(self.stream.landing, [file for _, files in self.groups() for file in files])
+        if problems:
+            raise UnreadableFilesError(self.stream.name, problems)
+
+    def versions(self) -> DataFrame:
+        """Return the versions of a relation at the last epoch, all columns but those of partitions."""
+        if self.state is None:
+            return no_rows(self.session, self.columns)
+        state = self.state
+        return self.files.read(self.session, state.path, state.version, self.columns, lambda _: True, rewritten=True)
+
+    def release(self) -> None:
+        """Drop the cached rows."""
+        self.cache.release()
+        if self._read is not None:
+            self._read.release()
+
+    @property
+    def _read(self) -> Batch | None:
+        """The batch, if a step has read it."""
+        batch: Batch | None = vars(self).get("batch")
+        return batch
+
+
+def _archived(source: StreamSource) -> Batch:
+    """What an archive gains: those rows of the stream's files that end in the slots of the update.
+
+    Files are left out by the exact bounds of their expiration slots; of the others every row is read. A table of the default
+    layout has its rows in blocks of w expiration slots, so a file is read by each of the up to w updates in which rows of it
+    end; without an archive it would go unread.
+
+    Raises
+    ------
+    MissingPartError
+        When a file is not there that holds such rows.
+
+    """
+    plan, planned, stream, files = source.plan, source.planned, source.archive_of, source.files
+    k0, k = planned.k0, plan.slot
+
+    def ends_within(file: DataFile) -> bool:
+        first, last = file.min_exp_slot, file.max_exp_slot
+        return (last is None or last > k0) and (first is None or first <= k)
+
+    if stream is None:
+        return empty_batch(source.session, planned.declaration.columns)
+    wanted = [file.path for file in files.files(stream.path, stream.version) if ends_within(file)]
+    missing = [path for path in wanted if not path_of(path).exists()]
+    if missing:
+        raise MissingPartError(
+            f"{len(missing)} file(s) of rows to archive, which the last epoch names, are not there ({', '.join(missing[:3])}); "
+            f"restore them from a copy, then update again"
+        )
+    own = [column for column in planned.declaration.columns if column.name != EXPIRED_AT]
+    names = [quoted(column.name) for column in own]
+    layout = planned.layout
+    slots = (*SLOTS, "true")
+    rows = (
+        files.read(source.session, stream.path, stream.version, own, ends_within, rewritten=True)
+        .where(f"_exp_slot > {k0}L AND _exp_slot <= {k}L")
+        .selectExpr(
+            *names, f"_exp AS {EXPIRED_AT}", "_ts", f"timestamp_micros({NEVER}L) AS _exp", "_exp_slot AS _load_slot",
+            f"{slot(NEVER, plan.anchor, plan.update_interval)}L AS _exp_slot", "'live' AS _fate",
+        )
+        .selectExpr("*", f"{sub_index_sql(layout, *slots)} AS sub_index", f"{exp_block_sql(layout, *slots)} AS exp_block")
+        .persist(StorageLevel.MEMORY_AND_DISK)
+    )  # fmt: skip
+    try:
+        counted = rows.groupBy(*CELL).count().collect()
+    except SPARK_FAILURES:
+        rows.unpersist()
+        raise
+    cells = {(row["sub_index"], row["exp_block"]): row["count"] for row in counted}
+    total = sum(cells.values())
+    return Batch(rows, BatchCounts(rows=total, live=total, cells=cells), persisted=True)
+
+
+def _judged(rows: DataFrame, source: StreamSource) -> DataFrame:
+    """Classified rows, with other fates for some by what is stored."""
+    if source.planned.retried:
+        rows = _rejected_before(rows, source)
+    changes = source.stream.changes
+    if changes is None or changes.retroactive:
+        return rows
+    return reused(rows, source.versions(), source.stream.search_key)
+
+
+def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
+    """Of the files that are tried again only the records that were rejected; other files whole."""
+    step = next(s for s in source.plan.steps if isinstance(s, StoreRejected) and s.stream == source.planned.name)
+    if step.kept_version is None:
+        return rows
+    known = source.files.rejected(source.session, step.path, step.kept_version)
+    before = known.select("file", "record").distinct().withColumn("_before", F.expr("true"))
+    again = local_frame(source.session, [(path,) for path in step.retried], "file string")
+    places = [F.col(name) for name in ("_file", "_start", "_position", "_taken_file", "_taken_record")]
+    # The row is one column meanwhile: a column of the user may be called as those of rejected rows are.
+    packed = rows.select(*places, F.struct(*[quoted(name) for name in rows.columns]).alias("_row"))
+    numbered = with_records(rows, packed, source.stream.landing).join(before, ["file", "record"], "left")
+    marked = numbered.join(F.broadcast(again.withColumn("_retried", F.expr("true"))), "file", "left")
+    # Numbers are told by the rows of a whole file, of which some are missing from here on.
+    places_known = {"_taken_file": F.col("file"), "_taken_record": F.col("record")}
+    kept = [places_known.get(name, F.col(f"_row.{quoted(name)}")).alias(name) for name in rows.columns]
+    return marked.where("_before OR _retried IS NULL").select(*kept)
+
+
+def _taken(source: StreamSource) -> DataFrame | None:
+    """Rows of the deferred table whose slot has come."""
+    own = [step for step in source.plan.steps if step.stream == source.planned.name]
+    step = next((s for s in own if isinstance(s, MoveDeferred)), None)
+    if step is None or not step.taken:
+        return None
+    migration = next((s for s in own if isinstance(s, MigrateTable)), None)
+    if migration is not None:
+        waiting = source.files.deferred(source.session, step.path, step.base_version, migration.columns)
+        return reshaped(waiting, source.columns, migration.renamed)
+    rows = source.files.deferred(source.session, step.path, step.base_version, source.columns)
+    return rows.where(f"_slot <= {max(step.taken)}")
+
+
+def reshaped(
+    rows: DataFrame, columns: Sequence[Column | ColumnRecord], renamed: Sequence[tuple[str, str]] = ()
+) -> DataFrame:
+    """Return rows with a table's columns of today: renamed, of a wider type, null where they were not there.
+
+    What is no column of a user stays, after these; ``renamed`` are pairs of former and new names.
+    """
+    former = {new: old for old, new in renamed}
+    left = {old for old, _ in renamed}
+    stored = set(rows.columns)
+    values = []
+    for column in columns:
+        source = former.get(column.name, "" if column.name in left else column.name)
+        value = quoted(source) if source in stored else "NULL"
+        values.append(f"CAST({value} AS {column.type}) AS {quoted(column.name)}")
+    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if is_system(name)])

@@ -1,0 +1,143 @@
+"""Removing the rows of a table whose value of one column is too low: by one commit, in whole files where it can be.
+
+The log has the bounds of the column in each file, so a file of overdue rows alone leaves unread. One that has others too is
+written again without them, a batch at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.storage.commit import STAGED, commit, unstage
+from warehouse.storage.durable import make_directory
+from warehouse.storage.fingerprint import damage, with_sums
+from warehouse.storage.replay import replay
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
+
+    from warehouse.storage.commit import CommitFacts
+    from warehouse.storage.entries import LogEntry
+
+__all__ = ["drop_overdue"]
+
+
+def drop_overdue(
+    table: Path, base: LogEntry, column: str, through: int, *, facts: CommitFacts, staged: Callable[[], None]
+) -> LogEntry | None:
+    """Remove the rows whose value of a column is not above ``through``, and return the entry made; None: there are none.
+
+    A file that cannot be read stays. The commit says how many rows remain in the files that it leaves alone.
+
+    Parameters
+    ----------
+    table
+        The table's directory.
+    base
+        The newest entry.
+    column
+        A column of integers.
+    through
+        The largest value that leaves.
+    facts
+        What the commit says of itself.
+    staged
+        Called when files that are written again are there and not yet committed.
+
+    """
+    held = replay(table, base.version).files
+    bounds = {path: found for path, add in held.items() if (found := _bounds(table / path, add, column)) is not None}
+    gone = {path for path, (_, high) in bounds.items() if high <= through}
+    mixed = {path for path, (low, high) in bounds.items() if low <= through < high and _is_whole(table / path)}
+    if not gone and not mixed:
+        return None
+    unstage(table)  # what an attempt that did not end has left is not of this commit
+    remaining = sum(_rows(add) for path, add in held.items() if path not in gone | mixed)
+    written = _staged_without(table, sorted(mixed), column, through) if mixed else None
+    staged()
+    return commit(
+        table,
+        base,
+        statistics=(column,),
+        leaving=None,
+        facts=replace(facts, metadata={**facts.metadata, "remaining": remaining}),
+        staged=written,
+        gone=gone | mixed,
+    )
+
+
+def _is_whole(file: Path) -> bool:
+    try:
+        return damage(file) is None
+    except OSError:
+        return False  # `check` tells of it
+
+
+def _rows(add: Mapping[str, Any]) -> int:
+    return int(_statistics(add).get("numRecords", 0))
+
+
+def _statistics(add: Mapping[str, Any]) -> dict[str, Any]:
+    found = json.loads(add.get("stats") or "{}")
+    return found if isinstance(found, dict) else {}
+
+
+def _bounds(file: Path, add: Mapping[str, Any], column: str) -> tuple[int, int] | None:
+    """The bounds of a column: by the log, else by the file's footer, as of files that earlier builds wrote."""
+    known = _statistics(add)
+    low, high = ((known.get(name) or {}).get(column) for name in ("minValues", "maxValues"))
+    return (low, high) if isinstance(low, int) and isinstance(high, int) else _bounds_by_footer(file, column)
+
+
+def _bounds_by_footer(file: Path, column: str) -> tuple[int, int] | None:
+    import pyarrow as pa  # noqa: PLC0415 - files of earlier builds alone need it
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+
+    try:
+        footer = pq.read_metadata(parquet_source(file))
+    except (OSError, pa.ArrowException):
+        return None  # `check` tells of it; that it is damaged stops no update
+    groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
+    chunks = [group.column(place) for group in groups for place in range(footer.num_columns)]
+    found = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
+    if not groups or len(found) < len(groups) or not all(each is not None and each.has_min_max for each in found):
+        return None
+    return min(each.min for each in found), max(each.max for each in found)
+
+
+def _staged_without(table: Path, files: Iterable[str], column: str, through: int) -> Path:
+    """Write files again without the rows that leave, where commits take files from, and return that place."""
+    import tempfile  # noqa: PLC0415 - now and then
+    from pathlib import Path  # noqa: PLC0415 - same
+
+    if isinstance(table, ObjectPath):
+        objects = table / f"staged-{uuid.uuid4().hex}"
+        with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
+            for file in files:
+                written = _without(table / file, Path(scratch), column, through)
+                (objects / written.name).upload(written)
+        return objects
+    make_directory(staged := table / STAGED)
+    names = [_without(table / file, staged, column, through) for file in files]
+    with_sums(staged, [name.relative_to(staged) for name in names], whole=True)
+    return staged
+
+
+def _without(file: Path, directory: Path, column: str, through: int) -> Path:
+    import pyarrow.compute as pc  # noqa: PLC0415 - same
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+
+    target = directory / f"part-{uuid.uuid4().hex}.parquet"
+    source = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
+    codec = source.metadata.row_group(0).column(0).compression.lower()
+    with source, pq.ParquetWriter(target, source.schema_arrow, compression=codec, write_page_checksum=True) as writer:
+        for batch in source.iter_batches():
+            kept = batch.filter(pc.greater(batch.column(column), through))
+            if kept.num_rows:
+                writer.write_batch(kept)
+    return target

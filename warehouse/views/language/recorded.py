@@ -1,0 +1,62 @@
+"""Nodes as earlier builds recorded them, in the words of this one: a view is rebuilt where its plan is another, not its spelling.
+
+Earlier builds wrote a field of a column as a name of two parts, left the names of lambda variables, and let ``struct`` name its
+fields. This one writes ``(`st`).`x```, ``#v#`` and ``named_struct``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from sqlglot import exp
+
+from warehouse.views.language.binding import replaced_columns, with_field
+from warehouse.views.language.dialect import parse_query, text
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from warehouse.views.algebra import Node
+
+__all__ = ["same_plan"]
+
+_SQL = frozenset({"sql", "condition", "where"})
+
+
+def same_plan(recorded: Node, node: Node) -> bool:
+    """Whether a recorded node computes and stores what a node of this build does."""
+    if recorded == node:
+        return True
+    try:
+        return bool(_in_our_words(msgspec.to_builtins(recorded)) == _in_our_words(msgspec.to_builtins(node)))
+    except RefusedError:  # an expression that this build cannot read
+        return False
+
+
+def _in_our_words(value: Any, key: str = "") -> Any:  # noqa: ANN401 - builtins
+    match value:
+        case dict():
+            return {name: _in_our_words(each, name) for name, each in value.items()}
+        case list() | tuple():
+            return [_in_our_words(each, key) for each in value]
+        case str() if key in _SQL:
+            return _expression(value)
+        case _:
+            return value
+
+
+def _expression(sql: str) -> str:
+    """An expression over columns in backticks, each a name of one part and the fields that are taken of it.
+
+    >>> _expression("transform(`f.st`.`xs`, x -> struct(x, `n`))")
+    "transform((`f.st`).`xs`, `#x#` -> named_struct('x', `#x#`, 'n', `n`))"
+    """
+
+    def column(written: exp.Column) -> exp.Expr:
+        first, *fields = [part.name for part in written.parts]
+        made: exp.Expr = exp.column(exp.to_identifier(first, quoted=True))
+        for each in fields:
+            made = with_field(made, each)
+        return made
+
+    return text(replaced_columns(parse_query(f"SELECT {sql}").selects[0], column))

@@ -1,0 +1,102 @@
+"""The rows that enter an append node (MON, WKS, WK) at one step; they leave it by their own ``_exp``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.session import interpreted
+from warehouse.time import NEVER
+from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, stateful_of
+from warehouse.views.maintenance.distinct import appearances
+from warehouse.views.maintenance.feeds import over, relation
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.join_inputs import join_inputs
+from warehouse.views.maintenance.joins import new_results
+from warehouse.views.maintenance.local_joins import local_results
+from warehouse.views.maintenance.picking import keeps_values, picked_above
+from warehouse.views.maintenance.placement import placed, placed_here
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warehouse.views.algebra import Operator
+    from warehouse.views.maintenance.inputs import NodeInputs
+
+__all__ = ["Entered", "appended", "arriving"]
+
+
+@dataclass(frozen=True)
+class Entered:
+    """The rows that entered an answer, with ``_fate`` (``dead``: short-lived); ``known`` where they are in the driver."""
+
+    rows: DataFrame
+    known: pa.Table | None = None
+
+
+def appended(inputs: NodeInputs, values: DataFrame | None = None) -> Entered | None:
+    """Return the rows that entered the answer, placed; None when none can have.
+
+    ``values`` are what becomes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached as they
+    are before they are placed: the code that computes them is then the same at each step, and those that it makes are few.
+    """
+    node, layout, move = inputs.node, inputs.layout, inputs.move
+    if isinstance(inputs.core, Distinct) and values is not None:
+        return Entered(placed(appearances(values, node.columns), node.columns, layout, move))
+    rows, few = _arrivals(inputs, node.operator)
+    if rows is None:
+        return None
+    if isinstance(rows, DataFrame):
+        if not few or not can_be_gathered(rows.schema):
+            return Entered(placed(inputs.cache.add(rows), node.columns, layout, move))
+        with interpreted(inputs.session):
+            rows = rows.toArrow()
+    known = placed_here(rows, node.columns, layout, move)
+    return Entered(frame_of(inputs.session, known), known)
+
+
+def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
+    """Return what entered an operator's answer, not placed, with what is derived from it staying for ever; None when nothing."""
+    rows, _ = _arrivals(inputs, operator)
+    if rows is None:
+        return None
+    return _until(rows if isinstance(rows, DataFrame) else frame_of(inputs.session, rows), f"{NEVER}L")
+
+
+def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table | None, bool]:
+    """What entered an operator's answer, and whether it is surely few; in the driver where nothing is left to Spark."""
+    core, few = stateful_of(operator), False
+    match core:
+        case None:
+            return relation(operator, inputs.tables, NodeTable.arrived), False
+        case Join():
+            sides = join_inputs(core, inputs)
+            found = local_results(core, sides, operator)
+            if found is None:
+                rows = new_results(core, sides)
+            else:
+                own = picked_above(operator, core, found) if core.where is None else None
+                if own is not None:
+                    return own, True
+                few = keeps_values(inputs.node.operator, core)
+                rows = frame_of(inputs.session, found)
+                rows = rows if core.where is None else rows.where(core.where)
+        case OutputWindow(length=int() as length):
+            below, _ = _arrivals(inputs, core.input)
+            rows = below if below is None or isinstance(below, DataFrame) else frame_of(inputs.session, below)
+            rows = None if rows is None else _until(rows, f"unix_micros(_ts) + {length}L")
+        case Changes():
+            rows = _until(relation(core.input, inputs.tables, NodeTable.arrived), f"{NEVER}L")
+        case _:
+            raise TypeError(f"{type(core).__name__} is not maintained by appending")
+    return (None if rows is None else over(operator, core, rows)), few
+
+
+def _until(rows: DataFrame, end: str) -> DataFrame:
+    """Let what is derived from rows leave the answer at an instant of their own."""
+    others = [quoted(name) for name in rows.columns if name != "_out"]
+    return rows.selectExpr(*others, f"timestamp_micros({end}) AS _out")

@@ -1,0 +1,75 @@
+"""Cached intermediate rows, so that what is built on them is planned over the cached rows and not over how they came to be.
+
+Spark analyses and optimises the whole plan of a frame each time one is derived from it or run, cached rows or not. A step
+of a view derives many: on few rows planning is nearly all of its time. Few rows are collected: they become a part of the
+plan, of which Spark knows how many they are without a job, and which it sends to where others are without another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructField, StructType
+
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["FEW", "Cache", "Keys", "collected", "collected_keys"]
+
+FEW = 50_000
+"""Rows that are collected at most."""
+
+
+@dataclass
+class Cache:
+    """The rows that one step caches."""
+
+    _cached: list[DataFrame] = field(default_factory=list)
+
+    def add(self, rows: DataFrame) -> DataFrame:
+        """Return the rows, computed once and then cached (in memory, or else on disk) until :meth:`release`."""
+        self._cached.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
+        session = rows.sparkSession
+        jvm: Any = session._jvm  # noqa: SLF001 - the plan over cached rows has no other handle
+        plan = rows._jdf.queryExecution().withCachedData()  # noqa: SLF001 - same
+        leaf = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # noqa: SLF001 - same
+        return DataFrame(leaf, session)
+
+    def release(self) -> None:
+        """Drop the rows."""
+        for rows in self._cached:
+            rows.unpersist()
+        self._cached.clear()
+
+
+def collected(rows: DataFrame) -> tuple[DataFrame, pa.Table]:
+    """Return few rows as a local relation, and what they are; the caller knows that they are few and fit into Arrow."""
+    table = rows.toArrow()
+    return frame_of(rows.sparkSession, table, rows.schema), table
+
+
+@dataclass(frozen=True)
+class Keys:
+    """Distinct keys; ``values`` where they are collected."""
+
+    rows: DataFrame
+    values: pa.Table | None = None
+
+
+def collected_keys(keys: DataFrame) -> Keys | None:
+    """Return distinct keys as a local relation that knows which columns have nulls; None if they are many or do not fit."""
+    if not can_be_gathered(keys.schema) or len(set(keys.columns)) < len(keys.columns):
+        return None
+    table = keys.limit(FEW + 1).toArrow()
+    if table.num_rows > FEW:
+        return None
+    fields = keys.schema.fields
+    known = [
+        StructField(field.name, field.dataType, table.column(place).null_count > 0) for place, field in enumerate(fields)
+    ]
+    return Keys(frame_of(keys.sparkSession, table, StructType(known)), table)

@@ -1,0 +1,316 @@
+"""What a node reads at one step, as values: what came, what left, what is live, and a lookup by key.
+
+A value holds what is known without Spark: versions, files with exact bounds of their slots, and rows that died before they were
+stored. A relation of it is read when it is asked for, and not before. What a table gained is read back from its own commits
+(``_load_slot > k0``), so that a view that is resumed after a crash sees what its inputs loaded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.layout.columns import is_system
+from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.scan import SlotBounds, no_rows
+from warehouse.views.algebra import stateful_of
+from warehouse.views.maintenance.cache import FEW
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.layout import Layout
+    from warehouse.storage.scan import TableFiles
+    from warehouse.storage.snapshot import DataFile
+    from warehouse.views.algebra import Node, Operator
+    from warehouse.views.maintenance.cache import Cache
+
+__all__ = ["Dead", "Move", "NodeInputs", "NodeTable", "user_columns"]
+
+_WIDE = 8 * 1024 * 1024
+"""Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """Where a node's step moves it: from slot ``k0``, which ended at ``before``, to ``k``, which ends at ``now``.
+
+    ``before`` and ``now`` are microseconds; ``first`` builds the node over the rows that are live at ``now``.
+    """
+
+    k0: int
+    k: int
+    before: int
+    now: int
+    anchor: int
+    interval: int
+    first: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Dead:
+    """Rows that died before they were stored, which only this process knows, and how many they are."""
+
+    rows: DataFrame
+    count: int
+
+
+@dataclass(frozen=True, eq=False)
+class NodeTable:
+    """A table that a node reads at one step; every relation has the user columns, ``_ts`` and ``_exp``.
+
+    Parameters
+    ----------
+    name, columns
+        The table and the columns that views read of it, those of aggregates' state too.
+    session, files
+        By which it is read.
+    move
+        From when to when the node's step moves.
+    base, version
+        The version of the last epoch, and the one with what the plan has committed. None: the table has no row.
+    loaded_until
+        The last load slot of the rows that the last epoch has.
+    keyed
+        Whether rows may leave the table before their own end (label STR).
+    size
+        About how many rows the last epoch has.
+    dead
+        Rows that died before they were stored. None if there are none, or if they are not known any more.
+
+    """
+
+    name: str
+    columns: Sequence[ColumnRecord]
+    session: SparkSession
+    files: TableFiles
+    move: Move
+    base: int | None
+    version: int | None
+    loaded_until: int
+    keyed: bool = False
+    size: int = 0
+    dead: Dead | None = None
+
+    # --- relations ---
+
+    def arrived(self) -> DataFrame:
+        """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
+        if self.move.first:
+            return self.now()
+        if self.move.k0 == self.move.k:  # files were left over: the epoch before loaded the same slots
+            lives = SlotBounds.expiring_after(self.move.k)
+            rows = self._live(self._read(self.version, lives)).exceptAll(self._live(self._read(self.base, lives)))
+        else:
+            rows = self._read(self.version, SlotBounds.loaded_after(self.loaded_until))
+            rows = self._live(rows).where(f"_load_slot > {self.loaded_until}L")
+        loaded = _plain(rows)
+        return loaded if self.dead is None or self.keyed else loaded.unionByName(self._declared(self.dead.rows))
+
+    def before(self, keys: pa.Table | None = None) -> DataFrame:
+        """Return the rows that were live at the last epoch, none on a first build; with ``keys`` others may be missing."""
+        return self._none() if self.move.first else _plain(self._lived(keys))
+
+    def now(self, keys: pa.Table | None = None) -> DataFrame:
+        """Return the rows that are live at the plan's window time; with ``keys`` others may be missing."""
+        return _plain(self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k), keys)))
+
+    def stayed(self) -> DataFrame:
+        """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
+        if self.move.first:
+            return self._none()
+        lives = SlotBounds.expiring_after(self.move.k)
+        rows = self._live(self._read(self.version, lives))
+        if self.move.k0 == self.move.k:
+            return _plain(rows.intersectAll(self._live(self._read(self.base, lives))))
+        return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
+
+    def stored(self) -> DataFrame:
+        """Return the rows that were live at the last epoch, and others that had ended by then; none on a first build."""
+        if self.move.first:
+            return self._none()
+        return _plain(self._read(self.base, SlotBounds.expiring_after(self.move.k0)))
+
+    def ended(self) -> DataFrame:
+        """Return the rows that were live at the last epoch and have reached their own end; none on a first build."""
+        if self.move.first:
+            return self._none()
+        lived = SlotBounds.expiring_after(self.move.k0)
+        rows = self._read(self.base, lambda file: lived(file) and self._may_end(file))
+        return _plain(rows.where(f"_exp_slot > {self.move.k0}L AND _exp_slot <= {self.move.k}L"))
+
+    def unseen(self) -> DataFrame:
+        """Return the rows that are known to have begun and ended since the last epoch."""
+        return self._none() if self.dead is None else self._declared(self.dead.rows)
+
+    def versions(self) -> DataFrame:
+        """Return all versions of a relation that are kept, closed ones included."""
+        return _plain(self._read(self.version, lambda _: True))
+
+    def own(self, keys: pa.Table | None = None) -> DataFrame | None:
+        """Return the rows that were live at the last epoch with all columns but those of partitions; None on a first build.
+
+        With ``keys`` rows that have other values in these columns may be missing. They are written again in buckets that
+        change, so their files are verified first.
+        """
+        return None if self.move.first or self.base is None else self._lived(keys, rewritten=True)
+
+    # --- relations in the driver ---
+
+    def came(self) -> pa.Table | None:
+        """Return the rows that this plan loaded, dead ones included, read by this process; None when Spark is to read them."""
+        move = self.move
+        if move.first or move.k0 == move.k or self.version is None:
+            return None
+        dead = None if self.keyed else self.dead
+        if dead is not None and dead.count > FEW:
+            return None
+        rows = self.files.found(
+            self._path, self.version, self.columns, SlotBounds.loaded_after(self.loaded_until), most=FEW,
+            where=f"_load_slot > {self.loaded_until} AND _exp_slot > {move.k} AND epoch_us(_exp) > {move.now}",
+        )  # fmt: skip
+        if rows is None or dead is None:
+            return rows
+        gone = self._declared(dead.rows)
+        return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
+
+    def found(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
+        """Return the rows of some keys that were live at the last epoch, and others that had ended; None when Spark is to.
+
+        ``columns`` are the names, in lower case, of the wanted ones. None: all.
+        """
+        if self.move.first or self.base is None:
+            return None
+        wanted = [column for column in self.columns if columns is None or column.name.lower() in columns]
+        return self.files.found(self._path, self.base, wanted, SlotBounds.expiring_after(self.move.k0), keys=keys)
+
+    # --- what is known without reading rows ---
+
+    def most_arrived(self) -> int | None:
+        """Return an upper bound of the rows that arrived; None if none is known, or if rows are wide."""
+        again = self.move.first or self.move.k0 == self.move.k
+        wanted = SlotBounds.expiring_after(self.move.k) if again else SlotBounds.loaded_after(self.loaded_until)
+        held = [file for file in self._files(self.version) if wanted(file)]
+        if any(file.rows is None for file in held) or sum(file.size for file in held) > _WIDE:
+            return None
+        gone = 0 if self.move.first or self.keyed or self.dead is None else self.dead.count
+        return sum(file.rows or 0 for file in held) + gone
+
+    def quiet(self) -> bool:
+        """Whether the table gained no row since the last epoch; a keyed one: whether it lost none either."""
+        if self.move.first or self.base is None or self.dead is not None:
+            return False
+        if self.keyed or self.version == self.base:
+            return self.version == self.base
+        came = SlotBounds.loaded_after(self.loaded_until)
+        return not any(came(file) for file in self._files(self.version))
+
+    def expiring(self, window: int | None = None) -> bool:
+        """Whether rows, or those of a time window of that many microseconds, may have ended since the last epoch."""
+        if self.move.first or self.base is None:
+            return False
+        lived = SlotBounds.expiring_after(self.move.k0)
+        held = [file for file in self._files(self.base) if lived(file)]
+        if window is not None:
+            inside = SlotBounds.loaded_after(self.move.k0 - window // self.move.interval - 1)
+            return any(inside(file) for file in held)
+        return any(map(self._may_end, held))
+
+    # --- reading ---
+
+    @property
+    def _path(self) -> str:
+        return f"tables/{self.name}"
+
+    def _files(self, version: int | None) -> Sequence[DataFile]:
+        return () if version is None else self.files.files(self._path, version)
+
+    def _read(
+        self,
+        version: int | None,
+        wanted: Callable[[DataFile], bool],
+        keys: pa.Table | None = None,
+        *,
+        rewritten: bool = False,
+    ) -> DataFrame:
+        if version is None:
+            return no_rows(self.session, self.columns)
+        return self.files.read(self.session, self._path, version, self.columns, wanted, keys=keys, rewritten=rewritten)
+
+    def _lived(self, keys: pa.Table | None, *, rewritten: bool = False) -> DataFrame:
+        """The rows that were live at the last epoch, with all columns but those of partitions."""
+        rows = self._read(self.base, SlotBounds.expiring_after(self.move.k0), keys, rewritten=rewritten)
+        return rows.where(f"_exp_slot > {self.move.k0}L AND unix_micros(_exp) > {self.move.before}L")
+
+    def _live(self, rows: DataFrame) -> DataFrame:
+        return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
+
+    def _none(self) -> DataFrame:
+        return _plain(no_rows(self.session, self.columns))
+
+    def _may_end(self, file: DataFile) -> bool:
+        return file.min_exp_slot is None or file.min_exp_slot <= self.move.k
+
+    def _declared(self, rows: DataFrame) -> DataFrame:
+        """Rows of a batch, which may have columns too that views do not read, with those that they do."""
+        there = {name.lower() for name in rows.columns}
+        own = [quoted(column.name) for column in self.columns if column.name.lower() in there]
+        return rows.select(*own, "_ts", "_exp")
+
+
+@dataclass(frozen=True, eq=False)
+class NodeInputs:
+    """What one node's step is made from.
+
+    Parameters
+    ----------
+    node, layout
+        What it is and how its table is laid out.
+    move
+        From when to when.
+    session
+        The session of its table.
+    tables
+        By name those that it scans, relations that it looks up, its own table, and of a DISTINCT that of its spare rows.
+    cache
+        What keeps intermediate rows until the step is done.
+
+    """
+
+    node: Node
+    layout: Layout
+    move: Move
+    session: SparkSession
+    tables: Mapping[str, NodeTable]
+    cache: Cache
+
+    @property
+    def core(self) -> Operator | None:
+        """The operator whose state the node is."""
+        return stateful_of(self.node.operator)
+
+    @property
+    def own(self) -> NodeTable:
+        """The node's own table."""
+        return self.tables[self.node.table]
+
+    @property
+    def spares(self) -> NodeTable | None:
+        """The table of a DISTINCT's spare rows; None where rows do not end."""
+        return self.tables.get(f"{self.node.table}.spare")
+
+
+def user_columns(rows: DataFrame) -> list[str]:
+    """Return the names of the columns that are not the system's."""
+    return [name for name in rows.columns if not is_system(name)]
+
+
+def _plain(rows: DataFrame) -> DataFrame:
+    return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp")

@@ -1,0 +1,228 @@
+"""The new content of a keyed node (STR) at one step: the rows of changed keys are computed again and replace the former ones."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.storage.scan import no_rows
+from warehouse.time import NEVER
+from warehouse.views.algebra import (
+    AntiJoin,
+    BagDifference,
+    Group,
+    Join,
+    OuterJoin,
+    OutputWindow,
+    Top,
+    inputs_of,
+    scanned,
+)
+from warehouse.views.maintenance.appended import arriving
+from warehouse.views.maintenance.feeds import CARRIED, changes, live, over, relation
+from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.joins import joined, outer_joined
+from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
+from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
+from warehouse.views.maintenance.negation import difference, uncovered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.views.algebra import Operator, Order
+    from warehouse.views.maintenance.cache import Keys
+    from warehouse.views.maintenance.inputs import Move, NodeInputs
+    from warehouse.views.maintenance.keyed import Replacement
+
+__all__ = ["answer", "current", "replaced", "terms_of"]
+
+
+def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
+    """Return the new content of the buckets that changed, and short-lived rows where they are known."""
+    node, move, core = inputs.node, inputs.move, inputs.core
+    old = inputs.own.own()
+    touched = None if old is None else _changed(inputs)
+    keys = None if touched is None else changed_keys(touched, inputs.cache)
+    of_keys = old if keys is None or keys.values is None else inputs.own.own(keys.values)
+    rows = current(inputs, keys, of_keys)
+    state: Sequence[str] = ()
+    if isinstance(core, Group):
+        state = state_columns(core) if is_adjustable(core, _types(core.input, inputs)) else ()
+        if old is not None and not state:  # a table of a build that adjusted such sums
+            kinds = {name: kind for name, kind in old.dtypes if name.startswith("_state_")}
+            rows = rows.withColumns({name: F.lit(None).cast(kind) for name, kind in kinds.items()}) if kinds else rows
+            state = list(kinds)
+    lost = None
+    if isinstance(core, AntiJoin):
+        if not move.first:  # asked for again: which are short-lived, and how many
+            rows = inputs.cache.add(rows)
+        lost = rows.where(f"unix_micros(_exp) <= {move.now}L")
+        rows = rows.where(f"unix_micros(_exp) > {move.now}L")
+    elif core is None and not move.first and any(inputs.tables[table].dead for table in scanned(node.operator)):
+        lost = relation(node.operator, inputs.tables, NodeTable.unseen)
+    result = replacement(
+        placeless(rows) if old is None else old, rows, keys, node.changed_key or node.search_key, of_keys=of_keys,
+        columns=node.columns, search_key=node.search_key, state=state, layout=inputs.layout, move=move, cache=inputs.cache,
+        # Rows of a row window that a join above asks for what came are told apart by their times too, as results of the last
+        # rows of an answer are, which are ranked by them.
+        timed=isinstance(core, OutputWindow) or (node.hidden and isinstance(core, Top) and not core.order),
+    )  # fmt: skip
+    return result, lost
+
+
+def _changed(inputs: NodeInputs) -> DataFrame | None:
+    """The keys of rows that came or went; None: the whole answer is looked at."""
+    core, node, tables, move = inputs.core, inputs.node, inputs.tables, inputs.move
+    if core is None:
+        return renamed(changes(node.operator, tables, move), node.search_key, node.search_key).distinct()
+    if not node.changed_key:
+        return None
+    sides = zip(inputs_of(core), node.changed_by, strict=True)
+    parts = [renamed(changes(side, tables, move), by, node.changed_key) for side, by in sides]
+    return reduce(DataFrame.unionByName, parts).distinct()
+
+
+def current(inputs: NodeInputs, keys: Keys | None, old: DataFrame | None) -> DataFrame:
+    """Return the rows of the changed keys that are in the answer now, with the carried columns.
+
+    Parameters
+    ----------
+    inputs
+        The node's.
+    keys
+        The changed keys; None: the whole answer.
+    old
+        The node's rows of the last epoch, of these keys at least; None on a first build.
+
+    """
+    core, node, move = inputs.core, inputs.node, inputs.move
+    match core:
+        case None:
+            return _of_keys(node.operator, inputs, keys, node.search_key)
+        case Group() if is_adjustable(core, types := _types(core.input, inputs)):
+            if old is None:
+                came, before = _live(inputs, core.input, None, 0).selectExpr("*", "1 AS _weight"), None
+            else:
+                came = changes(core.input, inputs.tables, move)
+                before = semi_joined(old, None if keys is None else keys.rows, core.keys)
+            return _for_ever(adjusted(core, came, before, types), move)
+        case OutputWindow(rows=int() as limit):
+            results, own = arriving(inputs, core.input), (*map(quoted, node.columns), "_ts")
+            # A result that ended before an update could find it takes no place (docs/views.md); one that was found stays.
+            parts = [] if results is None else [results.where(f"unix_micros(_exp) > {move.now}L")]
+            parts.append(no_rows(inputs.session, inputs.own.columns) if old is None else old)
+            rows = _newest_rows(reduce(DataFrame.unionByName, [_for_ever(part.select(*own), None) for part in parts]), limit)
+        case AntiJoin():
+            sides = [_recent(inputs, side, keys, number) for number, side in enumerate(inputs_of(core))]
+            rows = answer(core, sides, move)
+        case _:
+            rows = answer(core, [_live(inputs, side, keys, number) for number, side in enumerate(inputs_of(core))], move)
+    return rows if isinstance(core, Group) else over(node.operator, core, rows)
+
+
+def answer(core: Operator, inputs: Sequence[DataFrame], move: Move) -> DataFrame:
+    """Return what an operator that keeps state makes of its inputs, with the carried columns.
+
+    Parameters
+    ----------
+    core
+        The operator.
+    inputs
+        The live rows of each of its inputs, whole or of some keys; of an anti-join those that lived since the last epoch.
+    move
+        From when to when.
+
+    """
+    match core:
+        case Join():
+            return joined(core, inputs)
+        case OuterJoin():
+            return outer_joined(core, inputs[0], inputs[1])
+        case Group():
+            return _for_ever(recomputed(core, inputs[0]), move)
+        case Top():
+            return _first_rows(core, inputs[0])
+        case AntiJoin():
+            return uncovered(inputs[0], inputs[1], core.on, move)
+        case BagDifference():
+            return difference(inputs[0], inputs[1], [name for name in inputs[0].columns if name not in CARRIED])
+        case _:
+            raise TypeError(f"{type(core).__name__} is not maintained by keys")
+
+
+def _for_ever(rows: DataFrame, move: Move | None) -> DataFrame:
+    """Rows that do not end by themselves; with ``move`` they begin at its end."""
+    never = f"timestamp_micros({NEVER}L)"
+    begins = [] if move is None else [f"timestamp_micros({move.now}L) AS _ts"]
+    return rows.selectExpr(*map(quoted, rows.columns), *begins, f"{never} AS _exp", f"{never} AS _out")
+
+
+def _of_keys(
+    operator: Operator,
+    inputs: NodeInputs,
+    keys: Keys | None,
+    columns: Sequence[str],
+    by: Sequence[str] = (),
+    *,
+    earlier: bool = False,
+) -> DataFrame:
+    """A pipeline's live rows whose columns are one of the keys (which call them ``by``); no keys: all rows."""
+    if keys is None:
+        return live(operator, inputs.tables, earlier=earlier)
+    sought = {}
+    if keys.values is not None and columns:
+        sought = lookup_keys(operator, columns, keys.values.select(list(by or columns)))
+    return semi_joined(live(operator, inputs.tables, sought, earlier=earlier), keys.rows, columns, by or None)
+
+
+def _live(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
+    """An input's rows of the changed keys that are live now."""
+    node = inputs.node
+    by = node.changed_by[number] if node.changed_by else ()
+    return _of_keys(operator, inputs, keys, by, node.changed_key).where(f"unix_micros(_exp) > {inputs.move.now}L")
+
+
+def _recent(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
+    """An input's rows of the changed keys that lived at any time since the last epoch."""
+    if inputs.move.first or any(inputs.tables[table].keyed for table in scanned(operator)):
+        return _live(inputs, operator, keys, number)
+    by, changed = inputs.node.changed_by[number], inputs.node.changed_key
+    before = _of_keys(operator, inputs, keys, by, changed, earlier=True)
+    came = semi_joined(relation(operator, inputs.tables, NodeTable.arrived), None if keys is None else keys.rows, by, changed)
+    return before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
+
+
+def _types(operator: Operator, inputs: NodeInputs) -> dict[str, str]:
+    return dict(live(operator, inputs.tables).dtypes)
+
+
+def _first_rows(top: Top, rows: DataFrame) -> DataFrame:
+    """Return the first rows of each partition; equal ones by arrival, newest first, then by all columns."""
+    return _ranked(rows, top.partition, terms_of(top.order), top.limit)
+
+
+def _newest_rows(rows: DataFrame, limit: int) -> DataFrame:
+    """Return the rows generated last (update-patterns sheet, 4.2)."""
+    return _ranked(rows, (), [], limit)
+
+
+def terms_of(order: Sequence[Order]) -> list[str]:
+    """Return the terms of an order as Spark SQL."""
+    return [
+        f"{quoted(term.column)} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
+        for term in order
+    ]
+
+
+def _ranked(rows: DataFrame, partition: Sequence[str], terms: Sequence[str], limit: int) -> DataFrame:
+    columns = [quoted(name) for name in rows.columns]
+    own = [quoted(name) for name in rows.columns if not name.startswith("_")]
+    order = ", ".join([*terms, "_ts DESC", "_exp DESC", *own])
+    by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
+    ranked = rows.selectExpr(*columns, f"row_number() OVER ({by}ORDER BY {order}) AS _rank")
+    return ranked.where(f"_rank <= {limit}").selectExpr(*columns)

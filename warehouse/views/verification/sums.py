@@ -1,0 +1,168 @@
+"""What of a view's answer depends on the order in which floats are added.
+
+Each engine adds floats in an order of its own, so the last digits of a sum are open. Where a query prints, rounds, compares or
+sorts such a sum, whole values and rows are open too: there two right answers can differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.views.algebra import (
+    AntiJoin,
+    BagDifference,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    OuterJoin,
+    Project,
+    Scan,
+    Top,
+    UnionAll,
+    inputs_of,
+)
+from warehouse.views.language.columns import columns_of, types_of
+from warehouse.views.language.dialect import expression_of, names_in
+from warehouse.views.language.types import type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from warehouse.views.algebra import Node, Operator
+    from warehouse.views.language.types import Types
+
+__all__ = ["Open", "open_of"]
+
+_SUMS = frozenset(
+    {
+        "sum", "try_sum", "avg", "mean", "try_avg", "std", "stddev", "stddev_pop", "stddev_samp", "variance", "var_pop",
+        "var_samp", "corr", "covar_pop", "covar_samp", "skewness", "kurtosis", "regr_avgx", "regr_avgy", "regr_intercept",
+        "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy",
+    },
+)  # fmt: skip
+_FLOATING = frozenset({None, "float", "double"})
+_SMOOTH = (exp.Column, exp.Dot, exp.Identifier, exp.Literal, exp.Null, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Div)
+_SMOOTH_CALLS = frozenset({"abs", "array", "coalesce", "double", "greatest", "ifnull", "least", "named_struct", "nvl", "struct"})
+"""What changes the last digits of a result by the last digits of its operands."""
+
+
+@dataclass(frozen=True)
+class Open:
+    """What depends on the order of addition.
+
+    ``digits`` are columns of which it is the last digits, ``values`` those of which it is whole values, in lower case;
+    ``rows`` says whether the query chooses or groups rows by any of them.
+    """
+
+    digits: frozenset[str] = frozenset()
+    values: frozenset[str] = frozenset()
+    rows: bool = False
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Both kinds of columns."""
+        return self.digits | self.values
+
+
+def open_of(nodes: Sequence[Node], tables: Mapping[str, Types]) -> Open:
+    """Return what is open in a view's own rows.
+
+    Parameters
+    ----------
+    nodes
+        The tables that keep the view.
+    tables
+        The types of the columns of all tables that they scan, and of their own.
+
+    """
+    by_table = {node.table: node for node in nodes}
+    own = next(node for node in nodes if not node.hidden)
+    return _of(own.operator, by_table, tables, tables[own.table])
+
+
+def _of(operator: Operator, nodes: Mapping[str, Node], tables: Mapping[str, Types], stored: Types) -> Open:
+    below = [_of(each, nodes, tables, stored) for each in inputs_of(operator)]
+    inner = _united(below)
+    match operator:
+        case Scan(table=table):
+            return _of(nodes[table].operator, nodes, tables, tables[table]) if table in nodes else Open()
+        case Project(columns=columns):
+            named = {column.name.lower(): _computed(column.sql, inner) for column in columns}
+            return _named(named, rows=inner.rows)
+        case Group(keys=keys, aggregates=aggregates):
+            types = types_of(operator.input, tables)
+            named = {key.lower(): _as_is(key, inner) for key in keys}
+            for each in aggregates:
+                kind = type_of(each.sql, types) or stored.get(each.name)
+                summed = each.function in _SUMS and kind in _FLOATING
+                depends = bool(_lower(names_in(each.sql)) & inner.columns)
+                smooth = each.function in _SUMS or each.function in {"min", "max"}
+                named[each.name.lower()] = "digits" if (summed or depends) and smooth else "values" if depends else ""
+            return _named(named, rows=inner.rows or bool(_lower(keys) & inner.columns))
+        case UnionAll():
+            names = [[name.lower() for name in columns_of(each, _names(tables))] for each in operator.inputs]
+            renamed = [
+                _named({to: _as_is(name, side) for name, to in zip(own, names[0], strict=True)}, rows=side.rows)
+                for own, side in zip(names, below, strict=True)
+            ]
+            return _united(renamed)
+        case BagDifference() | Distinct():
+            return Open(inner.digits, inner.values, rows=inner.rows or bool(inner.columns))
+        case _:
+            return Open(inner.digits, inner.values, rows=inner.rows or bool(_lower(_decisive(operator)) & inner.columns))
+
+
+def _decisive(operator: Operator) -> set[str]:
+    """The columns by which an operator chooses rows."""
+    match operator:
+        case Filter(condition=condition):
+            return names_in(condition)
+        case Join(equal=equal, where=where):
+            return {name for each in equal for name in (each.left_column, each.right_column)} | names_in(where or "")
+        case OuterJoin(on=on, where=where):
+            return {name for pair in on for name in pair} | names_in(where or "")
+        case AntiJoin(on=on):
+            return {name for pair in on for name in pair}
+        case Top(partition=partition, order=order):
+            return {*partition, *(term.column for term in order)}
+        case _:
+            return set()
+
+
+def _computed(sql: str, inner: Open) -> str:
+    used = _lower(names_in(sql)) & inner.columns
+    if not used:
+        return ""
+    node = expression_of(sql)
+    return "digits" if all(map(_is_smooth, node.walk())) and not used & inner.values else "values"
+
+
+def _is_smooth(node: exp.Expr) -> bool:
+    return isinstance(node, _SMOOTH) or (isinstance(node, exp.Anonymous) and str(node.this).lower() in _SMOOTH_CALLS)
+
+
+def _as_is(name: str, inner: Open) -> str:
+    return "values" if name.lower() in inner.values else "digits" if name.lower() in inner.digits else ""
+
+
+def _named(named: Mapping[str, str], *, rows: bool) -> Open:
+    digits, values = (frozenset(name for name, how in named.items() if how == kind) for kind in ("digits", "values"))
+    return Open(digits, values, rows)
+
+
+def _united(sides: Sequence[Open]) -> Open:
+    values = frozenset(name for side in sides for name in side.values)
+    digits = frozenset(name for side in sides for name in side.digits)
+    return Open(digits - values, values, any(side.rows for side in sides))
+
+
+def _lower(names: Iterable[str]) -> frozenset[str]:
+    return frozenset(name.lower() for name in names)
+
+
+def _names(tables: Mapping[str, Types]) -> dict[str, tuple[str, ...]]:
+    return {name: tuple(columns) for name, columns in tables.items()}
