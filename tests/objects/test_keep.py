@@ -21,7 +21,6 @@ def test_rejected_rows_leave(project: StoreProject) -> None:
         project.land(f"{hour}.csv", csv(row("fine", hour - 0.5, hour + 2), f"bad{hour},,"))
         project.clock += HOUR
         project.update(hour)
-    project.spark = None
     for hour, rows in ((3, 1), (4, 0), (8, 0)):
         project.clock += 7 * HOUR // 2 if hour == 3 else 2 * HOUR
         project.update(hour)

@@ -143,7 +143,8 @@ def test_an_answer_is_a_stream_of_arrow(reader: Reader) -> None:
 
 def test_a_notebook_shows_the_first_rows_as_text(reader: Reader) -> None:
     """Markup in data stays text; what is left out is said."""
-    shown = reader.sql("SELECT '<b>' AS \"<i>\", NULL AS n UNION ALL SELECT 'x', i FROM range(30) t(i)")._repr_html_()
+    query = "SELECT '<b>' AS \"<i>\", NULL AS n UNION ALL SELECT 'x', i FROM range(30) t(i) ORDER BY n NULLS FIRST"
+    shown = reader.sql(query)._repr_html_()
     assert "<td>&lt;b&gt;</td><td><i>null</i></td>" in shown
     assert "&lt;i&gt;" in shown
     assert shown.count("<tr>") == 21
