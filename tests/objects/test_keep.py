@@ -10,6 +10,8 @@ from warehouse.operations.vacuum import GRACE
 from warehouse.time import HOUR
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.objects.server import StoreProject
 
 
@@ -29,4 +31,24 @@ def test_rejected_rows_leave(project: StoreProject) -> None:
     project.updater().vacuum()
     held = [path for path in (project.root / "rejected" / "a").rglob("*.parquet") if "_delta_log" not in path.parts]
     assert held == []
+    assert check(project.root).findings == ()
+
+
+def test_updates_cut_logs_now_and_then(project: StoreProject, set_limits: Callable[..., object]) -> None:
+    """In a store each file of a log is a request, so an update cuts them once in `past_records` epochs, and no other one does."""
+    set_limits(checkpoint_interval=1, past_records=4)
+    project.warehouse |= {"retain": "1h"}
+    project.declare()
+    for hour in (1, 2):
+        project.land(f"{hour}.csv", csv(row("fine", hour - 0.5, hour + 9)))
+        project.clock += HOUR
+        project.update(hour)
+    project.spark = None
+    begins = []
+    for hour in (3, 4, 5):
+        project.clock += 2 * HOUR
+        project.update(hour)
+        log = project.root / "tables" / "a" / "_delta_log"
+        begins.append(min(int(path.stem) for path in log.glob("*.json")))
+    assert begins[0] == begins[1] == 0 < begins[2]
     assert check(project.root).findings == ()

@@ -22,6 +22,7 @@ from warehouse.errors import (
     UpdateTimeError,
     UsageError,
 )
+from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.after_load import put_away
 from warehouse.operations.giving_up import give_up
@@ -531,7 +532,7 @@ class Updater(PlanExecutor):
             if bounded:
                 freed += sweep(self.root, now=self.clock(), spared=self.stopped)
                 freed += self._free_live(last, self.clock())
-            if bounded or (freed.epochs and not isinstance(self.root, ObjectPath)):  # there `vacuum` does: a request a file
+            if bounded or (freed.epochs and self._trims_logs((*finished, *made))):
                 freed += trim_logs(self.root, bounded)
             freed += VacuumReport(landing=put_away(self.catalog, rarely=True))
             self.observer(Moment(Point.VACUUMED, last.number))
@@ -546,6 +547,11 @@ class Updater(PlanExecutor):
         told = (tuple(sorted(refused.items())), tuple(sorted(stopped.items())))
         warnings = tuple(dict.fromkeys((*warnings, *self.notices)))
         return UpdateReport(tuple(made), finished, left_out, landing, freed, warnings, *told)
+
+    def _trims_logs(self, made: Sequence[Epoch]) -> bool:
+        """Whether to trim the tables' logs after these epochs: on a disk always, in an object store seldom: a request a file."""
+        every = limits().past_records
+        return not isinstance(self.root, ObjectPath) or any(epoch.number % every == 0 for epoch in made)
 
     def _verified(self, newest: Epoch) -> Iterator[str]:
         """Compare the views with their queries when that is due, and yield what differs."""
