@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -71,6 +72,18 @@ def test_the_longest_line(
         assert found[0][0] == "record_too_long"
         if b"\r" not in content:
             assert f"line {long} is longer than max_record ({longest} bytes)" in found[0][1]
+
+
+def test_lines_of_utf_16(tmp_path: Path) -> None:
+    """Only a line feed ends one: bytes that look alike within other signs, and carriage returns, do not."""
+    for encoding, mark in (("UTF-16LE", ""), ("UTF-16BE", ""), ("UTF-16", "\ufeff")):
+        for number, (text, long) in enumerate([("\u0a0a\r" * 50, True), ("\u0a0a\r\n" * 50, False), ("x" * 50 + "\n", False)]):
+            path = tmp_path / f"{encoding}{number}.csv"
+            path.write_bytes((mark + text).encode("utf-16-le" if mark else encoding))
+            facts = path.stat()
+            stream = replace(stream_at(tmp_path, max_record=110), options=(("encoding", encoding),))
+            found = beyond_bounds(stream, [LandingFile(path.name, facts.st_size, facts.st_mtime_ns)])
+            assert [problem.reason for problem in found] == (["record_too_long"] if long else []), (encoding, text)
 
 
 def test_a_line_longer_than_memory_should_hold_is_never_held(tmp_path: Path) -> None:

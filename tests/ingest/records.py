@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from tests.operations.projects import Project, stream
 from warehouse.catalog.load import load_catalog
+from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import list_landing
 from warehouse.ingest.reading import read_files
 from warehouse.planning.inputs import grouped
@@ -48,7 +49,7 @@ def read(spark: SparkSession, target: Stream, files: dict[str, str | bytes]) -> 
     """Return the records of files in order of file and place: the columns, times as text, and ``fault`` and ``why``, if any."""
     assert left_out(target, files) == {}
     given, groups, _ = grouped(target, target.landing, list(list_landing(target.landing, target.files)))
-    session = table_session(spark, {"spark.sql.session.timeZone": given.timezone})
+    session = table_session(spark, session_settings(given))
     rows = read_files(session, given, [(group.header, group.files) for group in groups])
     columns = [F.col(f"`{column.name}`") for column in given.columns]
     shown = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.encodings import encoding_fault
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "charToEscapeQuoteEscaping",
         "comment",
         "dateFormat",
+        "decimal",
         "delimiter",
         "emptyValue",
         "encoding",
@@ -86,6 +88,7 @@ _OWNED_OPTIONS = {
 }
 _ALIASES = {"sep": "delimiter", "charset": "encoding"}
 _ONE_SIGN = frozenset({"quote", "escape", "comment", "chartoescapequoteescaping"})
+_DECIMAL_SIGNS = (",", ".")
 _COUNTS = frozenset({"maxcolumns", "maxcharspercolumn"})
 _COUNT = re.compile(r"[1-9][0-9]{0,8}")
 _BREAKS = frozenset("\n\r")
@@ -143,18 +146,13 @@ def value_fault(name: str, value: str) -> FaultError | None:
         return FaultError(as_written(value), "one character or several, without a line break")
     if meant in _ONE_SIGN and (len(value) > 1 or _BREAKS.intersection(value)):
         return FaultError(as_written(value), "one character, or none")
-    if meant == "encoding" and not _is_encoding(value):
-        return FaultError(as_written(value), 'the name of an encoding, such as "UTF-8" or "ISO-8859-1"')
+    if meant == "encoding":
+        return encoding_fault(value)
+    if meant == "decimal" and value not in _DECIMAL_SIGNS:
+        return FaultError(as_written(value), '"," where numbers are written 1.234,5, or "." (the default)')
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
         return FaultError(as_written(value), "a whole number from 1")
     return None
-
-
-def _is_encoding(name: str) -> bool:
-    try:
-        return "a".encode(name).decode(name) == "a"
-    except (LookupError, ValueError):
-        return False
 
 
 def twofold_options(names: Iterable[str]) -> Iterator[FaultError]:

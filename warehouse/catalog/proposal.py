@@ -240,7 +240,8 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         f"format = {_text(found.format)}",
     ]
     if found.options:
-        lines.append("options = { " + ", ".join(f"{option} = {_text(value)}" for option, value in found.options) + " }")
+        guessed = f" # (?) {' and '.join(found.guessed)}: the sample does not tell" if found.guessed else ""
+        lines.append("options = { " + ", ".join(f"{option} = {_text(value)}" for option, value in found.options) + " }" + guessed)
     lines += [
         *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
         _line(f"search_key = {_text(key)}", "(?) what probes look for: a column, or a list"),

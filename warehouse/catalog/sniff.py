@@ -7,9 +7,13 @@ Numbers that are times since 1970 by their range and their name become times, wi
 from __future__ import annotations
 
 import re
+import zlib
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.source_columns import EPOCH_FORMATS
@@ -21,7 +25,6 @@ from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from duckdb import DuckDBPyConnection
 
@@ -44,7 +47,6 @@ _SHAPES = {
     "parquet": "it may be cut short",
     "zeek": "it may be cut short",
 }
-_SAMPLE = 100_000
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _TIME_NAME = re.compile(
@@ -57,22 +59,7 @@ _EPOCHS = (
     ("epoch_microseconds", 1_000_000_000_000_000, 4_102_444_800_000_000),
     ("epoch_nanoseconds", 1_000_000_000_000_000_000, 4_102_444_800_000_000_000),
 )
-_PATTERN_PARTS = {
-    "%Y": "yyyy",
-    "%y": "yy",
-    "%m": "MM",
-    "%d": "dd",
-    "%H": "HH",
-    "%I": "hh",
-    "%M": "mm",
-    "%S": "ss",
-    "%p": "a",
-    "%b": "MMM",
-    "%B": "MMMM",
-    "%f": "SSSSSS",
-    "%g": "SSS",
-}
-_LOOSE = {**_PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h", "%z": "Z"}
+_LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h", "%z": "Z"}
 """Parts of patterns that take one digit as well as two."""
 _DAYS = (
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
@@ -82,10 +69,6 @@ _CLOCKS = (" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:
 _SPELLINGS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%d/%b/%Y:%H:%M:%S %z")
 """Times of the usual places; where days and months cannot be told apart, the day comes first."""
 _LIKE_A_TIME = re.compile(r"\s*\w{1,4}[./ -]\w{1,3}[./ -]\d{2,4}(\s*$|.*\d:\d\d)")
-_ISO = r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2})?)?)?"
-"""Dates and times that Spark reads without a pattern."""
-_PART = re.compile(r"%.|[^%A-Za-z]|[A-Za-z]+")
-_ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
 
 
 @dataclass(frozen=True)
@@ -116,7 +99,8 @@ class Found:
     """A file: its format, the reader options it needs, its columns and, for pairs of times, how they lie.
 
     ``gaps`` gives for (earlier column, later column) of timestamps the quantiles of the difference in microseconds, in
-    hundredths, for pairs that are in this order in nearly every sampled row. ``rows`` were sampled.
+    hundredths, for pairs that are in this order in nearly every sampled row. ``rows`` were sampled. Of ``guessed`` options
+    nobody can be sure.
     """
 
     format: Format
@@ -125,6 +109,7 @@ class Found:
     columns: tuple[SniffedColumn, ...]
     gaps: dict[tuple[str, str], tuple[float, ...]]
     rows: int
+    guessed: tuple[str, ...] = ()
 
 
 def sniff(source: Path) -> Found:
@@ -148,85 +133,40 @@ def sniff(source: Path) -> Found:
     if not source.is_file():
         raise UsageError(f"{source} is not a file; name one of the files to load")
     try:
-        with duckdb.connect() as connection:
+        with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
             connection.execute("SET TimeZone = 'UTC'")
             # Each record is one line to the warehouse, so it is to the sniffer.
             reader = {
-                "csv": "SELECT * FROM read_csv($file, ignore_errors = true)",
+                "csv": "",
                 "json": "SELECT * FROM read_json($file, format = 'newline_delimited')",
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "zeek": "",
-            }[kind] or zeek_query(source)
-            given = {"file": _literal_path(source)}
-            options, unreadable = _csv_options(connection, source) if kind == "csv" else ((), frozenset())
-            connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {_SAMPLE}", given)
-            if kind == "csv" and (texts := _other_times(connection, given, {option for option, _ in options})):
-                types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
-                reader = f"SELECT * FROM read_csv($file, ignore_errors = true, types = {{{types}}})"
-                connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {reader} LIMIT {_SAMPLE}", given)
-            columns = _columns(connection, kind, unreadable)
+            }[kind] or (zeek_query(source) if kind == "zeek" else "")
+            if kind == "csv":
+                dialect = _csv_sample(connection, source, Path(folder))
+            else:
+                dialect = CsvDialect((), frozenset(), source, reader)
+                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", {"file": literal_path(source)})
+            columns = _columns(connection, kind, dialect.unreadable)
             gaps = _gaps(connection, columns)
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
-            return Found(kind, "".join(suffixes), options, columns, gaps, rows)
-    except duckdb.Error as error:
+            return Found(kind, "".join(suffixes), dialect.options, columns, gaps, rows, dialect.guessed)
+    except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
 
 
-def _other_times(connection: DuckDBPyConnection, given: dict[str, str], options: set[str]) -> list[str]:
-    """Return the columns that DuckDB takes for dates or times, and whose text Spark reads by a pattern only."""
-    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    found = []
-    for name, kind in described:
-        option = "dateFormat" if kind == "DATE" else "timestampFormat" if kind.startswith("TIMESTAMP") else None
-        if option is None or option in options:
-            continue
-        column = quoted(name)
-        texts = f"(SELECT {column} FROM read_csv($file, ignore_errors = true, all_varchar = true) LIMIT {_SAMPLE})"
-        query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
-        (other,) = connection.execute(query, {**given, "iso": _ISO}).fetchone() or (0,)
-        found += [name] if other else []
-    return found
-
-
-def _literal_path(source: Path) -> str:
-    # DuckDB reads these as patterns.
-    return re.sub(r"([\[\]*?])", r"[\1]", str(source))
-
-
-def _csv_options(connection: DuckDBPyConnection, source: Path) -> tuple[tuple[tuple[str, str], ...], frozenset[str]]:
-    """Return reader options and the types whose format Spark has no words for."""
-    sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat FROM sniff_csv($file)"
-    row = connection.execute(sniffed, {"file": _literal_path(source)}).fetchone()
-    delimiter, quote, header, *formats = row or (",", '"', True, None, None)
-    if not header:
-        raise UsageError(f"{source} has no header, by which columns are matched; add a first line with their names")
-    options, unreadable = [], set()
-    if delimiter != ",":
-        options.append(("delimiter", delimiter))
-    if quote not in {'"', "", "(empty)"}:
-        options.append(("quote", quote))
-    for option, kind, found in zip(("dateFormat", "timestampFormat"), ("date", "timestamp"), formats, strict=True):
-        if found and found not in _ISO_PATTERNS:
-            pattern = _java_pattern(found)
-            if pattern:
-                options.append((option, pattern))
-            else:
-                unreadable.add(kind)
-    return tuple(options), frozenset(unreadable)
-
-
-def _java_pattern(strptime: str) -> str | None:
-    """Return Spark's pattern for a strptime one.
-
-    >>> _java_pattern("%d/%m/%Y %H:%M")
-    'dd/MM/yyyy HH:mm'
-    """
-    parts = _PART.findall(strptime)
-    if any(part.startswith("%") and part not in _PATTERN_PARTS for part in parts):
-        return None
-    return "".join(_PATTERN_PARTS.get(part, f"'{part}'" if part.isalpha() else part) for part in parts)
+def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
+    """Make the sample of a CSV file, and return how it is written; ``folder`` is for a copy of it."""
+    dialect = csv_dialect(connection, source, folder)
+    given = {"file": literal_path(dialect.path)}
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}", given)
+    if texts := other_times(connection, dialect):
+        types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
+        query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {query} LIMIT {SAMPLE}", given)
+    return dialect
 
 
 def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset[str]) -> tuple[SniffedColumn, ...]:

@@ -7,17 +7,20 @@ one beyond the bounds is left out with its reason. Small files need no look: def
 
 from __future__ import annotations
 
+import codecs
 import os
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.encodings import is_wide
 from warehouse.errors import FileProblem
+from warehouse.ingest.dialect import text_encoding
 from warehouse.ingest.landing import open_regular
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
     from typing import Any
 
@@ -44,8 +47,11 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     if not suspects:
         return []
 
+    encoding = text_encoding(dict(stream.options)) if stream.format == "csv" else "utf-8"
+
     def look(file: LandingFile) -> tuple[str, str] | None:
-        return _found(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
+        wide = encoding if is_wide(encoding) else None
+        return _found(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion, wide)
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
         found = list(pool.map(look, suspects))
@@ -68,19 +74,28 @@ def _surely_within(file: LandingFile, longest: int) -> bool:
 
 
 @lru_cache(maxsize=_KNOWN)
-def _found(path: Path, size: int, mtime_ns: int, longest: int, most: int) -> tuple[str, str] | None:  # noqa: ARG001 - the file's identity
-    """Look through a file once: a first run reads it before it plans."""
-    lines, total = _Lines(longest), 0
+def _found(
+    path: Path, size: int, mtime_ns: int, longest: int, most: int, wide: str | None  # noqa: ARG001 - the file's identity
+) -> tuple[str, str] | None:
+    """Look through a file once: a first run reads it before it plans. ``wide`` is its encoding where a sign is two bytes."""
+    lines, total = _Lines(longest // 2 if wide else longest), 0
+    narrowed = _narrowing(wide) if wide else None
     try:
         for chunk in _chunks(path):
             total += len(chunk)
             if path.name.endswith(".gz") and (problem := expands_too_much(size, total, 0, most)):
                 return "expands_too_much", problem
-            if number := lines.too_long(chunk):
+            if number := lines.too_long(narrowed(chunk) if narrowed else chunk):
                 return "record_too_long", _too_long(number, longest)
     except (OSError, EOFError, zlib.error):
         return None  # whoever reads the file says what is wrong with it
     return None
+
+
+def _narrowing(encoding: str) -> Callable[[bytes], bytes]:
+    """Return what makes a byte of each sign, of which only that of a line feed counts: in UTF-16 Spark ends lines there alone."""
+    decode = codecs.getincrementaldecoder(encoding)("replace").decode
+    return lambda chunk: decode(chunk).replace("\r", " ").encode("latin-1", "replace")
 
 
 class _Lines:

@@ -21,12 +21,15 @@ if TYPE_CHECKING:
 
     from warehouse.ingest.columns import Input
 
-__all__ = ["JUST_TIME", "from_text", "from_value", "from_zeek", "instant_of", "local_instant", "says_what"]
+__all__ = ["JUST_TIME", "from_text", "from_value", "from_zeek", "instant_of", "is_number", "local_instant", "says_what"]
 
 JUST_TIME = r"^\s*T?[0-9]{1,2}:"
 """A time without a date, which Spark's cast would take for one of today."""
 _OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
 """A time of day with something behind it: an offset, or the name of a zone."""
+_WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
+"""A number with a decimal comma; points stand between thousands."""
+_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"})
 _ZONE_LETTERS = frozenset("XxZzVO")
 _COUNT = "decimal(29,9)"
 """Seconds or nanoseconds since 1970, exactly."""
@@ -43,7 +46,7 @@ def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tu
     given
         What is read: its type, and how its times are written.
     options
-        Those of the stream's reader, their names in lower case.
+        Those of the stream's reader, their names in lower case, and ``decimal``.
 
     """
     kind = given.type
@@ -56,10 +59,12 @@ def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tu
         formats = given.formats or tuple(
             options[key] for key in (f"{kind}format",) if key in options
         )
-        value = _time(filled, formats, given.timezone) if formats or kind == "timestamp" else filled.try_cast("date")
+        counted = options.get("decimal") == "," and any(each in EPOCH_FORMATS for each in formats)
+        written = F.coalesce(_with_point(filled), filled) if counted else filled
+        value = _time(written, formats, given.timezone) if formats or kind == "timestamp" else filled.try_cast("date")
         value = value.cast("date") if formats and kind == "date" else value
     else:
-        value = filled.try_cast(kind)
+        value = (_with_point(filled) if options.get("decimal") == "," and is_number(kind) else filled).try_cast(kind)
     return value, filled.isNotNull() & value.isNull()
 
 
@@ -96,6 +101,17 @@ def says_what(given: Input) -> str:
     'timestamp of the format epoch_seconds'
     """
     return given.type + (f" of the format {' or '.join(given.formats)}" if given.formats else "")
+
+
+def is_number(kind: str) -> bool:
+    """Whether a Spark SQL type is one of numbers."""
+    return kind in _NUMBERS or kind.startswith("decimal(")
+
+
+def _with_point(text: SparkColumn) -> SparkColumn:
+    """Return a number with a decimal comma as one with a point, null where it is none: ``1.234,5`` is, ``1.5`` is not."""
+    trimmed = F.trim(text)
+    return F.when(trimmed.rlike(_WITH_COMMA), F.translate(trimmed, ",.", ".")).when(~trimmed.rlike("[.,]"), trimmed)
 
 
 def instant_of(text: SparkColumn) -> SparkColumn:

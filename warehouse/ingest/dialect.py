@@ -7,17 +7,36 @@ elements of a set or vector, and nothing is quoted.
 
 from __future__ import annotations
 
+import codecs
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.encodings import is_wide, java_name, python_name
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from warehouse.catalog.model import Stream
 
-__all__ = ["ZEEK_EMPTY", "ZEEK_SEPARATOR", "ZEEK_UNSET", "has_header_record", "is_delimited", "reader_options", "zeek_names"]
+__all__ = [
+    "ZEEK_EMPTY",
+    "ZEEK_SEPARATOR",
+    "ZEEK_UNSET",
+    "has_header_record",
+    "is_delimited",
+    "reader_options",
+    "session_settings",
+    "text_encoding",
+    "wide_encoding",
+    "zeek_names",
+]
 
 ZEEK_UNSET = "-"
 ZEEK_EMPTY = "(empty)"
 ZEEK_SEPARATOR = ","
 _ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": ZEEK_UNSET}
+_ENCODING = ("encoding", "charset")
+_OWN = ("decimal",)
+_ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _WRITTEN = {"#set_separator": ZEEK_SEPARATOR, "#empty_field": ZEEK_EMPTY, "#unset_field": ZEEK_UNSET}
 
 
@@ -32,8 +51,43 @@ def has_header_record(stream: Stream) -> bool:
 
 
 def reader_options(stream: Stream) -> dict[str, str]:
-    """Return the options of Spark's reader by which a stream's delimited files are read."""
-    return dict(_ZEEK) if stream.format == "zeek" else dict(stream.options)
+    """Return the options of Spark's reader by which a stream's delimited files are read; but those of our own."""
+    if stream.format == "zeek":
+        return dict(_ZEEK)
+    given = ((key, java_name(value) if key.lower() in _ENCODING else value) for key, value in stream.options)
+    return {key: value for key, value in given if key.lower() not in _OWN}
+
+
+def session_settings(stream: Stream) -> dict[str, str]:
+    """Return the settings of the session that reads a stream's files: its time zone, and leave to read all encodings."""
+    settings = {"spark.sql.session.timeZone": stream.timezone}
+    if any(key.lower() in _ENCODING for key, _ in stream.options):
+        settings["spark.sql.legacy.javaCharsets"] = "true"
+    return settings
+
+
+def text_encoding(options: Mapping[str, str]) -> str:
+    """Return Python's name of the encoding that options of a reader say, UTF-8 if none; their names in any case."""
+    return next((python_name(value) for key, value in options.items() if key.lower() in _ENCODING), "utf-8-sig")
+
+
+def wide_encoding(options: Mapping[str, str], beginning: bytes) -> str | None:
+    """Return which UTF-16 a file is in that begins so, in Python's words; none where a sign of ASCII is one byte.
+
+    Raises
+    ------
+    ValueError
+        When it could be either: nothing is declared, and there is no mark at the beginning.
+
+    """
+    declared = text_encoding(options)
+    if not is_wide(declared):
+        return None
+    if declared != "utf-16":
+        return declared
+    if beginning[:2] not in _ORDERS:
+        raise ValueError('there is no byte order mark at its beginning; declare encoding = "UTF-16LE" or "UTF-16BE"')
+    return _ORDERS[beginning[:2]]
 
 
 def zeek_names(lines: list[str]) -> tuple[str, ...]:

@@ -17,14 +17,16 @@ import re
 import stat
 import zlib
 from bisect import bisect_left
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.encodings import is_wide
 from warehouse.errors import FileProblem, LandingError
-from warehouse.ingest.dialect import zeek_names
+from warehouse.ingest.dialect import text_encoding, wide_encoding, zeek_names
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.known import Listing, order, ranges_of
 
@@ -37,6 +39,7 @@ __all__ = [
     "Known",
     "arrived",
     "csv_header",
+    "file_encoding",
     "file_problem",
     "headers",
     "list_landing",
@@ -229,9 +232,23 @@ def headers(
 
 
 def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names in a CSV file's first record; ``options`` are those of Spark's reader."""
+    """Return the names in a CSV file's first record; ``options`` are those of the stream.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error
+        When the file cannot be read.
+    csv.Error, ValueError
+        When its beginning is no header, or its encoding cannot be told.
+
+    """
     chosen = {key.lower(): value for key, value in options.items()}
-    first = next((line for line in _first_lines(path, _encoding(chosen)) if line.strip() and not _comment(line, chosen)), "")
+    wide = file_encoding(path, options)
+    lines = _first_lines(path, wide or text_encoding(options))
+    unmarked = lines[0].removeprefix("\ufeff")
+    if wide and unmarked != lines[0] and (_comment(unmarked, chosen) or not unmarked.strip()):  # Spark would see no such line
+        raise ValueError("its first line, behind the byte order mark, is not the header; save the file as UTF-8")
+    first = next((line for line in lines if line.strip() and not _comment(line, chosen)), "")
     quote = chosen.get("quote", '"') or None
     delimiter = _delimiter(chosen)
     one = delimiter if len(delimiter) == 1 else _SEPARATOR
@@ -245,16 +262,37 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(name.replace(one, delimiter).strip().removeprefix("\ufeff") for name in names)
 
 
+def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:
+    """Return which UTF-16 a CSV file is in, in Python's words; none where a sign of ASCII is one byte.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error
+        When the file cannot be read.
+    ValueError
+        When it is not told.
+
+    """
+    if not is_wide(text_encoding(options)):
+        return None
+    with _opened(path) as content:
+        return wide_encoding(options, content.read(2))
+
+
 def zeek_header(path: Path) -> tuple[str, ...]:
     """Return the names of the fields in a log of Zeek."""
     return zeek_names(_first_lines(path, "utf-8-sig"))
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
+    with _opened(path) as content, io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
+        return _LINE_END.split(stream.read(_MAX_HEADER))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
     with open_regular(path) as raw:
-        content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
-        with io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="") as stream:
-            return _LINE_END.split(stream.read(_MAX_HEADER))
+        yield gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -272,10 +310,6 @@ def open_regular(path: Path) -> io.BufferedReader:
         stream.close()
         raise OSError(errno.EINVAL, "it is no regular file")
     return stream
-
-
-def _encoding(options: Mapping[str, str]) -> str:
-    return options.get("encoding", options.get("charset", "utf-8-sig"))
 
 
 def _delimiter(options: Mapping[str, str]) -> str:

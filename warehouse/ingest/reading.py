@@ -20,11 +20,13 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.calculated import with_calculated
 from warehouse.ingest.columns import Fields, header_problem, inputs_of, known_names, matched
-from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, from_zeek, says_what
-from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options
+from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, says_what
+from warehouse.ingest.delimited import read_delimited
+from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
+from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -48,7 +50,6 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
-_SHAPE = "_shape"
 _FILE_PATH, _ROW_INDEX = "_stream_wh_file_path", "_stream_wh_row_index"
 """What Spark knows of a row of Parquet, by names that no file has: `file_path` and `row_index` may be columns of one."""
 
@@ -72,7 +73,7 @@ def read_files(
         if not files:
             continue
         if is_delimited(stream):
-            parts.append(_csv(session, stream, header, files))
+            parts.extend(read_delimited(session, stream, header, files))
         elif stream.format == "json":
             parts.append(_json(session, stream, files))
         else:
@@ -90,107 +91,23 @@ def empty(session: SparkSession, stream: Stream) -> DataFrame:
     return local_frame(session, [], ", ".join(columns))
 
 
-def _paths(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
-    return [str(stream.landing / file.path) for file in files]
-
-
-def _source() -> list[SparkColumn]:
-    return [
-        F.col("_metadata.file_path").alias("_file"),
-        F.col("_metadata.file_block_start").alias("_start"),
-        F.monotonically_increasing_id().alias("_position"),
-        F.expr("CAST(_metadata.file_block_start < 0 AS int)").alias("_zero"),
-    ]
-
-
-def _csv(session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]) -> DataFrame:
-    inputs = inputs_of(stream)
-    physical = [f"_c{index}" for index in range(len(header))]
-    options = reader_options(stream)
-    stamps = {key.lower(): value for key, value in options.items()}
-    quote = stamps.get("quote", '"')
-    reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, _SHAPE])).options(
-        **{
-            # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
-            "escape": quote,
-            "emptyValue": "",
-            # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
-            "nullValue": "\u0000",
-            **options,
-            "header": "true" if has_header_record(stream) else "false",
-            "enforceSchema": "true",
-            "mode": "PERMISSIVE",
-            "columnNameOfCorruptRecord": _SHAPE,
-            "recursiveFileLookup": "true",
-            "__globPaths__": "false",
-        },
-    )
-    rows = reader.csv(_paths(stream, files)).select("*", *_source())
-    position = {source: header.index(path[0]) for source, path in matched(stream, header, _flat(header)).paths.items()}
-    values, faults = [], []
-    for given in inputs:
-        if given.source not in position:
-            values.append(F.lit(None).cast(given.type).alias(given.label))
-            continue
-        text = F.col(physical[position[given.source]])
-        value, failed = (from_zeek if stream.format == "zeek" else from_text)(text, given, stamps)
-        values.append(value.alias(given.label))
-        if failed is not None:
-            faults.append((given, text, failed))
-    written = {
-        "sep": stamps.get("delimiter", stamps.get("sep", ",")),
-        "quote": quote,
-        "escape": stamps.get("escape", quote),
-    }
-    rebuilt = F.to_csv(F.struct(*physical), written) if physical else F.lit(None).cast("string")
-    misshapen = F.col(_SHAPE).isNotNull()
-    fault = F.when(misshapen, F.lit("malformed"))
-    message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
-    for given, text, failed in faults:
-        fault = fault.when(failed, F.lit("mistyped"))
-        message = message.when(
-            failed,
-            F.concat(F.lit(f'column "{_called(given)}": "'), F.substring(text, 1, 100), F.lit(f'" is no {says_what(given)}')),
-        )
-    raw = F.when(misshapen, F.col(_SHAPE)).when(fault.isNotNull(), rebuilt) if faults else F.col(_SHAPE)
-    return rows.select(
-        *values,
-        "_file",
-        "_start",
-        "_position",
-        # A row can still be rejected by its times, so its text is kept whenever it is asked for, cheaply lazy.
-        F.coalesce(raw, rebuilt).alias("_raw"),
-        fault.alias("_fault"),
-        message.alias("_fault_message"),
-        "_zero",
-    )
-
-
-def _called(given: Input) -> str:
-    return given.source if given.label.startswith("_source_") else given.label
-
-
-def _flat(header: tuple[str, ...]) -> Fields:
-    return {name: {} for name in header}
-
-
 def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
     inputs = inputs_of(stream)
     options = {
         "timeZone": stream.timezone,
         **dict(stream.options),
         "mode": "PERMISSIVE",
-        "columnNameOfCorruptRecord": _SHAPE,
+        "columnNameOfCorruptRecord": SHAPE,
     }
     lines = (
         session.read.option("recursiveFileLookup", "true")
         .option("__globPaths__", "false")
-        .text(_paths(stream, files))
+        .text(paths_of(stream, files))
         .select("value", "_metadata")
         .where(F.trim("value") != "")  # before the rows are numbered: a blank line is no record
-        .select("value", *_source())
+        .select("value", *place_of_record())
     )
-    parses = parsed(inputs, _SHAPE)
+    parses = parsed(inputs, SHAPE)
     rows = lines.select(
         "*",
         *[each.column(F.col("value"), options) for each in parses],
@@ -207,7 +124,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         *[
             F.when(
                 F.get_json_object("value", way).isNotNull() & each.value(given).isNull(),
-                F.lit(f' "{_called(given)}"'),
+                F.lit(f' "{called_of(given)}"'),
             )
             for each in parses for given, path in each.given
             if (way := json_path(path)) is not None
@@ -222,7 +139,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         fault = fault.when(both, F.lit("mistyped"))
         path = given.source.partition(".")[0]
         message = message.when(
-            both, F.lit(f'column "{_called(given)}": a field "{given.source}" and one within "{path}" are both there')
+            both, F.lit(f'column "{called_of(given)}": a field "{given.source}" and one within "{path}" are both there')
         )
     values = []
     for given in inputs:
@@ -232,7 +149,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
             if failed is not None:
                 text = F.substring(found[given.label], 1, 100)
                 fault = fault.when(failed, F.lit("mistyped"))
-                said = F.concat(F.lit(f'column "{_called(given)}": "'), text, F.lit(f'" is no {says_what(given)}'))
+                said = F.concat(F.lit(f'column "{called_of(given)}": "'), text, F.lit(f'" is no {says_what(given)}'))
                 message = message.when(failed, said)
         values.append(value.alias(given.label))
     times = [given for given in inputs if given.type == "timestamp" and not seen_text(given)]
@@ -243,7 +160,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
             lambda left, right: left | right, [F.coalesce(each.rlike(JUST_TIME), F.expr("false")) for each in texts]
         )
         fault = fault.when(timed, F.lit("mistyped"))
-        named = ", ".join(_called(given) for given in times)
+        named = ", ".join(called_of(given) for given in times)
         message = message.when(timed, F.lit(f"a time without a date in one of the columns {named}"))
     if stream.unknown_columns == "reject":
         strange = F.size(unknown) > 0
@@ -317,7 +234,7 @@ def _fields(parent: Iterable[Any]) -> Fields:
 def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
     rows = (
         session.read.options(recursiveFileLookup="true", __globPaths__="false")
-        .parquet(*_paths(stream, files))
+        .parquet(*paths_of(stream, files))
         .select("*", F.col("_metadata.file_path").alias(_FILE_PATH), F.col("_metadata.row_index").alias(_ROW_INDEX))
     )
     names = tuple(schema.names)
@@ -325,7 +242,7 @@ def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Se
     inputs = inputs_of(stream)
     kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
     nested = [
-        f"{_called(given)} is {kinds[given.source]}, declared {given.type}"
+        f"{called_of(given)} is {kinds[given.source]}, declared {given.type}"
         for given in inputs
         if given.source in kinds and _other_shape(kinds[given.source], given.type)
     ]
@@ -346,7 +263,7 @@ def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Se
     fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
     for given, failed in reversed(faults):
         fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
-        said = f'column "{_called(given)}": the value is no {says_what(given)}'
+        said = f'column "{called_of(given)}": the value is no {says_what(given)}'
         message = F.when(failed, F.lit(said)).otherwise(message)
     return rows.select(
         *values,

@@ -9,6 +9,7 @@ from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
 from warehouse.ingest.batch import first_look
 from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.files import LeftOut
 from warehouse.planning.inputs import all_parts
 from warehouse.storage.session import table_session
@@ -44,7 +45,7 @@ class _Look:
 
     def at(self, given: StreamInput, slot: int) -> FirstLook:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
-        session = table_session(self.session, {"spark.sql.session.timeZone": given.stream.timezone})
+        session = table_session(self.session, session_settings(given.stream))
         if not needs_no_check(given.stream):
             check_expressions(session, given.stream)
         move = WindowMove(

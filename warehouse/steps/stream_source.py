@@ -16,6 +16,7 @@ from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch, empty_batch, prepare, unreadable
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.classify import WindowMove
+from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.rejected import with_records
@@ -80,7 +81,7 @@ def stream_source(
     """
     stream = stream_of(planned.declaration, planned.name, root)
     keys = key_settings(key_types(stream.search_key, stream.columns))
-    session = table_session(spark, {"spark.sql.session.timeZone": stream.timezone, **keys, **settings})
+    session = table_session(spark, {**session_settings(stream), **keys, **settings})
     state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
     return StreamSource(stream, plan, planned, session, files, state, archive_of, left_out, Cache())
 

@@ -21,9 +21,9 @@ import duckdb
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columns import path_of
-from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options
+from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
-from warehouse.ingest.landing import csv_header, list_landing, matches, zeek_header
+from warehouse.ingest.landing import csv_header, file_encoding, list_landing, matches, zeek_header
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["files_with_keys"]
 
 _FIELD_LIMIT = 1 << 30
+_NO_NUMBERS = ("string", "boolean", "binary", "date", "timestamp")
 
 
 def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedKeys) -> Iterator[Path]:
@@ -86,6 +87,9 @@ def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:
     of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
     if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
         return True  # what it is calculated from, or written like, need not show it
+    comma = any(key.lower() == "decimal" and value == "," for key, value in stream.options)
+    if comma and any(column.type not in _NO_NUMBERS for column in of_key):
+        return True  # 1.234,5 need not show 1234.5
     sources = {column.name.lower(): column.source_name for column in of_key}
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
     if stream.format == "parquet":
@@ -143,7 +147,8 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
     delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
     quote = options.get("quote", '"') or None
     null = options.get("nullvalue", "")
-    with _opened(path, options.get("encoding", options.get("charset", "utf-8-sig"))) as lines:
+    encoding = file_encoding(path, dict(stream.options)) or text_encoding(options)
+    with _opened(path, encoding) as lines:
         began = not has_header_record(stream)
         for line in lines:
             text = line.rstrip("\r\n")

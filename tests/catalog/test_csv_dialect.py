@@ -1,0 +1,92 @@
+"""``init --from`` with CSV as it comes: comment lines, decimal commas, encodings."""
+
+from __future__ import annotations
+
+import codecs
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.catalog.test_initialise import proposed
+from warehouse.catalog.encodings import encoding_fault
+from warehouse.catalog.owned import value_fault
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = ["Gerät;Wert;am", *(f"g{i % 3};1.23{i},5;2024-05-01 00:0{i}:00" for i in range(9))]
+
+
+@pytest.mark.parametrize(
+    ("written", "encoding"),
+    [
+        ("\n".join(LINES).encode("latin-1"), "ISO-8859-1"),
+        ("\r\n".join([*LINES, "„x“;0,5;2024-05-01 00:09:00"]).encode("cp1252"), "windows-1252"),
+        ("\ufeff" + "\r\n".join(LINES), "UTF-16"),
+        (codecs.BOM_UTF16_BE + "\n".join(LINES).encode("utf-16-be"), "UTF-16"),
+        ("\n".join(LINES).encode("utf-16-le"), "UTF-16LE"),
+        ("\n".join(LINES), None),
+    ],
+)
+def test_encodings_and_decimal_commas(tmp_path: Path, written: bytes | str, encoding: str | None) -> None:
+    """The options by which the file is read are proposed; what is a guess is marked."""
+    source = tmp_path / "werte.csv"
+    source.write_bytes(written if isinstance(written, bytes) else written.encode("utf-16-le" if encoding else "utf-8"))
+    catalog = proposed(source)
+    stream = catalog.streams[0]
+    assert [(column.name, column.type) for column in stream.columns] == [
+        ("Gerät", "string"), ("Wert", "double"), ("am", "timestamp"),
+    ]  # fmt: skip
+    found = {"delimiter": ";", "decimal": ",", "encoding": encoding}
+    assert dict(stream.options) == {key: value for key, value in found.items() if value}
+    assert ("(?) encoding" in catalog.file.read_text()) == (encoding in ("ISO-8859-1", "windows-1252"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "comment"),
+    [("# made by a logger\n# 9 values\n", "", "#"), ("% one note, alone\n", "", "%"), ("", "# end\n", "#"), ("", "", None)],
+)
+def test_comment_lines(tmp_path: Path, before: str, after: str, comment: str | None) -> None:
+    """Before the header, or behind the records; the header keeps its names."""
+    source = tmp_path / "x.csv"
+    source.write_text(f"{before}name,at\n" + "".join(f"n{i},2024-05-01 00:0{i}:00\n" for i in range(9)) + after)
+    stream = proposed(source).streams[0]
+    assert dict(stream.options).get("comment") == comment
+    assert [column.name for column in stream.columns] == ["name", "at"]
+
+
+def test_a_header_may_begin_with_a_comment_sign(tmp_path: Path) -> None:
+    """One line with the sign, of as many fields as the records, is the header."""
+    source = tmp_path / "x.csv"
+    source.write_text("#name,at\n" + "".join(f"n{i},2024-05-01 00:0{i}:00\n" for i in range(9)))
+    stream = proposed(source).streams[0]
+    assert (stream.options, [column.source_name for column in stream.columns]) == ((), ["#name", "at"])
+
+
+@pytest.mark.parametrize("values", [("1,234", "12,345"), ("1,5", "2.5")])
+def test_commas_that_are_not_surely_decimal(tmp_path: Path, values: tuple[str, str]) -> None:
+    """Thousands, or numbers of both kinds, stay text."""
+    source = tmp_path / "x.tsv"
+    source.write_text("name\tn\tat\n" + "".join(f"a\t{values[i % 2]}\t2024-05-01 00:0{i}:00\n" for i in range(9)))
+    stream = proposed(source).streams[0]
+    assert "decimal" not in dict(stream.options)
+    assert stream.columns[1].type == "string"
+
+
+def test_a_title_before_the_header_is_told(tmp_path: Path) -> None:
+    """What updates would take for the header is refused at once, with what to do."""
+    source = tmp_path / "x.csv"
+    source.write_text("Report of May\n\nname;at\n" + "".join(f"n{i};2024-05-01 00:0{i}:00\n" for i in range(9)))
+    with pytest.raises(UsageError, match=r'"Report of May"; remove .* or begin those lines with #'):
+        proposed(source)
+
+
+def test_what_options_may_say() -> None:
+    """Encodings that both readers know by any of their names, a comma or a point; the nearest is named."""
+    for name in ("latin-1", "windows-1252", "CP1252", "utf-16", "UTF-16LE", "Shift_JIS", "ascii", "utf8"):
+        assert encoding_fault(name) is None, name
+    assert "windows-1252" in str(value_fault("encoding", "windows1252x"))
+    assert value_fault("encoding", "utf-7") is not None
+    assert value_fault("decimal", ",") is None
+    assert '"," where' in str(value_fault("Decimal", ";"))

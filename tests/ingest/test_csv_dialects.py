@@ -1,0 +1,61 @@
+"""CSV as it comes: encodings, decimal commas and comment lines, as an update reads them."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from typing import TYPE_CHECKING
+
+from tests.ingest.records import declared, left_out, read
+from warehouse.catalog.encodings import _JAVA
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = {"ä": "string", "n": "double", "d": "decimal(9,2)", "i": "int", "b": {"type": "timestamp", "format": "epoch_seconds"}}
+
+
+def numbers(directory: Path, **options: str) -> dict[str, object]:
+    """Return what a stream of such files declares."""
+    keys = {"search_key": "ä", "expires": None, "max_lifetime": None, "null_expiry": None}
+    return {"directory": directory, "columns": COLUMNS, "options": {"delimiter": ";", "decimal": ",", **options}, **keys}
+
+
+def test_decimal_commas_and_comments_in_windows_1252(tmp_path: Path, spark: SparkSession) -> None:
+    """Points stand between thousands; a point where a comma should be is rejected, not taken for either."""
+    given = declared(**numbers(tmp_path, encoding="cp1252", comment="#"))  # type: ignore[arg-type]
+    lines = [
+        "# ä note; before the header", "ä;n;d;i;b", "„a“;1.234,5;0,25;1.000;1367366400,5", "# between", "b;-,5e3;7;;1367366400",
+        "c;NaN;;12;1367366400", "d;1.5;;;1367366400", "e;;1.23,4;;1367366400", "f;1,2,3;;;1367366400", "g;;;1,5;1367366400",
+    ]  # fmt: skip
+    rows = read(spark, given, {"1.csv": ("\n".join(lines) + "\n").encode("cp1252")})
+    good = [(row["ä"], row.get("n"), row.get("d"), row.get("i"), row["b"][-9:]) for row in rows if "fault" not in row]
+    assert good == [
+        ("„a“", 1234.5, 0.25, 1000, "00.500000"), ("b", -500.0, 7.0, None, "00.000000"), ("c", "NaN", None, 12, "00.000000"),
+    ]  # fmt: skip
+    assert [row["ä"] for row in rows if row.get("fault") == "mistyped"] == ["d", "e", "f", "g"]
+    assert rows[3]["why"] == 'column "n": "1.5" is no double with a decimal comma'
+
+
+def test_utf_16(tmp_path: Path, spark: SparkSession) -> None:
+    """Either byte order, either end of a line, plain or in gzip; empty last fields are null."""
+    given = declared(**numbers(tmp_path, encoding="UTF-16", nullValue="-"))  # type: ignore[arg-type]
+    text = 'ä;n;b;i\r\nGਊx;1,5;1367366400;\r\n"y";;1367366400;-\r\nz;;1367366400;"7"\r\nshort;1\r\n'
+    little, big = codecs.BOM_UTF16_LE + text.encode("utf-16-le"), codecs.BOM_UTF16_BE + text.encode("utf-16-be")
+    feeds = codecs.BOM_UTF16_LE + text.replace("\r", "").encode("utf-16-le")
+    rows = read(spark, given, {"1.csv": little, "2.csv": big, "3.csv": feeds, "4.csv.gz": gzip.compress(little)})
+    expected = [("Gਊx", 1.5, None, None), ("y", None, None, None), ("z", None, 7, None), (None, None, None, "malformed")]
+    assert [(row.get("ä") if "fault" not in row else None, row.get("n") if "fault" not in row else None, row.get("i"),
+             row.get("fault")) for row in rows] == expected * 4  # fmt: skip
+    plain = {"5.csv": text.encode("utf-16-le"), "6.csv": codecs.BOM_UTF16_LE + ("# x\n" + text).encode("utf-16-le")}
+    out = left_out(declared(**numbers(tmp_path / "other", encoding="UTF-16", comment="#")), plain)  # type: ignore[arg-type]
+    assert 'declare encoding = "UTF-16LE" or "UTF-16BE"' in out["5.csv"][1]
+    assert "save the file as UTF-8" in out["6.csv"][1]
+
+
+def test_java_knows_every_encoding(spark: SparkSession) -> None:
+    """By the name that it is given."""
+    charset = spark._jvm.java.nio.charset.Charset  # type: ignore[union-attr]
+    assert [name for name in set(_JAVA.values()) if not charset.isSupported(name)] == []

@@ -1,0 +1,224 @@
+"""How a CSV file is written, for ``init --from``: delimiter, quote, comment lines, decimal comma, encoding, forms of times.
+
+DuckDB tells most of it. What it does not look for is found here: comment lines before the header, numbers such as ``1.234,5``,
+and encodings, of which it reads UTF-8 only, so that a beginning of other files is copied in that.
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.duck_sql import literal, quoted
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["PATTERN_PARTS", "SAMPLE", "CsvDialect", "csv_dialect", "literal_path", "other_times"]
+
+SAMPLE = 100_000
+"""Rows that are looked at."""
+_LOOKED_AT = 1 << 20
+_COPIED = 64 << 20
+_MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
+_WINDOWS = re.compile(rb"[\x80-\x9f]")
+"""Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
+_COMMENT_SIGNS = "#%!*;"
+_WITH_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?"
+_SURELY_COMMA = r"[+-]?[\d.]*\d,(\d{1,2}|\d{4,})([eE].*)?"
+"""A comma that does not stand between thousands."""
+_WITH_POINT = r"[+-]?\d+\.\d+"
+PATTERN_PARTS = {
+    "%Y": "yyyy",
+    "%y": "yy",
+    "%m": "MM",
+    "%d": "dd",
+    "%H": "HH",
+    "%I": "hh",
+    "%M": "mm",
+    "%S": "ss",
+    "%p": "a",
+    "%b": "MMM",
+    "%B": "MMMM",
+    "%f": "SSSSSS",
+    "%g": "SSS",
+}
+_ISO = r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2})?)?)?"
+"""Dates and times that Spark reads without a pattern."""
+_PART = re.compile(r"%.|[^%A-Za-z]|[A-Za-z]+")
+_ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """How a file is written.
+
+    ``options`` are those of a stream that reads it, ``unreadable`` the types whose form Spark has no words for, ``path`` the
+    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure.
+    """
+
+    options: tuple[tuple[str, str], ...]
+    unreadable: frozenset[str]
+    path: Path
+    query: str
+    guessed: tuple[str, ...] = ()
+
+
+def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
+    """Return how a file is written; ``folder`` is for a copy of it.
+
+    Raises
+    ------
+    UsageError
+        When it has no header, or something else before it.
+
+    """
+    encoding, guessed = _encoding(source)
+    path = _in_utf8(source, encoding, folder) if encoding else source
+    given = {"file": literal_path(path)}
+    lines = _head(path).decode(errors="replace").splitlines()
+    comment = _leading_comment(lines)
+    arguments = f", comment = {literal(comment)}" if comment else ""
+    sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows"
+    row = connection.execute(f"{sniffed} FROM sniff_csv($file{arguments})", given).fetchone()
+    delimiter, quote, header, date, time, found, skipped = row or (",", '"', True, None, None, None, 0)
+    if not header:
+        raise UsageError(f"{source} has no header, by which columns are matched; add a first line with their names")
+    before = [line for line in lines[:skipped] if line.strip() and not (comment and line.startswith(comment))]
+    if before:
+        raise UsageError(
+            f'{source} begins with a line that is neither header nor comment: "{before[0][:60]}"; '
+            f"remove what stands before the header, or begin those lines with #"
+        )
+    if comment is None and found not in (None, "", "(empty)"):
+        comment, arguments = found, f", comment = {literal(found)}"
+    options = [("delimiter", delimiter)] if delimiter != "," else []
+    options += [("quote", quote)] if quote not in {'"', "", "(empty)"} else []
+    options += [("comment", comment)] if comment else []
+    if delimiter != "," and _has_decimal_comma(connection, given, arguments):
+        options.append(("decimal", ","))
+        arguments += ", decimal_separator = ',', thousands = '.'"
+    options += [("encoding", encoding)] if encoding else []
+    unreadable = set()
+    for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
+        if form and form not in _ISO_PATTERNS:
+            pattern = java_pattern(form)
+            if pattern:
+                options.append((option, pattern))
+            else:
+                unreadable.add(kind)
+    query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
+    return CsvDialect(tuple(options), frozenset(unreadable), path, query, ("encoding",) if guessed else ())
+
+
+def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:
+    """Return the columns of the table ``sample`` that DuckDB takes for times, and whose text Spark reads by a pattern only."""
+    described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
+    given = {"file": literal_path(dialect.path), "iso": _ISO}
+    read = dialect.query.removesuffix(")") + ", all_varchar = true)"
+    options = {option for option, _ in dialect.options}
+    found = []
+    for name, kind in described:
+        option = "dateFormat" if kind == "DATE" else "timestampFormat" if kind.startswith("TIMESTAMP") else None
+        if option is None or option in options:
+            continue
+        column = quoted(name)
+        texts = f"(SELECT {column} FROM ({read}) LIMIT {SAMPLE})"
+        query = f"SELECT count(*) FROM {texts} WHERE NOT regexp_full_match(trim({column}), $iso)"
+        (other,) = connection.execute(query, given).fetchone() or (0,)
+        found += [name] if other else []
+    return found
+
+
+def literal_path(source: Path) -> str:
+    """Return a path as DuckDB takes it for that one file: these signs make a pattern of it."""
+    return re.sub(r"([\[\]*?])", r"[\1]", str(source))
+
+
+def java_pattern(strptime: str) -> str | None:
+    """Return Spark's pattern for a strptime one.
+
+    >>> java_pattern("%d/%m/%Y %H:%M")
+    'dd/MM/yyyy HH:mm'
+    """
+    parts = _PART.findall(strptime)
+    if any(part.startswith("%") and part not in PATTERN_PARTS for part in parts):
+        return None
+    return "".join(PATTERN_PARTS.get(part, f"'{part}'" if part.isalpha() else part) for part in parts)
+
+
+def _leading_comment(lines: Sequence[str]) -> str | None:
+    """Return the sign with which the lines before the header begin; a first line with a sign may be the header itself."""
+    filled = [line for line in lines if line.strip()][:1000]
+    sign = filled[0].removeprefix("\ufeff")[:1] if filled else ""
+    if not sign or sign not in _COMMENT_SIGNS:
+        return None
+    notes = next((number for number, line in enumerate(filled) if not line.removeprefix("\ufeff").startswith(sign)), len(filled))
+    if notes == len(filled):
+        return None
+    signs = [(filled[0].count(each), filled[notes].count(each)) for each in ",;\t|"]
+    header = notes == 1 and not filled[0][1:2].isspace() and any(first == second > 0 for first, second in signs)
+    return None if header else sign
+
+
+def _has_decimal_comma(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> bool:
+    """Whether a column has numbers with a comma, and none has numbers with a point that are no thousands."""
+    read = f"SELECT * FROM read_csv($file, ignore_errors = true, all_varchar = true{arguments}) LIMIT {SAMPLE}"
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {read}", given)
+    commas = False
+    for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall():
+        text = f"trim({quoted(name)})"
+        like = [f"regexp_full_match({text}, {literal(pattern)})" for pattern in (_WITH_COMMA, _SURELY_COMMA, _WITH_POINT)]
+        conditions = ("true", *like[:2], f"{like[2]} AND NOT {like[0]}")
+        counts = ", ".join(f"count(*) FILTER ({each})" for each in conditions)
+        row = connection.execute(f"SELECT {counts} FROM sample WHERE {text} != ''").fetchone()
+        filled, numbers, sure, pointed = row or (0, 0, 0, 0)
+        if pointed:
+            return False
+        commas = commas or (filled > 0 and numbers == filled and sure > 0)
+    return commas
+
+
+def _encoding(source: Path) -> tuple[str | None, bool]:
+    """Return the encoding of a file, none if it is UTF-8, and whether that is a guess."""
+    head = _head(source)
+    if head[:2] in _MARKS:
+        return _MARKS[head[:2]], False
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(head)
+    except UnicodeDecodeError:
+        text = False
+    else:
+        text = True
+    for zeros, name in ((head[1::2].count(0), "UTF-16LE"), (head[::2].count(0), "UTF-16BE")):
+        if zeros > len(head) // 4:
+            return name, False
+    if text:
+        return None, False
+    return ("windows-1252" if _WINDOWS.search(head) else "ISO-8859-1"), True
+
+
+def _in_utf8(source: Path, encoding: str, folder: Path) -> Path:
+    """Copy a file, or its beginning, in UTF-8."""
+    target = folder / "copy.csv"
+    with _opened(source) as content:
+        text = content.read(_COPIED).decode(encoding, errors="replace").removeprefix("\ufeff")
+    target.write_text(text, newline="")
+    return target
+
+
+def _head(source: Path) -> bytes:
+    with _opened(source) as content:
+        head: bytes = content.read(_LOOKED_AT)
+        return head
+
+
+def _opened(source: Path) -> Any:  # noqa: ANN401 - a binary stream of either opener
+    return gzip.open(source) if source.suffix == ".gz" else source.open("rb")

@@ -1,0 +1,128 @@
+"""Files of lines of fields, CSV and the logs of Zeek, as a Spark data frame of typed rows (see :mod:`.reading`)."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.encodings import java_name
+from warehouse.ingest.columns import Fields, inputs_of, matched
+from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_what
+from warehouse.ingest.dialect import has_header_record, reader_options
+from warehouse.ingest.landing import file_encoding
+from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["read_delimited"]
+
+
+def read_delimited(
+    session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
+) -> Iterator[DataFrame]:
+    """Yield frames of the rows of files with that header: the values that are read of each, and where it stands."""
+    for wide, members in _by_encoding(stream, files).items():
+        yield _csv(session, stream, header, members, wide)
+
+
+def _by_encoding(stream: Stream, files: Sequence[LandingFile]) -> dict[str | None, list[LandingFile]]:
+    """Return delimited files by which UTF-16 they are in, none where a sign of ASCII is one byte."""
+    groups: dict[str | None, list[LandingFile]] = {}
+    for file in files:
+        try:
+            wide = file_encoding(stream.landing / file.path, dict(stream.options))
+        except (OSError, EOFError, zlib.error, ValueError):  # it was readable when it was planned: the read below fails too
+            wide = "utf-16-le"
+        groups.setdefault(wide, []).append(file)
+    return groups
+
+
+def _csv(
+    session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile], wide: str | None
+) -> DataFrame:
+    inputs = inputs_of(stream)
+    physical = [f"_c{index}" for index in range(len(header))]
+    options = reader_options(stream)
+    if wide:  # Hadoop looks for one byte that ends a line unless it is told which two do
+        options = {key: value for key, value in options.items() if key.lower() not in ("encoding", "charset")}
+        options |= {"encoding": java_name(wide), "lineSep": "\n"}
+    stamps = {key.lower(): value for key, value in (*stream.options, *options.items())}
+    quote = stamps.get("quote", '"')
+    reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, SHAPE])).options(
+        **{
+            # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
+            "escape": quote,
+            "emptyValue": "",
+            # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
+            "nullValue": "\u0000",
+            **options,
+            "header": "true" if has_header_record(stream) else "false",
+            "enforceSchema": "true",
+            "mode": "PERMISSIVE",
+            "columnNameOfCorruptRecord": SHAPE,
+            "recursiveFileLookup": "true",
+            "__globPaths__": "false",
+        },
+    )
+    rows = reader.csv(paths_of(stream, files)).select("*", *place_of_record())
+    if wide:
+        rows = rows.withColumns({name: _without_return(name, stamps) for name in (*physical[-1:], SHAPE)})
+    position = {source: header.index(path[0]) for source, path in matched(stream, header, _flat(header)).paths.items()}
+    values, faults = [], []
+    for given in inputs:
+        if given.source not in position:
+            values.append(F.lit(None).cast(given.type).alias(given.label))
+            continue
+        text = F.col(physical[position[given.source]])
+        value, failed = (from_zeek if stream.format == "zeek" else from_text)(text, given, stamps)
+        values.append(value.alias(given.label))
+        if failed is not None:
+            faults.append((given, text, failed))
+    written = {
+        "sep": stamps.get("delimiter", stamps.get("sep", ",")),
+        "quote": quote,
+        "escape": stamps.get("escape", quote),
+    }
+    rebuilt = F.to_csv(F.struct(*physical), written) if physical else F.lit(None).cast("string")
+    misshapen = F.col(SHAPE).isNotNull()
+    fault = F.when(misshapen, F.lit("malformed"))
+    message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
+    for given, text, failed in faults:
+        comma = " with a decimal comma" if stamps.get("decimal") == "," and is_number(given.type) else ""
+        meant = says_what(given) + comma
+        fault = fault.when(failed, F.lit("mistyped"))
+        message = message.when(
+            failed,
+            F.concat(F.lit(f'column "{called_of(given)}": "'), F.substring(text, 1, 100), F.lit(f'" is no {meant}')),
+        )
+    raw = F.when(misshapen, F.col(SHAPE)).when(fault.isNotNull(), rebuilt) if faults else F.col(SHAPE)
+    return rows.select(
+        *values,
+        "_file",
+        "_start",
+        "_position",
+        # A row can still be rejected by its times, so its text is kept whenever it is asked for, cheaply lazy.
+        F.coalesce(raw, rebuilt).alias("_raw"),
+        fault.alias("_fault"),
+        message.alias("_fault_message"),
+        "_zero",
+    )
+
+
+def _without_return(name: str, options: Mapping[str, str]) -> SparkColumn:
+    """Return what ends a line without a carriage return, which Spark leaves there where the sign that ends lines is given."""
+    nothing = [F.lit("\r"), F.lit(options.get("nullvalue", "\r") + "\r")]
+    return F.when(~F.col(name).isin(nothing), F.regexp_replace(name, r"\r\z", ""))
+
+
+def _flat(header: tuple[str, ...]) -> Fields:
+    return {name: {} for name in header}
