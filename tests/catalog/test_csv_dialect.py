@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.catalog.test_initialise import proposed
+from tests.hostile.test_bounds import COMPRESS
 from warehouse.catalog.encodings import encoding_fault
 from warehouse.catalog.owned import value_fault
 from warehouse.errors import UsageError
@@ -90,3 +91,16 @@ def test_what_options_may_say() -> None:
     assert value_fault("encoding", "utf-7") is not None
     assert value_fault("decimal", ",") is None
     assert '"," where' in str(value_fault("Decimal", ";"))
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".zst"])
+def test_compressed_files(tmp_path: Path, ending: str) -> None:
+    """CSV in another encoding, and JSON lines, by any codec that updates read."""
+    source = tmp_path / f"werte.csv{ending}"
+    source.write_bytes(COMPRESS[ending]("\n".join(LINES).encode("latin-1")))
+    stream = proposed(source).streams[0]
+    assert (stream.files, stream.columns[0].name, dict(stream.options)["decimal"]) == (f"*.csv{ending}", "Gerät", ",")
+    (tmp_path / "json").mkdir()
+    source = tmp_path / "json" / f"x.jsonl{ending}"
+    source.write_bytes(COMPRESS[ending](b'{"id":"a","at":"2024-05-01T00:00:00Z"}\n' * 3))
+    assert proposed(source).streams[0].files == f"*.jsonl{ending}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 from dataclasses import replace
@@ -13,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from warehouse.catalog.codecs import most_expansion
 from warehouse.ingest import bounds
 from warehouse.ingest.bounds import beyond_bounds, expands_too_much
 from warehouse.ingest.files import LandingFile
@@ -22,10 +24,19 @@ from .fuzzing import fuzzed
 from .streams import stream_at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
     from typing import Any
 
 pieces = st.one_of(st.sampled_from([b"\n", b"\r", b"\r\n", b""]), st.integers(0, 60).map(lambda length: b"x" * length))
+
+
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".zst": lambda content: pa.compress(content, "zstd", asbytes=True),
+}
 
 
 def problems(directory: Path, content: bytes, *, longest: int, name: str = "a.csv", most: int = 200) -> list[tuple[str, str]]:
@@ -51,27 +62,37 @@ def first_long(content: bytes, longest: int) -> int | None:
     parts=st.lists(pieces, max_size=12),
     longest=st.integers(1, 70),
     chunk=st.sampled_from([7, 16, 33, 4096]),
-    packed=st.booleans(),
+    packed=st.sampled_from(["", ".gz", ".bz2", ".zst"]),
 )
-@example(parts=[b"x" * 60, b"\n", b"x"], longest=60, chunk=16, packed=True)
-@example(parts=[b"\n", b"x" * 17], longest=16, chunk=16, packed=False)
+@example(parts=[b"x" * 60, b"\n", b"x"], longest=60, chunk=16, packed=".gz")
+@example(parts=[b"\n", b"x" * 17], longest=16, chunk=16, packed="")
 def test_the_longest_line(
-    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], longest: int, chunk: int, *, packed: bool
+    tmp_path_factory: pytest.TempPathFactory, parts: list[bytes], longest: int, chunk: int, packed: str
 ) -> None:
     """A file is left out when a line of it is longer than the bound, whatever pieces it is read in."""
     content = b"".join(parts)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bounds, "_CHUNK", chunk)
-        patch.setattr(bounds, "_DEFLATE_MOST", 10**6)
+        patch.setattr(bounds, "most_expansion", lambda _: 10**6)
         bounds._found.cache_clear()
-        written = gzip.compress(content[:9]) + gzip.compress(content[9:]) if packed else content
-        found = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name="a.csv.gz" if packed else "a.csv")
+        compress = COMPRESS[packed]
+        written = compress(content[:9]) + compress(content[9:])
+        found = problems(tmp_path_factory.getbasetemp(), written, longest=longest, name=f"a.csv{packed}")
     long = first_long(content, longest)
     assert bool(found) == (long is not None)
     if found:
         assert found[0][0] == "record_too_long"
         if b"\r" not in content:
             assert f"line {long} is longer than max_record ({longest} bytes)" in found[0][1]
+
+
+def test_no_file_expands_by_more_than_is_known(tmp_path: Path) -> None:
+    """What each codec makes of the same sign is within the bound that lets small files pass; bombs of few bytes are found."""
+    for ending in (".gz", ".bz2", ".zst"):
+        packed = COMPRESS[ending](b"x\n" * 35 * 10**6)
+        assert 7 * 10**7 / len(packed) <= most_expansion(ending)
+        ((reason, _),) = problems(tmp_path, packed, longest=10**6, name=f"a.csv{ending}", most=20)
+        assert reason == "expands_too_much", ending
 
 
 def test_lines_of_utf_16(tmp_path: Path) -> None:

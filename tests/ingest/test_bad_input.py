@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import lzma
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -151,13 +153,23 @@ def test_bad_json_lines_and_files(tmp_path: Path, spark: SparkSession) -> None:
     project.land("c.json", f'{{"k":"c",{good},"zz":1}}\n')
     project.land("d.json", f'{{"K":"d",{good}}}\n')
     project.land("cut.json.gz", gzip.compress(b'{"k":"a"}\n' * 5000, mtime=0)[:60])
-    project.land("e.json.bz2", bz2.compress(f'{{"k":"e",{good}}}\n'.encode()))
+    project.land("e.json.xz", lzma.compress(f'{{"k":"e",{good}}}\n'.encode()))
+    for name, compress in (("bzip2.json.bz2", bz2.compress), ("zstd.json.zst", partial(pa.compress, codec="zstd", asbytes=True))):
+        line = f'{{"k":"{name}",{good}}}\n'.encode()
+        project.land(name, compress(line) + compress(b"{}\n"))
+        project.land(f"cut.{name}", compress(line * 5000)[:60])
+        project.land(f"foreign.{name}", line)
     report = project.update(1)
     assert left_out(report) == {
-        "c.json": "unknown_columns", "d.json": "unknown_columns", "cut.json.gz": "unreadable", "e.json.bz2": "name",
+        "c.json": "unknown_columns", "d.json": "unknown_columns", "cut.json.gz": "unreadable", "e.json.xz": "name",
+        "cut.bzip2.json.bz2": "unreadable", "cut.zstd.json.zst": "unreadable",
+        "foreign.bzip2.json.bz2": "unreadable", "foreign.zstd.json.zst": "unreadable",
     }  # fmt: skip
-    assert reasons(project) == {("a.json", number): reason for number, reason in enumerate(lines.values(), 1) if reason}
-    assert sorted(str(entry["k"]) for entry in project.live()) == ["12:30", "None", "a", "b"]
+    bad = {("a.json", number): reason for number, reason in enumerate(lines.values(), 1) if reason}
+    assert reasons(project) == bad | {("bzip2.json.bz2", 2): "null_arrival", ("zstd.json.zst", 2): "null_arrival"}
+    assert sorted(str(entry["k"]) for entry in project.live()) == [
+        "12:30", "None", "a", "b", "bzip2.json.bz2", "zstd.json.zst",
+    ]  # fmt: skip
 
 
 def test_bad_parquet_files_and_values(tmp_path: Path, spark: SparkSession) -> None:

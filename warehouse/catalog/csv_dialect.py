@@ -7,16 +7,17 @@ and encodings, of which it reads UTF-8 only, so that a beginning of other files 
 from __future__ import annotations
 
 import codecs
-import gzip
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
+from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -216,9 +217,10 @@ def _in_utf8(source: Path, encoding: str, folder: Path) -> Path:
 
 def _head(source: Path) -> bytes:
     with _opened(source) as content:
-        head: bytes = content.read(_LOOKED_AT)
-        return head
+        return content.read(_LOOKED_AT)
 
 
-def _opened(source: Path) -> Any:  # noqa: ANN401 - a binary stream of either opener
-    return gzip.open(source) if source.suffix == ".gz" else source.open("rb")
+@contextmanager
+def _opened(source: Path) -> Iterator[IO[bytes]]:
+    with source.open("rb") as raw:
+        yield decompressed(raw, source.name)

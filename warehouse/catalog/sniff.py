@@ -13,6 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.codecs import CODECS, is_compressed, plain_beginning
 from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
@@ -123,17 +124,21 @@ def sniff(source: Path) -> Found:
     """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
-    suffixes = source.suffixes[-2:] if source.suffix == ".gz" else source.suffixes[-1:]
+    suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
     kind = _ENDINGS.get(suffixes[0].lower()) if suffixes else None
     kind = "zeek" if kind == "csv" and is_zeek(source) else kind
     if kind == "zeek" and source.is_file() and not is_zeek(source):
         raise UsageError(f"{source} has no line of #fields, so it is no Zeek log, or it is damaged; rename it to .csv or .jsonl")
     if kind is None or (kind == "parquet" and len(suffixes) > 1):
-        raise UsageError(f"{source} has none of the endings {', '.join(_ENDINGS)} (.gz for text); rename or convert it")
+        known = f"{', '.join(_ENDINGS)}, or of text compressed by {', '.join(CODECS)}"
+        raise UsageError(f"{source} has none of the endings {known}; rename or convert it")
     if not source.is_file():
         raise UsageError(f"{source} is not a file; name one of the files to load")
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
+            plain = source
+            if is_compressed(source.name) and source.suffix != ".gz":  # which DuckDB does not read
+                plain = plain_beginning(source, Path(folder) / f"plain{suffixes[0]}")
             connection.execute("SET TimeZone = 'UTC'")
             # Each record is one line to the warehouse, so it is to the sniffer.
             reader = {
@@ -141,12 +146,12 @@ def sniff(source: Path) -> Found:
                 "json": "SELECT * FROM read_json($file, format = 'newline_delimited')",
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "zeek": "",
-            }[kind] or (zeek_query(source) if kind == "zeek" else "")
+            }[kind] or (zeek_query(plain) if kind == "zeek" else "")
             if kind == "csv":
-                dialect = _csv_sample(connection, source, Path(folder))
+                dialect = _csv_sample(connection, plain, Path(folder))
             else:
-                dialect = CsvDialect((), frozenset(), source, reader)
-                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", {"file": literal_path(source)})
+                dialect = CsvDialect((), frozenset(), plain, reader)
+                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", {"file": literal_path(plain)})
             columns = _columns(connection, kind, dialect.unreadable)
             gaps = _gaps(connection, columns)
             (rows,) = _row(connection, "SELECT count(*) FROM sample")

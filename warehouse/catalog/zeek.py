@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -26,8 +26,8 @@ def is_zeek(source: Path) -> bool:
 
 
 def _head(source: Path) -> list[str]:
-    with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
-        return file.read(_BEGINNING).decode(errors="replace").split("\n")
+    with source.open("rb") as raw:
+        return decompressed(raw, source.name).read(_BEGINNING).decode(errors="replace").split("\n")
 
 
 def zeek_query(source: Path) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import csv
 import errno
-import gzip
 import io
 import os
 import re
@@ -24,6 +23,7 @@ from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
 from warehouse.errors import FileProblem, LandingError
 from warehouse.ingest.dialect import text_encoding, wide_encoding, zeek_names
@@ -52,8 +52,8 @@ __all__ = [
 
 _CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
-_OTHER_CODECS = (".bz2", ".deflate", ".lz4", ".snappy", ".zst")
-"""Endings by which Spark expands text, unseen by the bounds on what a file may hold."""
+_OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
+"""Endings by which Spark expands text, unseen by the bounds on what a file may hold, or of what nothing expands."""
 _LINE_END = re.compile(r"\r\n?|\n")
 """Where Spark ends a line: U+0085 and the like are characters of it."""
 _SEPARATOR = "\x1f"
@@ -110,7 +110,7 @@ def matches(path: str, pattern: str) -> bool:
 def name_problem(path: str) -> tuple[str, str] | None:
     """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
     if path.endswith(_OTHER_CODECS):
-        return "name", "its name is that of a compressed file, and only gzip is read: deliver it plain or as .gz"
+        return "name", f"it is compressed, and of that only {', '.join(CODECS)} are read: deliver it as one of these, or plain"
     if "\\" not in path and path.isprintable() and ":" not in path.rsplit("/", 1)[-1]:
         return None
     return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
@@ -292,7 +292,7 @@ def _first_lines(path: Path, encoding: str) -> list[str]:
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
     with open_regular(path) as raw:
-        yield gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
+        yield decompressed(raw, path.name)
 
 
 def open_regular(path: Path) -> io.BufferedReader:
@@ -343,7 +343,7 @@ def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
 
 
 def file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return what is wrong with the bytes of a file: a truncated or damaged gzip stream or Parquet file, or nothing."""
+    """Return what is wrong with the bytes of a file: a truncated or damaged compressed or Parquet file, or nothing."""
     try:
         if form == "parquet":
             import pyarrow.parquet  # noqa: PLC0415 - only when an input has failed
@@ -351,13 +351,10 @@ def file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None
             with pyarrow.parquet.ParquetFile(path) as parquet:
                 for _ in parquet.iter_batches():
                     pass
-        elif path.name.endswith(".gz"):
-            with gzip.open(path) as stream:
-                while stream.read(_CHUNK):
-                    pass
         else:
             with path.open("rb") as stream:
-                while stream.read(_CHUNK):
+                content = decompressed(stream, path.name)
+                while content.read(_CHUNK):
                     pass
     except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise is the finding
         return FileProblem(file.path, "unreadable", f"{type(error).__name__}: {error}")

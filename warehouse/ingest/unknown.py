@@ -7,8 +7,6 @@ Parquet keeps its type.
 
 from __future__ import annotations
 
-import gzip
-import io
 import zlib
 from dataclasses import replace
 from functools import lru_cache
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.model import Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
@@ -114,8 +113,7 @@ def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: A
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
-            content: Any = gzip.GzipFile(fileobj=raw) if path.name.endswith(".gz") else raw
-            for line in io.BufferedReader(content):
+            for line in decompressed(raw, path.name):
                 if line.strip() and len(found) <= 2 * MOST_ADDED:
                     try:
                         found.update(dict.fromkeys(decoder.decode(line)))

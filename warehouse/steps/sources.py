@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.codecs import is_compressed
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
@@ -42,7 +43,7 @@ _MAINTAINED = 1_000_000
 """Rows that a view's step looks through, by a few."""
 _BYTES_OF_A_LINE = 64
 _COMPRESSED_TO = 8
-"""Bytes that are left of a line by gzip, or of a row in Parquet, about."""
+"""Bytes that are left of a line by gzip and the like, or of a row in Parquet, about."""
 
 
 @dataclass
@@ -203,7 +204,7 @@ def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Ma
     """Session settings for a stream's, relation's or archive's batch and what is rewritten with it."""
     files = [file for group in planned.inputs for file in group.files]
     parquet = planned.declaration.format == "parquet"
-    rows = sum(file.size // (_COMPRESSED_TO if parquet or file.path.endswith(".gz") else _BYTES_OF_A_LINE) for file in files)
+    rows = sum(file.size // (_COMPRESSED_TO if parquet or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
     rows += _stored(last, planned.archive_of)
     state = last.table(planned.name) if last else None
     if state is not None:

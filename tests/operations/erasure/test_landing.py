@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 from datetime import UTC, datetime
@@ -68,7 +69,9 @@ def test_files_that_cannot_be_read_are_taken_to_hold_the_key(tmp_path: Path) -> 
     """A gzip stream that is cut short."""
     whole = gzip.compress(f"{HEADER}N2,a,b,1,2\n".encode() * 99)
     files = {"whole.csv.gz": whole, "cut.csv.gz": whole[:-12], "held.csv.gz": gzip.compress(f"{HEADER}N1,a,b,1,2\n".encode())}
-    assert _found(tmp_path, files) == ["cut.csv.gz", "held.csv.gz"]
+    files |= {f"{key}.csv.bz2": bz2.compress(f"{HEADER}{key},a,b,1,2\n".encode()) for key in ("N1", "N2")}
+    files |= {f"{key}.csv.zst": pa.compress(f"{HEADER}{key},a,b,1,2\n".encode(), "zstd", asbytes=True) for key in ("N1", "N2")}
+    assert _found(tmp_path, files) == ["N1.csv.bz2", "N1.csv.zst", "cut.csv.gz", "held.csv.gz"]
 
 
 def test_options_are_heeded(tmp_path: Path) -> None:

@@ -8,9 +8,10 @@ put aside after they were loaded: all count.
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import json
 import zlib
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from zoneinfo import ZoneInfo
 
 import duckdb
 
+from warehouse.catalog.codecs import decompressed
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columns import path_of
@@ -31,7 +33,7 @@ from warehouse.serving.keys import keys_of, parse_key
 from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from warehouse.catalog.model import Stream
@@ -196,9 +198,10 @@ def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
             yield (lower if isinstance(record, dict) and len(lower) == len(record) else None), line
 
 
-def _opened(path: Path, encoding: str) -> Any:  # noqa: ANN401 - a text stream of either opener
-    opener: Callable[..., Any] = gzip.open if path.name.endswith(".gz") else open
-    return opener(path, "rt", encoding=encoding, errors="replace", newline="\n")
+@contextmanager
+def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
+    with path.open("rb") as raw, decompressed(raw, path.name) as content:
+        yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
 
 
 def _parquet_holds(path: Path, keys: ErasedKeys, sources: dict[str, str], *, moved: bool) -> bool:
