@@ -258,3 +258,55 @@ def test_a_warehouse_of_an_earlier_build(tmp_path: Path, spark: SparkSession) ->
     frozen.update(hour + 2)
     assert rejected() == 0
     assert frozen.faults() == []
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """A stream with a rejected row, and a view with a short-lived result, of the same update; `keep` is over for neither."""
+    streams = {"a": stream(), "b": stream(landing="landing/b")}
+    sql = "SELECT a.k, b.e, 1 / (length(a.k) - 3) AS part FROM a JOIN b ON a.k = b.k"
+    views: dict[str, dict[str, object]] = {"pairs": {**PAIRS, "sql": sql}, "over": {"sql": "SELECT k, part FROM pairs"}}
+    views["over"] |= {"search_key": "k", "short_lived": "report"}
+    project = Project(tmp_path_factory.mktemp("still") / "project", spark, streams, views=views, warehouse={"keep": "3h"})
+    project.update(0)
+    project.land("1.csv", csv(row("x", 0.1, 3), "no,,"))
+    project.land("1.csv", csv(row("x", 0.0, 0.7)), landing="landing/b")
+    later(project, 1)
+    project.update(1)
+    assert [side(project, *each).rows for each in BESIDE] == [1, 1, 1]
+    return project
+
+
+BESIDE = (("rejected", "a"), ("restored", "pairs"), ("restored", "over"))
+
+
+@pytest.mark.parametrize("why", ["source changed", "side changed", "refused", "fails"])
+def test_they_leave_a_table_or_view_that_stands_still(kept: Project, tmp_path: Path, why: str) -> None:
+    """Whatever stops it, rows are not kept for longer; only a directory that outsiders changed is left alone."""
+    project = kept.copy(tmp_path / "project")
+    if why == "source changed":
+        DeltaTable(str(project.root / "tables" / "a")).delete("k = 'x'")
+    elif why == "side changed":
+        DeltaTable(str(project.root / "restored" / "pairs")).delete("k = 'x'")
+    elif why == "refused":
+        project.views["pairs"]["sql"] = "SELECT nothing FROM a"
+        project.declare()
+    else:
+        for landing in ("landing/a", "landing/b"):
+            project.land("2.csv", csv(row("bad", 1, 5)), landing=landing)
+    still = {"a", "pairs", "over"} if why == "source changed" else {"pairs", "over"}
+    left = [0, 1, 0] if why == "side changed" else [0, 0, 0]
+    pinned = {name: project.stored(name) for name in still}
+    for hours, expected in ((1, [1, 1, 1]), (2.5, left)):
+        later(project, hours)
+        report = project.update(project.epoch.slot + 1)
+        assert {name for name, _ in (*report.stopped, *report.failed_views)} == still
+        assert [side(project, *each).rows for each in BESIDE] == expected
+    assert {name: project.stored(name) for name in still} == pinned
+    project.updater().undo_foreign()
+    project.views["pairs"]["sql"] = kept.views["pairs"]["sql"]
+    project.declare()
+    later(project, 1)
+    project.update(project.epoch.slot + 3)
+    assert [side(project, *each).rows for each in BESIDE] == [0, 0, 0]
+    assert check(project.root).findings == ()

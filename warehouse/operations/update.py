@@ -182,6 +182,7 @@ class Updater(PlanExecutor):
             nodes=still.moving(nodes),
             refused={**refused, **still.views},
             stopped=still.tables,
+            changed=self.stopped.keys(),
         )
         return plan, landing
 
@@ -639,6 +640,7 @@ class Updater(PlanExecutor):
             nodes=nodes,
             refused={**refused, **still.views},
             stopped=still.tables,
+            changed=self.stopped.keys(),
         )
         if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
             return None

@@ -41,7 +41,7 @@ from warehouse.storage.properties import PROPERTIES
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.epochs.records import Epoch, SideTable, TableState
@@ -77,11 +77,14 @@ def make_plan(
     nodes: Sequence[NodeInput] = (),
     refused: Mapping[str, str] | None = None,
     stopped: Mapping[str, str] | None = None,
+    changed: Collection[str] | None = None,
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
-    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them.
+    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
+    leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
+    an update).
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -121,6 +124,11 @@ def make_plan(
         steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
         if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+    if last is not None and moves and changed is not None:
+        planned_names = {each.name for each in streams} | {each.name for each in planned_nodes}
+        still = [state for state in last.tables if state.name not in planned_names]
+        overdue = (step for state in still for step in _kept_long_enough(state.owner, state, dict(keep), clock))
+        steps.extend(step for step in overdue if step.path not in changed)
     return Plan(
         epoch=epoch,
         window_time=at_slot(slot, catalog.anchor, catalog.update_interval),

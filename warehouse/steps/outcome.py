@@ -22,15 +22,16 @@ from warehouse.planning.steps import (
     MigrateTable,
     MoveDeferred,
     NodePlan,
+    ReplaceTable,
     SetProperties,
     StoreRejected,
     StoreRestored,
 )
+from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
 from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
-from warehouse.views.algebra import scanned
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from warehouse.steps.progress import TableProgress
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["Outcome", "epoch_of", "first_batch_commit", "forgotten_state", "left_out_of", "node_state"]
+__all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of", "node_state"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update(_standing(outcome))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
+    states.update(_left_beside(outcome, states))
     forgotten = forgotten_state(plan, states)
     removed = {path: removed_files(table) for path, table in (outcome.logged or outcome.done).items()}
     return Epoch(
@@ -142,6 +144,23 @@ def _standing(outcome: Outcome) -> dict[str, TableState]:
     return found
 
 
+def _left_beside(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
+    """The tables that stand still while the windows move: rows leave, and grow older, in the tables beside them."""
+    plan, last = outcome.plan, outcome.last
+    if last is None or plan.slot <= last.slot:
+        return {}
+    planned = {stream.name for stream in plan.streams} | {node.name for node in plan.nodes}
+    return {
+        name: replace(
+            state,
+            rejected=_side(outcome, StoreRejected, name, state.rejected),
+            restored=_side(outcome, StoreRestored, name, state.restored),
+        )
+        for name, state in states.items()
+        if name in dict(plan.keep).keys() - planned
+    }
+
+
 def _adopted(before: TableState | None, table: TableProgress | None) -> tuple[str, ...]:
     """The files of outsiders that are still there."""
     gone = {name for commit in table.commits.values() for name in commit.removed} if table else set()
@@ -181,36 +200,6 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     )
 
 
-def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
-    """Return the state of operators that a changed view does not have any more.
-
-    A plan may build only some of a view's nodes again; the state that these read, directly or not, is the view's still.
-    """
-    planned = {node.name for node in plan.nodes}
-    forgotten = []
-    for view in {node.view for node in plan.nodes if node.first}:
-        kept = planned | _read_by(view, states)
-        for state in states.values():
-            if state.kind != "state" or state.view is None or state.view.view != view or state.name in kept:
-                continue
-            shown = state.view.spare_of
-            if shown is None or shown in planned or shown not in kept:
-                forgotten.append(state)
-    return forgotten
-
-
-def _read_by(view: str, states: Mapping[str, TableState]) -> set[str]:
-    """A view's own table and what its nodes read, as far as these are tables of views."""
-    found: set[str] = set()
-    todo = [view]
-    while todo:
-        state = states.get(todo.pop())
-        if state is not None and state.view is not None and state.name not in found:
-            found.add(state.name)
-            todo += scanned(state.view.node.operator)
-    return found
-
-
 def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
     """Return the table of a view's node after the plan."""
     path = f"tables/{planned.name}"
@@ -221,6 +210,19 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
     if table is not None:
         version = table.version
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
+    restored = _side(outcome, StoreRestored, planned.name, before.restored if before else None)
+    failed = outcome.given_up.get(planned.name)
+    if failed is not None and before is not None and before.view is not None and not _emptied(outcome, path):
+        return replace(  # the table is as it was declared before
+            before,
+            version=version,
+            partitions=partitions,
+            view=replace(before.view, failed=failed),
+            restored=restored,
+            newest=_newest(before, table),
+            properties=_properties(outcome, planned.name, before),
+            adopted=_adopted(before, table),
+        )
     return TableState(
         name=planned.name,
         kind="state" if planned.node.hidden else "view",
@@ -240,13 +242,19 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
             short_lived=planned.short_lived,
             state=planned.state,
             spare_of=planned.spare_of,
-            failed=outcome.given_up.get(planned.name),
+            failed=failed,
         ),
-        restored=_side(outcome, StoreRestored, planned.name, before.restored if before else None),
+        restored=restored,
         newest=_newest(before, table),
         properties=_properties(outcome, planned.name, before),
         adopted=_adopted(before, table),
     )
+
+
+def _emptied(outcome: Outcome, path: str) -> bool:
+    """Whether the plan has emptied a table for its new declaration."""
+    steps = outcome.plan.steps
+    return any(isinstance(steps[number], ReplaceTable) for number in (outcome.done[path].commits if path in outcome.done else ()))
 
 
 def _properties(outcome: Outcome, name: str, before: TableState | None) -> int:
@@ -284,7 +292,7 @@ def _found(outcome: Outcome, name: str, before: SideTable | None, moved: SideTab
     if before is not None and before.rows and not marks:  # of an earlier build, or kept forever until now
         marks = noted((), plan.epoch - 1, plan.clock, keep)
     dropped = next((step for step in plan.steps if isinstance(step, DropOverdue) and step.path == moved.path), None)
-    if dropped is not None and name not in outcome.given_up:
+    if dropped is not None:
         marks = younger(marks, dropped.through)
     table = outcome.done.get(moved.path)
     commits = table.commits.items() if table else ()

@@ -135,5 +135,9 @@ def _explained_drop(number: int, step: DropOverdue, _: Incoming) -> StepExplanat
 
 
 DROP_OVERDUE = Kind(
-    DropOverdue, describe=lambda step: f"drop old rows of {step.path}", explain=_explained_drop, run=_drop_overdue
+    DropOverdue,
+    describe=lambda step: f"drop old rows of {step.path}",
+    explain=_explained_drop,
+    run=_drop_overdue,
+    goes_on=yes,  # what a view that fails has kept for long enough leaves
 )
