@@ -23,6 +23,13 @@ __all__ = ["MOVE_RELATION", "REWRITE_BUCKETS"]
 
 def _move_relation(step: MoveRelation, task: Task) -> Done:
     source = task.stream()
+    try:
+        return _moved(step, task, source)
+    finally:
+        source.cache.release()
+
+
+def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
     batch = source.batch
     content = _content(step, source) if batch.counts.live else None
     if content is None or content.rows is None:
@@ -36,7 +43,6 @@ def _move_relation(step: MoveRelation, task: Task) -> Done:
             step.table_id, batch, gained=list(content.fresh.items()), planned=len(content.sizes)
         ),
     )  # fmt: skip
-    source.cache.release()
     return Done(entry, batch.counts)
 
 

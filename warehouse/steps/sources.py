@@ -126,8 +126,10 @@ class Sources:
     def _dead(self, table: str) -> Dead | None:
         """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
         if self.plan.node(table) is not None:
-            node = None if self.is_given_up(table) else self.node(table)
-            return None if node is None or node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows)
+            if self.is_given_up(table) or self._none_died(table):
+                return None
+            node = self.node(table)
+            return None if node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows)
         if not self.unstored or all(planned.name != table for planned in self.plan.streams):
             return None
         if table not in self.counted:  # this process has not read its batch
@@ -137,6 +139,12 @@ class Sources:
         batch = self.stream(table).batch
         self.counted.setdefault(table, batch.counts)
         return Dead(batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead) if batch.counts.dead else None
+
+    def _none_died(self, table: str) -> bool:
+        """Whether a node's commit of before a crash says that no row died: then nothing of it is computed again."""
+        first = first_batch_commit(self.plan, self.done, table)
+        counts = first.metadata.get("counts") if first else None
+        return counts is not None and not counts.get("dead")
 
     # --- failures ---
 

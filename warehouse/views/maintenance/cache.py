@@ -29,20 +29,28 @@ FEW = 50_000
 class Cache:
     """The rows that one step caches."""
 
-    _cached: list[DataFrame] = field(default_factory=list)
+    _cached: list[tuple[DataFrame, DataFrame]] = field(default_factory=list)
 
     def add(self, rows: DataFrame) -> DataFrame:
         """Return the rows, computed once and then cached (in memory, or else on disk) until :meth:`release`."""
-        self._cached.append(rows.persist(StorageLevel.MEMORY_AND_DISK))
+        rows.persist(StorageLevel.MEMORY_AND_DISK)
         session = rows.sparkSession
         jvm: Any = session._jvm  # noqa: SLF001 - the plan over cached rows has no other handle
         plan = rows._jdf.queryExecution().withCachedData()  # noqa: SLF001 - same
         leaf = jvm.org.apache.spark.sql.classic.Dataset.ofRows(session._jsparkSession, plan)  # noqa: SLF001 - same
-        return DataFrame(leaf, session)
+        self._cached.append((rows, DataFrame(leaf, session)))
+        return self._cached[-1][1]
+
+    def drop(self, cached: DataFrame) -> None:
+        """Drop rows that :meth:`add` returned, and that nothing will be built on."""
+        for rows, leaf in self._cached:
+            if leaf is cached:
+                rows.unpersist()
+        self._cached[:] = [each for each in self._cached if each[1] is not cached]
 
     def release(self) -> None:
-        """Drop the rows."""
-        for rows in self._cached:
+        """Drop all rows."""
+        for rows, _ in self._cached:
             rows.unpersist()
         self._cached.clear()
 

@@ -123,6 +123,7 @@ def replacement(
     )
     touched = {row[0]: (row[1], row[2], row[3]) for row in summary if any(row[2:])}
     if not touched:
+        cache.drop(matched)
         return Replacement(None, {}, {}, 0)
     buckets = f"sub_index IN ({', '.join(map(str, touched))})"
     gen = "_came[_at].ts"
