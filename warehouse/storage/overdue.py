@@ -135,6 +135,8 @@ def _without(file: Path, directory: Path, column: str, through: int) -> Path:
     target = directory / f"part-{uuid.uuid4().hex}.parquet"
     source = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
     codec = source.metadata.row_group(0).column(0).compression.lower()
+    if codec == "uncompressed":  # as footers call it
+        codec = "none"
     with source, pq.ParquetWriter(target, source.schema_arrow, compression=codec, write_page_checksum=True) as writer:
         for batch in source.iter_batches():
             kept = batch.filter(pc.greater(batch.column(column), through))
