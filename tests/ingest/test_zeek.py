@@ -5,9 +5,14 @@ from __future__ import annotations
 import gzip
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.ingest.records import declared, left_out, read
 from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
+from warehouse.catalog.sniff import sniff
+from warehouse.errors import UsageError
+from warehouse.ingest.landing import zeek_header
 from warehouse.operations.update import UpdateOptions, Updater
 from warehouse.project import Warehouse
 from warehouse.time import parse_instant
@@ -93,6 +98,29 @@ def test_logs_that_are_written_otherwise_are_left_out(tmp_path: Path) -> None:
     }  # fmt: skip
     assert "#separator" in out["spaces.log"][1]
     assert "#fields" in out["plain.log"][1]
+
+
+ODD = {
+    "lines of another system": (HEAD, None),
+    "a mark of byte order": ("\ufeff" + HEAD, None),
+    "no types": (HEAD[: HEAD.index("#types")], None),
+    "another empty field": (HEAD.replace("(empty)", "EMPTY"), '#empty_field is "EMPTY"'),
+    "another separator of elements": (HEAD.replace("#set_separator\t,", "#set_separator\t;"), '#set_separator is ";"'),
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+def test_what_is_proposed_is_what_is_loaded(tmp_path: Path, odd: str) -> None:
+    """``init --from`` sees the fields that an update sees in a header, or refuses the log for the reason of the update."""
+    header, refused = ODD[odd]
+    source = tmp_path / "dns.log"
+    source.write_text(header + record(1, "5.0"), newline="\r\n" if odd.startswith("lines") else "")
+    if refused is None:
+        assert tuple(column.source or column.name for column in sniff(source).columns) == zeek_header(source)
+    else:
+        for reads in (sniff, zeek_header):
+            with pytest.raises((UsageError, ValueError), match=refused):
+                reads(source)
 
 
 def test_from_a_log_to_the_first_probe(tmp_path: Path, spark: SparkSession) -> None:

@@ -146,7 +146,7 @@ def sniff(source: Path) -> Found:
                 "json": "SELECT * FROM read_json($file, format = 'newline_delimited')",
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "zeek": "",
-            }[kind] or (zeek_query(plain) if kind == "zeek" else "")
+            }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
             if kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
             else:
@@ -160,6 +160,13 @@ def sniff(source: Path) -> Found:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
+
+
+def _zeek_query(plain: Path, source: Path) -> str:
+    try:
+        return zeek_query(plain)
+    except ValueError as error:
+        raise UsageError(f"{source} cannot be read: {error}") from error
 
 
 def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:

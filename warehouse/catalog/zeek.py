@@ -1,18 +1,28 @@
-"""A log of Zeek for ``init --from``: whether a file is one, and the query by which DuckDB reads it with its own types."""
+r"""Logs of Zeek, as it writes them: what their header says, and for ``init --from`` the query by which DuckDB reads one.
+
+A log has lines of fields between tabs, after lines that begin with ``#``, of which ``#fields`` has the names and ``#types`` the
+types; ``-`` is no value, ``(empty)`` an empty one, a comma stands between the elements of a set or vector, and nothing is quoted.
+"""
 
 from __future__ import annotations
 
 import zlib
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.duck_sql import quoted
+from warehouse.catalog.duck_sql import literal, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
-__all__ = ["is_zeek", "zeek_query"]
+__all__ = ["EMPTY", "SEPARATOR", "UNSET", "is_zeek", "zeek_fields", "zeek_query"]
 
+UNSET = "-"
+EMPTY = "(empty)"
+SEPARATOR = ","
+_WRITTEN = {"#set_separator": SEPARATOR, "#empty_field": EMPTY, "#unset_field": UNSET}
 _BEGINNING = 1 << 16
 _TYPES = {"interval": "DOUBLE", "double": "DOUBLE", "count": "BIGINT", "int": "BIGINT", "port": "BIGINT", "bool": "BOOLEAN"}
 
@@ -27,21 +37,56 @@ def is_zeek(source: Path) -> bool:
 
 def _head(source: Path) -> list[str]:
     with source.open("rb") as raw:
-        return decompressed(raw, source.name).read(_BEGINNING).decode(errors="replace").split("\n")
+        return decompressed(raw, source.name).read(_BEGINNING).decode("utf-8-sig", errors="replace").split("\n")
+
+
+def zeek_fields(lines: Iterable[str]) -> tuple[tuple[str, str], ...]:
+    r"""Return the fields of a log, each with its type in Zeek's words, as its first lines say.
+
+    Raises
+    ------
+    ValueError
+        When there are none, or fields and elements are written otherwise than Zeek does unless it is told to.
+
+    Examples
+    --------
+    >>> zeek_fields(["#separator \\x09", "#fields\tts\tid.orig_h", "#types\ttime\taddr", "1.5\t::1"])
+    (('ts', 'time'), ('id.orig_h', 'addr'))
+
+    """
+    names: list[str] = []
+    types: list[str] = []
+    for line in takewhile(lambda each: each.startswith("#"), lines):
+        key, _, rest = line.rstrip("\r").partition("\t")
+        if key.startswith("#separator") and key.split(" ", 1)[-1].lower() != "\\x09":
+            raise ValueError(f"{key} is another separator than a tab: let Zeek write tabs, or JSON")
+        if key in _WRITTEN and rest != _WRITTEN[key]:
+            raise ValueError(f'{key} is "{rest}", not "{_WRITTEN[key]}": let Zeek write its defaults, or JSON')
+        if key == "#fields":
+            names = rest.split("\t")
+        if key == "#types":
+            types = rest.split("\t")
+    if not names:
+        raise ValueError("there is no line that begins with #fields before the first record")
+    return tuple(zip(names, [*types, *["string"] * len(names)], strict=False))
 
 
 def zeek_query(source: Path) -> str:
-    """Return the query that reads a log, whose path is ``$file``."""
-    head = {key: rest.split("\t") for key, _, rest in (line.partition("\t") for line in _head(source) if line.startswith("#"))}
-    names = head.get("#fields", [])
-    types = head.get("#types", ["string"] * len(names))
-    columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(names)))
+    """Return the query that reads a log, whose path is ``$file``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`zeek_fields` does.
+
+    """
+    fields = zeek_fields(_head(source))
+    columns = ", ".join(f"'c{number}': 'VARCHAR'" for number in range(len(fields)))
     reader = (
-        "read_csv($file, delim = '\t', quote = '', escape = '', comment = '#', header = false, nullstr = '-', "
+        f"read_csv($file, delim = '\t', quote = '', escape = '', comment = '#', header = false, nullstr = {literal(UNSET)}, "
         f"ignore_errors = true, auto_detect = false, columns = {{{columns}}})"
     )
-    fields = enumerate(zip(names, types, strict=False))
-    listed = ", ".join(f"{_value(f'c{number}', kind)} AS {quoted(name)}" for number, (name, kind) in fields)
+    listed = ", ".join(f"{_value(f'c{number}', kind)} AS {quoted(name)}" for number, (name, kind) in enumerate(fields))
     return f"SELECT {listed} FROM {reader}"
 
 
@@ -49,7 +94,8 @@ def _value(column: str, kind: str) -> str:
     inner = kind.partition("[")[2].removesuffix("]")
     if inner:
         element = _TYPES.get(inner, "VARCHAR")
-        return f"CASE WHEN {column} = '(empty)' THEN [] ELSE TRY_CAST(string_split({column}, ',') AS {element}[]) END"
+        elements = f"TRY_CAST(string_split({column}, {literal(SEPARATOR)}) AS {element}[])"
+        return f"CASE WHEN {column} = {literal(EMPTY)} THEN [] ELSE {elements} END"
     if kind == "time":
         return f"make_timestamptz(CAST(round(TRY_CAST({column} AS DOUBLE) * 1000000) AS BIGINT))"
     return f"TRY_CAST({column} AS {_TYPES.get(kind, 'VARCHAR')})"

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog import zeek
 from warehouse.catalog.source_columns import EPOCH_FORMATS
-from warehouse.ingest.dialect import ZEEK_EMPTY, ZEEK_SEPARATOR, ZEEK_UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,12 +70,12 @@ def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tu
 
 def from_zeek(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tuple[SparkColumn, SparkColumn | None]:
     """Return the value of a field of Zeek's logs; as :func:`from_text`, with sets and vectors, and empty ones."""
-    empty = text == F.lit(ZEEK_EMPTY)
+    empty = text == F.lit(zeek.EMPTY)
     if not given.type.startswith("array<"):
         return from_text(F.when(empty, F.lit("")).otherwise(text), given, options)
     kind = given.type.removeprefix("array<").removesuffix(">")
-    elements = F.split(text, ZEEK_SEPARATOR)
-    known = F.transform(elements, lambda each: F.when(each != ZEEK_UNSET, each))
+    elements = F.split(text, zeek.SEPARATOR)
+    known = F.transform(elements, lambda each: F.when(each != zeek.UNSET, each))
     value = F.when(empty, F.array().cast(given.type)).otherwise(F.transform(known, lambda each: each.try_cast(kind)))
     return value, ~empty & F.exists(known, lambda each: each.isNotNull() & each.try_cast(kind).isNull())
 

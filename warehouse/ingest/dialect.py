@@ -1,8 +1,6 @@
 """How a text file of records is written: what Spark's reader, and those beside it, have to know to read it alike.
 
-``csv`` is as its options say. ``zeek`` are the logs of Zeek, as it writes them: lines of fields between tabs, after lines that
-begin with ``#``, of which ``#fields`` has the names; ``-`` is no value, ``(empty)`` an empty one, a comma stands between the
-elements of a set or vector, and nothing is quoted.
+``csv`` is as its options say, ``zeek`` as Zeek writes its logs (:mod:`warehouse.catalog.zeek`).
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.encodings import is_wide, java_name, python_name
+from warehouse.catalog.zeek import UNSET
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,26 +17,18 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
 
 __all__ = [
-    "ZEEK_EMPTY",
-    "ZEEK_SEPARATOR",
-    "ZEEK_UNSET",
     "has_header_record",
     "is_delimited",
     "reader_options",
     "session_settings",
     "text_encoding",
     "wide_encoding",
-    "zeek_names",
 ]
 
-ZEEK_UNSET = "-"
-ZEEK_EMPTY = "(empty)"
-ZEEK_SEPARATOR = ","
-_ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": ZEEK_UNSET}
+_ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": UNSET}
 _ENCODING = ("encoding", "charset")
 _OWN = ("decimal",)
 _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
-_WRITTEN = {"#set_separator": ZEEK_SEPARATOR, "#empty_field": ZEEK_EMPTY, "#unset_field": ZEEK_UNSET}
 
 
 def is_delimited(stream: Stream) -> bool:
@@ -88,30 +79,3 @@ def wide_encoding(options: Mapping[str, str], beginning: bytes) -> str | None:
     if beginning[:2] not in _ORDERS:
         raise ValueError('there is no byte order mark at its beginning; declare encoding = "UTF-16LE" or "UTF-16BE"')
     return _ORDERS[beginning[:2]]
-
-
-def zeek_names(lines: list[str]) -> tuple[str, ...]:
-    r"""Return the names of the fields that the first lines of a log say.
-
-    Raises
-    ------
-    ValueError
-        When there are none, or fields and elements are written otherwise than Zeek does unless it is told to.
-
-    Examples
-    --------
-    >>> zeek_names(["#separator \\x09", "#fields\tts\tid.orig_h"])
-    ('ts', 'id.orig_h')
-
-    """
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        key, _, rest = line.rstrip("\r").partition("\t")
-        if key.startswith("#separator") and key.split(" ", 1)[-1].lower() != "\\x09":
-            raise ValueError(f"{key} is another separator than a tab: let Zeek write tabs, or JSON")
-        if key in _WRITTEN and rest != _WRITTEN[key]:
-            raise ValueError(f'{key} is "{rest}", not "{_WRITTEN[key]}": let Zeek write its defaults, or JSON')
-        if key == "#fields":
-            return tuple(rest.split("\t"))
-    raise ValueError("there is no line that begins with #fields before the first record")

@@ -25,8 +25,9 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
+from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError
-from warehouse.ingest.dialect import text_encoding, wide_encoding, zeek_names
+from warehouse.ingest.dialect import text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.known import Listing, order, ranges_of
 
@@ -281,7 +282,7 @@ def file_encoding(path: Path, options: Mapping[str, str]) -> str | None:
 
 def zeek_header(path: Path) -> tuple[str, ...]:
     """Return the names of the fields in a log of Zeek."""
-    return zeek_names(_first_lines(path, "utf-8-sig"))
+    return tuple(name for name, _ in zeek_fields(_first_lines(path, "utf-8-sig")))
 
 
 def _first_lines(path: Path, encoding: str) -> list[str]:
