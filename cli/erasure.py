@@ -70,6 +70,7 @@ def of_receipt(root: Path, found: Outlook, receipt: Receipt | None) -> Report:
         f"read again: {receipt.proof.files} files, {receipt.proof.bytes} bytes; {len(receipt.proof.traces)} show a key",
         *(f"  {trace.path}: {trace.found}" for trace in receipt.proof.traces[:_SHOWN]),
         *_store_lines(receipt.store),
+        *([receipt.beyond_reach] if receipt.beyond_reach else []),
         f"receipt: {path}",
     ]
     return Report(

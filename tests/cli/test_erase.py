@@ -57,6 +57,7 @@ def test_an_erasure_exits_with_4_until_the_landing_files_are_clean(project: Proj
     kept = (project.root / "erasures" / f"{2:020d}.json").read_text()
     assert json.loads(kept)["keys"] == [digest]
     assert "Gone7" not in kept.replace(str(project.directory), "")
+    assert json.loads(kept)["beyond_reach"].startswith("backups and other copies of the root that were made before epoch 2 hold")
     again = erase("a", "--key", "Gone7", "--yes")
     assert again.code == 4
     assert "nothing to erase" in again.err
@@ -71,7 +72,9 @@ def test_many_keys_come_from_a_file_or_standard_input(project: Project, erase: C
     """One a line, beside those of --key."""
     keys = tmp_path / "keys.txt"
     keys.write_text("Gone7\nnobody\n")
-    assert erase("a", "--keys-from", str(keys), "--key", "b", "--yes").code == 4
+    done = erase("a", "--keys-from", str(keys), "--key", "b", "--yes")
+    assert done.code == 4
+    assert "made before epoch 2 hold the rows still" in done.out + done.err
     assert project.keys() == "c c"
     assert "would erase 2 rows" in erase("a", "--keys-from", "-", "--dry-run", text="c\n").out
 

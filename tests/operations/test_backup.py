@@ -16,6 +16,7 @@ from tests.frozen.story import answers, land_future
 from tests.frozen.test_frozen import HERE, Frozen, thawed
 from warehouse.epochs.journal import encode_record, newest_epoch, numbers, record_path, write_record
 from warehouse.epochs.known import DIRECTORY, keep_ledger, known_files, write_ledger
+from warehouse.epochs.view_findings import ViewFinding, last_verified, note_verified, open_findings, record_finding
 from warehouse.errors import BackupError, StorageFailedError
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.backup import back_up, read_backup, verify
@@ -335,6 +336,21 @@ def test_a_full_disk_stops_a_backup(small: Frozen, tmp_path: Path, monkeypatch: 
             back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, copy=True)
     back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1, copy=True)
     verify(tmp_path / "backup")
+
+
+def test_a_view_that_was_found_to_differ_is_told_of_after_a_restore(small: Frozen, tmp_path: Path) -> None:
+    """What verifications found of its views, and when, is in it; nothing of a view that its epoch does not have."""
+    newest = newest_epoch(small.root)
+    assert newest is not None
+    view = next(state.name for state in newest.tables if state.kind == "view")
+    for name in (view, "dropped"):
+        record_finding(small.root, ViewFinding(name, newest.number, 5, "2 rows differ"))
+    note_verified(small.root, 7)
+    back_up(small.root, small.directory / "warehouse.toml", tmp_path / "backup", now=1)
+    again = restored(tmp_path / "backup", tmp_path / "again", small)
+    assert open_findings(again.root, newest) == open_findings(small.root, newest) != ()
+    assert last_verified(again.root) == 7
+    assert len(list((again.root / "findings").iterdir())) == 2
 
 
 def test_shards_of_the_ledger_are_in_it(small: Frozen, tmp_path: Path) -> None:

@@ -16,11 +16,12 @@ from warehouse.objects.path import entry_names
 from warehouse.storage.durable import write_replacing
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["ViewFinding", "forget_finding", "last_verified", "note_verified", "open_findings", "record_finding"]
+__all__ = ["ViewFinding", "finding_files", "forget_finding", "last_verified", "note_verified", "open_findings", "record_finding"]
 
 _ENDING = ".json"
 _VERIFIED = ".verified.json"
@@ -77,6 +78,13 @@ def open_findings(root: Path, epoch: Epoch | None) -> tuple[ViewFinding, ...]:
         except RecordDamagedError:
             found.append(ViewFinding(view, epoch.number, 0, "what was found cannot be read any more"))
     return tuple(found)
+
+
+def finding_files(root: Path, epoch: Epoch) -> Iterator[Path]:
+    """Yield the files of what was found of the views of an epoch, and of when they were verified: a backup takes them along."""
+    yield from (root / "findings" / f"{found.view}{_ENDING}" for found in open_findings(root, epoch))
+    if last_verified(root) is not None:
+        yield root / "findings" / _VERIFIED
 
 
 def note_verified(root: Path, at: int) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_record, record_path
 from warehouse.epochs.known import DIRECTORY, ledger_shards
+from warehouse.epochs.view_findings import finding_files
 from warehouse.errors import (
     BackupError,
     EpochVacuumedError,
@@ -230,6 +231,8 @@ def _sources(root: Path, epoch: Epoch) -> Iterator[_Source]:
                 yield from _table_sources(root, epoch, path, version)
     for receipt in sorted((root / "erasures").glob("*.json")):
         yield _Source(receipt, f"root/erasures/{receipt.name}", fixed=False)
+    for found in finding_files(root, epoch):
+        yield _Source(found, f"root/findings/{found.name}", fixed=False)
 
 
 def _record_sources(root: Path, epoch: Epoch) -> Iterator[_Source]:

@@ -19,7 +19,7 @@ from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
 from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.operations.erasure.plan import Sought, erasure_plan, nodes_to_build
 from warehouse.operations.erasure.proof import Proof, Trace, prove
-from warehouse.operations.erasure.receipt import Receipt, TableReceipt, write_receipt
+from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
 from warehouse.operations.erasure.scope import archives_of, tables_above
 from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.vacuum import forget_past, named_files, retire, sweep
@@ -231,6 +231,7 @@ def complete(
         proof=proof,
         landing=tuple(str(path) for path in landing),
         store=store,
+        beyond_reach=beyond_reach(newest.number),
     )
     write_receipt(root, receipt)
     observer(Moment(Point.RECEIPT_WRITTEN, newest.number))

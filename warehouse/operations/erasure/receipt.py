@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warehouse.operations.erasure.proof import Proof
     from warehouse.operations.erasure.store import StoreReceipt
 
-__all__ = ["Receipt", "TableReceipt", "receipt_path", "write_receipt"]
+__all__ = ["Receipt", "TableReceipt", "beyond_reach", "receipt_path", "write_receipt"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,8 @@ class Receipt:
     """The facts of one erasure; instants are ISO 8601 texts.
 
     ``keys`` are hashes, none when expired rows were erased. ``landing`` are landing files that still hold a key:
-    the erasure is whole once there are none, and none that is yet to come. ``store`` tells of a root in an object store.
+    the erasure is whole once there are none, and none that is yet to come. ``store`` tells of a root in an object store,
+    ``beyond_reach`` in words what may hold the rows still, and what to do about it.
     """
 
     format: int
@@ -57,11 +58,20 @@ class Receipt:
     proof: Proof
     landing: tuple[str, ...] = ()
     store: StoreReceipt | None = None
+    beyond_reach: str = ""
 
     @property
     def whole(self) -> bool:
         """Whether nothing is left, neither under the root nor among the landing files nor beside the objects of a store."""
         return not self.landing and not self.proof.traces and not (self.store and self.store.unproved)
+
+
+def beyond_reach(epoch: int) -> str:
+    """Return what the erasure that makes an epoch cannot reach, and what to do about it."""
+    return (
+        f"backups and other copies of the root that were made before epoch {epoch} hold the rows still; delete them "
+        "(a backup's backup.json names its epoch), then take a new one with `stream-wh backup`"
+    )
 
 
 def receipt_path(root: Path, epoch: int) -> Path:
