@@ -638,6 +638,19 @@ def test_what_is_not_published_any_more_stays_for_retain(house: House) -> None:
     assert os.listdir(house.root / LIVE) == ["pairs"]  # noqa: PTH208 - names
 
 
+@pytest.mark.parametrize("damage", [torn, other_protocol, without_log], ids=lambda each: each.__name__)
+def test_a_directory_whose_log_cannot_be_read_stays_for_retain_too(house: House, damage: Callable[[Path], None]) -> None:
+    """Somebody may read it still: it goes by the newest of its files, and a directory without any goes at once."""
+    move(house)
+    place, newest = house.root / LIVE / "names", house.epochs[-1]
+    damage(place)
+    (house.root / LIVE / "empty").mkdir()
+    written = max(path.stat().st_mtime_ns for path in place.rglob("*") if path.is_file()) // 1000
+    for now, there in ((written + KEPT - 1, True), (written + KEPT, False)):
+        publish(house.root, newest, LiveRules(["pairs"], (), KEPT), now=now)
+        assert (place.exists(), (house.root / LIVE / "empty").exists()) == (there, False)
+
+
 def test_a_purge_leaves_the_newest_rows_alone(house: House) -> None:
     """No former version, no commit before, no leftover, no table that is not of the newest epoch."""
     for number in range(len(house.epochs)):

@@ -266,12 +266,19 @@ def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bo
     for name, table in _tables(root):
         if name in published:
             continue
-        state = newest_state(table)
-        if state is None or state.moved_at + rules.retain <= now:
+        if _changed_at(table) + rules.retain <= now:
             space += _weight([path for path in table.rglob("*") if path.is_file()])
             if not dry_run:
                 remove_tree(table)
     return space
+
+
+def _changed_at(table: Path) -> int:
+    """When a table last changed, in microseconds; by its files where its log cannot be read, since somebody may read it still."""
+    state = newest_state(table)
+    if state is not None:
+        return state.moved_at
+    return max((path.stat().st_mtime_ns // 1000 for path in table.rglob("*") if path.is_file()), default=0)
 
 
 def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dry_run: bool = False) -> Space:
