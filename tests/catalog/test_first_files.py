@@ -10,6 +10,7 @@ import duckdb
 import pytest
 
 from tests.catalog.test_initialise import proposed
+from tests.hostile.test_bounds import COMPRESS
 from warehouse.catalog.model import Column
 from warehouse.catalog.proposal import propose
 from warehouse.errors import UsageError
@@ -178,9 +179,14 @@ def test_times_as_they_should_be_need_no_pattern(tmp_path: Path) -> None:
     assert kinds == {"at": ("timestamp", ()), "day": ("date", ())}
 
 
-def test_an_array_of_objects_is_no_json_lines(tmp_path: Path) -> None:
-    """The error says what makes lines of it."""
-    source = tmp_path / "cars.json"
-    source.write_text('[\n  {"a": 1},\n  {"a": 2}\n]\n')
+@pytest.mark.parametrize("ending", ["", ".zst"])
+def test_an_array_of_objects(tmp_path: Path, ending: str) -> None:
+    """Each object is a row, as those of JSON lines are; one that is larger than a task should read is told what to do."""
+    source = tmp_path / f"cars.json{ending}"
+    text = '[\n  {"a": 1, "at": "2024-05-01T00:00:00Z"},\n  {"a": 2, "at": "2024-05-01T00:01:00Z"}\n]\n'
+    source.write_bytes(COMPRESS[ending](text.encode()))
+    stream = proposed(source).streams[0]
+    assert (stream.format, [column.name for column in stream.columns], stream.arrival) == ("json", ["a", "at"], "at")
+    source.write_bytes(COMPRESS[ending](text.encode() + b" " * 16_000_000))
     with pytest.raises(UsageError, match=r"`jq -c '\.\[\]'`"):
-        proposed(source)
+        propose(source)

@@ -13,10 +13,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.codecs import CODECS, is_compressed, plain_beginning
+from warehouse.catalog.codecs import CODECS, decompressed, is_compressed, plain_beginning
 from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
+from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.catalog.model import MAX_RECORD
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import unusable_name
@@ -44,7 +46,7 @@ _ENDINGS: dict[str, Format] = {
 }
 _SHAPES = {
     "csv": "it should have a header and a record a line",
-    "json": "it should have one JSON object a line; of one array of objects `jq -c '.[]'` makes that",
+    "json": "it should have one JSON object a line, or be one array of objects",
     "parquet": "it may be cut short",
     "zeek": "it may be cut short",
 }
@@ -143,7 +145,7 @@ def sniff(source: Path) -> Found:
             # Each record is one line to the warehouse, so it is to the sniffer.
             reader = {
                 "csv": "",
-                "json": "SELECT * FROM read_json($file, format = 'newline_delimited')",
+                "json": f"SELECT * FROM read_json($file, format = '{_json_form(kind, source)}')",
                 "parquet": "SELECT * FROM read_parquet($file)",
                 "zeek": "",
             }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
@@ -167,6 +169,16 @@ def _zeek_query(plain: Path, source: Path) -> str:
         return zeek_query(plain)
     except ValueError as error:
         raise UsageError(f"{source} cannot be read: {error}") from error
+
+
+def _json_form(kind: Format, source: Path) -> str:
+    """Return how objects stand in a JSON file, in DuckDB's words."""
+    if kind != "json" or not is_array_file(source):
+        return "newline_delimited"
+    with source.open("rb") as raw:
+        if len(decompressed(raw, source.name).read(MAX_RECORD + 1)) > MAX_RECORD:
+            raise UsageError(f"{source} is one array of more than {MAX_RECORD} bytes, which no task reads whole; {LINES_OF_IT}")
+    return f"array', maximum_object_size = '{MAX_RECORD}"
 
 
 def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:

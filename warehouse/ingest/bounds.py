@@ -18,6 +18,7 @@ from warehouse.catalog.codecs import decompressed, is_compressed, most_expansion
 from warehouse.catalog.encodings import is_wide
 from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import text_encoding
+from warehouse.ingest.json_arrays import array_problem, is_array
 from warehouse.ingest.landing import open_regular
 
 if TYPE_CHECKING:
@@ -43,9 +44,13 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     """Return a problem for each CSV or JSON file that breaks a bound of its stream; of Parquet :mod:`.parquet_bounds` tells."""
     if stream.format == "parquet":
         return []
-    suspects = [file for file in files if file.size and not _surely_within(file, stream.max_record)]
+    arrays = {file.path: array_problem(stream, file) for file in files if is_array(stream, file)}
+    broken = [FileProblem(path, *problem) for path, problem in arrays.items() if problem]
+    suspects = [
+        file for file in files if file.size and file.path not in arrays and not _surely_within(file, stream.max_record)
+    ]
     if not suspects:
-        return []
+        return broken
 
     encoding = text_encoding(dict(stream.options)) if stream.format == "csv" else "utf-8"
 
@@ -55,7 +60,7 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
 
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
         found = list(pool.map(look, suspects))
-    return [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
+    return broken + [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

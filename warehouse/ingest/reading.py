@@ -23,6 +23,7 @@ from warehouse.ingest.columns import Fields, header_problem, inputs_of, known_na
 from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, says_what
 from warehouse.ingest.delimited import read_delimited
 from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.json_arrays import is_array
 from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
@@ -99,14 +100,7 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": SHAPE,
     }
-    lines = (
-        session.read.option("recursiveFileLookup", "true")
-        .option("__globPaths__", "false")
-        .text(paths_of(stream, files))
-        .select("value", "_metadata")
-        .where(F.trim("value") != "")  # before the rows are numbered: a blank line is no record
-        .select("value", *place_of_record())
-    )
+    lines = _lines(session, stream, files)
     parses = parsed(inputs, SHAPE)
     rows = lines.select(
         "*",
@@ -176,6 +170,23 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         message.alias("_fault_message"),
         "_zero",
     )
+
+
+def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
+    """Return the text of each record: a line, or an element of a file that is one array."""
+    texts = session.read.option("recursiveFileLookup", "true").option("__globPaths__", "false")
+    arrays = [file for file in files if is_array(stream, file)]
+    plain = [file for file in files if file not in arrays] if arrays else files
+    parts = []
+    if plain:  # a blank line is no record, so it is passed over before the rows are numbered
+        parts.append(texts.text(paths_of(stream, plain)).select("value", "_metadata").where(F.trim("value") != ""))
+    if arrays:
+        whole = texts.text(paths_of(stream, arrays), wholetext=True).select("value", "_metadata")
+        # What Spark takes for no array, though it was one when it was looked at, is a record at fault.
+        unmarked = F.regexp_replace("value", "^\ufeff", "")
+        inner = F.coalesce(F.from_json(unmarked, "array<string>"), F.array("value"))
+        parts.append(whole.select(F.explode(inner).alias("value"), "_metadata"))
+    return reduce(lambda left, right: left.unionByName(right), [part.select("value", *place_of_record()) for part in parts])
 
 
 def _json_value(given: Input, parses: Sequence[Parsed]) -> SparkColumn:

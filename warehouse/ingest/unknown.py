@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.json_arrays import is_array_file
 from warehouse.catalog.model import Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columns import known_names
 from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import open_regular
 from warehouse.layout.columns import is_reserved
 
@@ -113,13 +115,13 @@ def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: A
     decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
     try:
         with open_regular(path) as raw:
-            for line in decompressed(raw, path.name):
+            for line in elements(path) if is_array_file(path) else decompressed(raw, path.name):
                 if line.strip() and len(found) <= 2 * MOST_ADDED:
                     try:
                         found.update(dict.fromkeys(decoder.decode(line)))
                     except msgspec.DecodeError:
                         continue  # a rejected row, whatever is in it
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError):
         return ()  # whoever reads the file says what is wrong with it
     return tuple(found)
 

@@ -20,11 +20,13 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.json_arrays import is_array_file
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
+from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, matches, zeek_header
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.operations.erasure.key_matcher import shows
@@ -188,7 +190,8 @@ def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) ->
 
 
 def _json_records(path: Path) -> Iterator[tuple[dict[str, Any] | None, str]]:
-    with _opened(path, "utf-8-sig") as lines:
+    with _opened(path, "utf-8-sig") as file:
+        lines = (each.decode(errors="replace") for each in elements(path)) if is_array_file(path) else iter(file)
         for line in lines:
             try:
                 record = json.loads(line)

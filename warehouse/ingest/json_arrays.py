@@ -1,0 +1,90 @@
+"""Landing files that are one JSON array of objects, each of which is a record: one task reads such a file whole.
+
+So it may hold no more bytes than a record, ``max_record``, and it is looked at before Spark reads it: Spark takes an array with a
+fault anywhere for no array at all.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.ingest.landing import open_regular
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["array_problem", "elements", "is_array"]
+
+_KNOWN = 50_000
+_MARK = b"\xef\xbb\xbf"
+_TOO_LARGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
+"""Numbers beyond those of double precision, or text with such a word: Spark reads no array with one."""
+_LONG_DECIMAL = re.compile(rb"[\[:,]\s*-?(?=[0-9.]{17})[0-9]+\.[0-9]")
+"""Numbers of more digits than double precision has, by way of which Spark hands on the numbers in an array."""
+
+
+def is_array(stream: Stream, file: LandingFile) -> bool:
+    """Whether a file of a stream is one array; one that cannot be read is none."""
+    return stream.format == "json" and bool(file.size) and _is_array(stream.landing / file.path, file.size, file.mtime_ns)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - the file's identity
+    try:
+        return is_array_file(path)
+    except (OSError, EOFError, zlib.error):
+        return False  # whoever reads the file says what is wrong with it
+
+
+def array_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
+    """Return why a file that is one array is not read, (reason, message), or nothing."""
+    exact = any("decimal" in each.type for each in (*stream.columns, *stream.sources))
+    return _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, exact)
+
+
+@lru_cache(maxsize=_KNOWN)
+def _problem(path: Path, size: int, mtime_ns: int, most: int, exact: bool) -> tuple[str, str] | None:  # noqa: ARG001 - same
+    try:
+        content = _content(path, most + 1)
+    except (OSError, EOFError, zlib.error):
+        return None
+    if len(content) > most:
+        larger = f"it is one JSON array of more than max_record ({most} bytes)"
+        return "record_too_long", f"{larger}; {LINES_OF_IT}, or raise max_record"
+    try:
+        parts = msgspec.json.decode(content, type=list[msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError) as error:
+        return "unreadable", f"it begins as a JSON array of objects, and is none: {error}"
+    other = next((number for number, part in enumerate(parts, 1) if bytes(memoryview(part)[:1]) != b"{"), None)
+    if other is not None:
+        return "unreadable", f"it is a JSON array of which element {other} is no object"
+    if _TOO_LARGE.search(content) or (exact and _LONG_DECIMAL.search(content)):
+        return "unreadable", f"it is a JSON array with numbers that do not fit in double precision; {LINES_OF_IT}"
+    return None
+
+
+def elements(path: Path) -> list[bytes]:
+    """Return the text of each element of a file that is one array; the file is within its bound.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error, msgspec.DecodeError
+        When it cannot be read.
+
+    """
+    return [bytes(part) for part in msgspec.json.decode(_content(path, -1), type=list[msgspec.Raw])]
+
+
+def _content(path: Path, most: int) -> bytes:
+    with open_regular(path) as raw:
+        return decompressed(raw, path.name).read(most).removeprefix(_MARK)
