@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from logging import LogRecord
     from pathlib import Path
 
+    from warehouse.catalog.wishes import Wishes
     from warehouse.epochs.points import Observer
     from warehouse.project import Warehouse
     from warehouse.serving import Answer, Reader
@@ -182,11 +183,11 @@ def pictured(directory: Path, file: Path) -> None:
 # --- verbs ---
 
 
-def initialised(directory: Path, example: str | None, source: Path | None) -> Report:
+def initialised(directory: Path, example: str | None, source: Path | None, wishes: Wishes | None = None) -> Report:
     """Write a project."""
     from warehouse.catalog.initialise import write_project
 
-    written = write_project(directory, example, source)
+    written = write_project(directory, example, source, wishes)
     seen = _seen(written[0]) if source is not None else ()
     landing = len(written) - 1
     enter = "" if directory.name in ("", ".") else f"cd {directory} && "

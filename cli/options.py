@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INSTANT",
+    "ColumnNames",
     "ExampleCommand",
     "InstantOrFirst",
     "columns_option",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from warehouse.cli import library
-from warehouse.cli.options import command, report_command
+from warehouse.cli.options import ColumnNames, command, report_command
+from warehouse.time import parse_duration
 
 if TYPE_CHECKING:
     from warehouse.cli.outcome import Report
@@ -21,6 +22,7 @@ __all__ = ["init"]
     "Write a project to start from.",
     "stream-wh init w --example flights",
     "stream-wh init w --from measurements.csv",
+    "stream-wh init w --from log.jsonl --key host --expires ttl --interval 10m",
 )
 @click.argument("directory", required=False, default=".", type=click.Path(file_okay=False, path_type=Path))
 @click.option("--example", metavar="NAME", help="Copy an example with real data: flights.")
@@ -31,10 +33,25 @@ __all__ = ["init"]
     metavar="FILE",
     help="Infer columns from a csv, json, parquet or Zeek file and propose key, arrival, expiry and interval.",
 )
+@click.option("--key", metavar="COLUMNS", type=ColumnNames(), help="Column or columns to probe by, in place of a guess.")
+@click.option("--arrival", metavar="COLUMN|SQL", help="Column or expression of the time at which a row arrives.")
+@click.option("--expires", metavar="COLUMN|SQL", help="Column or expression of its end, or a duration's column; never: none.")
+@click.option("--interval", metavar="DURATION", help="Time between two updates, such as 10m.")
+@click.option("--columns", metavar="COLUMNS", type=ColumnNames(), help="Declare these columns only.")
 @report_command
-def init(directory: Path, *, example: str | None, source: Path | None) -> Report:
+def init(directory: Path, *, example: str | None, source: Path | None, **wished: Any) -> Report:  # noqa: ANN401 - options of --from
     """Write a commented warehouse.toml, and sample landing files, into DIRECTORY; nothing is ever overwritten."""
+    from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - help does without
+
+    given = {name: value for name, value in wished.items() if value}
+    if given and source is None:
+        raise click.UsageError(f"--{next(iter(given))} is about the file of --from; give both")
     if example and source:
         raise click.UsageError("--example and --from are two ways to start; give one")
     base = click.get_current_context().find_root().params.get("directory")
-    return library.initialised(base / directory if base else directory, example, source)
+    if "interval" in given:
+        try:
+            given["interval"] = parse_duration(given["interval"])
+        except ValueError as error:
+            raise click.UsageError(f"--interval: {error}") from error
+    return library.initialised(base / directory if base else directory, example, source, Wishes(**given))

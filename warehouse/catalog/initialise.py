@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
     from pathlib import Path
 
+    from warehouse.catalog.wishes import Wishes
+
 __all__ = ["DEFAULT_EXAMPLE", "examples", "write_project"]
 
 DEFAULT_EXAMPLE = "answers"
@@ -28,7 +30,9 @@ def examples() -> tuple[str, ...]:
     return tuple(sorted(each.name for each in files(_PACKAGE).iterdir() if (each / FILE_NAME).is_file()))
 
 
-def write_project(directory: Path, example: str | None = None, source: Path | None = None) -> list[Path]:
+def write_project(
+    directory: Path, example: str | None = None, source: Path | None = None, wishes: Wishes | None = None
+) -> list[Path]:
     """Write a project and return the files written, ``warehouse.toml`` first.
 
     Parameters
@@ -39,6 +43,8 @@ def write_project(directory: Path, example: str | None = None, source: Path | No
         Which of :func:`examples`; by default the one that shows every key.
     source
         A csv, json or parquet file, or a log of Zeek, to declare a stream for instead; it is copied into the landing directory.
+    wishes
+        What to declare in place of what would be guessed from the source.
 
     Raises
     ------
@@ -57,7 +63,7 @@ def write_project(directory: Path, example: str | None = None, source: Path | No
     else:
         from warehouse.catalog.proposal import propose  # noqa: PLC0415 - it needs DuckDB, the examples do not
 
-        content = propose(source)
+        content = propose(source, wishes)
     return _write(directory, content)
 
 

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.load import FILE_NAME
+from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
 from warehouse.catalog.sniff import Found, SniffedColumn, sniff
-from warehouse.catalog.types import is_key_type, parse_type
 from warehouse.catalog.values import name_fault
+from warehouse.catalog.wishes import NEVER, Wishes, column_called, expression_of
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant
 
@@ -34,11 +35,6 @@ _EXPIRY_NAME = re.compile(
 _LIFETIME_NAME = re.compile(
     r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|expires_in|remaining)(_|$)"
 )
-_KEY_NAME = re.compile(
-    r"(^|_)(id|key|name|user\w*|code|number|no|nr|host|device|account|customer|client|session|plate|licen[cs]e|vehicle|car|ip|address|mac|"
-    r"e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|uuid|kennzeichen|nummer|kunde)(_|$)"
-)
-_NO_KEY_NAME = re.compile(r"(^|_)(p|port|proto|status|type|class|zone|lat|lon|amount|price|count)(_|$)")
 _UNITS = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
     (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
@@ -61,8 +57,6 @@ _PERIODS = 24
 _MOST_PERIODS = 2000
 _SEEN = 0.95
 """The share of rows that an update at the proposed interval must show."""
-_FEW = 1.5
-"""Rows of a value from which a column is one whose values come again."""
 _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
 _COMMENT_COLUMN = 36
 
@@ -99,25 +93,31 @@ class _Times:
         return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
 
 
-def propose(source: Path) -> dict[str, bytes | Path]:
+def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Path]:
     """Return the files of a project for ``source`` by path: ``warehouse.toml``, and the file itself to be copied.
+
+    ``wishes`` are what the user says in place of what would be guessed.
 
     Raises
     ------
     UsageError
-        When the file is not usable, or no column can be an arrival time.
+        When the file is not usable, no column can be an arrival time, or a wish names what the file does not have.
 
     """
-    found = sniff(source)
+    wishes = wishes or Wishes()
+    found = _chosen(sniff(source), wishes)
     name = _stream_name(source)
     usable = [column for column in found.columns if column.type]
-    times = _times(found, usable)
+    times = _wished(found, usable, wishes)
     if times is None:
         raise UsageError(
             f"no column of {source} ({_list(column.name for column in found.columns)}) can be an arrival time; "
             f"add a timestamp column, or declare the stream by hand after a plain `stream-wh init`"
         )
-    text = _document(name, source, found, times, _key(usable, times, found.rows))
+    key = proposed_key(usable, times.columns, found.rows)
+    if wishes.key:
+        key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
+    text = _document(name, source, found, times, key, wishes)
     # Landing files whose names begin with these are left alone.
     landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
     return {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
@@ -131,9 +131,49 @@ def _stream_name(source: Path) -> str:
     return "stream"
 
 
-def _times(found: Found, usable: Sequence[SniffedColumn]) -> _Times | None:
+def _chosen(found: Found, wishes: Wishes) -> Found:
+    """Return what was found with the wished columns only; the others are left out."""
+    if not wishes.columns:
+        return found
+    kept = {column_called(each, found.columns, "--columns").name for each in wishes.columns}
+    columns = tuple(each if each.name in kept else replace(each, type=None, refused="not wished") for each in found.columns)
+    return replace(found, columns=columns)
+
+
+def _wished(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> _Times | None:
+    """Return the times as they are wished, or guessed where nothing is."""
+    arrival = None if wishes.arrival is None else expression_of(wishes.arrival, usable, "--arrival", ts=False)
+    if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
+        said = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
+        raise UsageError(f"{said}; name another, or give an expression")
+    if isinstance(arrival, str):
+        stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
+        times: _Times | None = _Times(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
+    elif arrival is not None and arrival.type == "date":
+        times = _from_numbers([arrival, *(column for column in usable if column != arrival)])
+    else:
+        times = _times(found, usable, arrival)
+    if times is None or wishes.expires is None:
+        return times
+    bare = replace(times, expires=None, lives=(), unset=0.0, columns=times.columns[:1])
+    expires = None if wishes.expires == NEVER else expression_of(wishes.expires, usable, "--expires", ts=True)
+    if expires is None:
+        return bare
+    if isinstance(expires, str):
+        return replace(bare, expires=expires)
+    if expires.type == "timestamp":
+        lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
+        return replace(bare, expires=_sql(expires.name), lives=lives, columns=(*bare.columns, expires.name))
+    lasting = _of_duration(bare, expires)
+    if lasting is None:
+        said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
+        raise UsageError(f"{said}; name another, or give an expression")
+    return lasting
+
+
+def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> _Times | None:
     stamps = [column for column in usable if column.type == "timestamp"]
-    arrival = _arrival(found, stamps)
+    arrival = wished or _arrival(found, stamps)
     if arrival is None:
         return _from_numbers(usable)
     others = tuple(column.name for column in stamps if column != arrival)
@@ -174,16 +214,20 @@ def _from_numbers(usable: Sequence[SniffedColumn]) -> _Times | None:
 def _with_duration(times: _Times, usable: Sequence[SniffedColumn]) -> _Times:
     for column in usable:
         lower = column.name.lower()
-        if column.name in times.columns or not _LIFETIME_NAME.search(lower) or not column.lives:
-            continue
-        if column.lives[0] < 0 or column.lives[-1] <= 0:
-            continue
-        units = ((unit, size) for ending, unit, size in _UNITS if ending.search(lower))
-        unit, size = next(units, ("SECOND", SECOND))
-        sql = _added(column, unit, size)
-        lives = tuple(life * size for life in column.lives)
-        return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
+        if column.name not in times.columns and _LIFETIME_NAME.search(lower) and (lasting := _of_duration(times, column)):
+            return lasting
     return times
+
+
+def _of_duration(times: _Times, column: SniffedColumn) -> _Times | None:
+    """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
+    if not column.lives or column.lives[0] < 0 or column.lives[-1] <= 0:
+        return None
+    units = ((unit, size) for ending, unit, size in _UNITS if ending.search(column.name.lower()))
+    unit, size = next(units, ("SECOND", SECOND))
+    lives = tuple(life * size for life in column.lives)
+    sql = _added(column, unit, size)
+    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
 
 
 def _added(column: SniffedColumn, unit: str, size: int) -> str:
@@ -195,26 +239,13 @@ def _added(column: SniffedColumn, unit: str, size: int) -> str:
     return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
 
 
-def _key(usable: Sequence[SniffedColumn], times: _Times, rows: int) -> str:
-    """Return the column that probes most likely look for: named like a key, with many values that come again."""
-    keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
-    values = [column for column in keys if column.type not in ("timestamp", "date", "boolean")]
-    plain = [column for column in values if column.name not in times.columns]
-
-    def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int]:
-        lower = column.name.lower()
-        identifying = column.type == "string" or column.type in _INTEGERS
-        named = identifying and bool(_KEY_NAME.search(lower)) and not _NO_KEY_NAME.search(lower)
-        several = 1 < column.distinct <= rows / _FEW
-        return named, several, column.type == "string", column.distinct
-
-    return max(plain, key=rank).name if plain else keys[0].name
-
-
-def _document(name: str, source: Path, found: Found, times: _Times, key: str) -> str:
+def _document(name: str, source: Path, found: Found, times: _Times, key: ProposedKey, wishes: Wishes) -> str:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
+    if lifetime is None and times.expires is not None:
+        lifetime = DAY
     finest = HOUR if lifetime is None else max(SECOND, lifetime // _PERIODS)
-    interval = max(step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
+    steps = (step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
+    interval = wishes.interval or max(steps)
     lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
     anchor = (times.first or 0) // DAY * DAY
     refused = [column for column in found.columns if not column.type]
@@ -229,7 +260,7 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         "[warehouse]",
         _line('root = "data"', "where the tables are; landing directories lie elsewhere"),
         _line(f"anchor = {_text(format_instant(anchor))}", "windows move at anchor + k * update_interval"),
-        _line(f"update_interval = {_text(format_duration(interval))}", "(?) fixed, like anchor, for the life of root"),
+        _line(f"update_interval = {_text(format_duration(interval))}", f"{'' if wishes.interval else '(?) '}fixed, like anchor"),
         _line('retain = "7d"', "wall-clock time for which earlier window states stay readable"),
         "",
         f"# {file} was copied to landing/{name}. Deliver further files of the same columns there, in",
@@ -244,9 +275,9 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
         lines.append("options = { " + ", ".join(f"{option} = {_text(value)}" for option, value in found.options) + " }" + guessed)
     lines += [
         *([] if found.format == "zeek" else [_line('timezone = "UTC"', "of timestamps without an offset")]),
-        _line(f"search_key = {_text(key)}", "(?) what probes look for: a column, or a list"),
-        _line(f"arrival = {_text(times.arrival)}", "(?)" + _others(times)),
-        *_expiry_lines(times, lifetime),
+        *_key_lines(key, wishes),
+        _line(f"arrival = {_text(times.arrival)}", ("given" if wishes.arrival else "(?)") + _others(times)),
+        *_expiry_lines(times, lifetime, wishes),
     ]
     if refused:
         lines.append(_line('unknown_columns = "ignore"', "some columns cannot be declared, see below"))
@@ -258,14 +289,27 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: str) ->
     return "\n".join(lines) + "\n"
 
 
-def _summary(found: Found, times: _Times, key: str, interval: int) -> Iterator[str]:
+def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
+    others = f" others: {_list(key.others)}" if key.others else ""
+    if key.unsure:
+        yield f"# The sample does not tell the key: {key.unsure}."
+    listed = key.columns[0] if len(key.columns) == 1 else list(key.columns)
+    comment = "given" if wishes.key else f"(?) what probes look for: a column, or a list{';' if others else ''}{others}"
+    yield _line(f"search_key = {_text(listed)}", comment)
+
+
+def _summary(found: Found, times: _Times, key: ProposedKey, interval: int) -> Iterator[str]:
     """Yield what was seen, what is proposed and why, and what is left out, for the file and for the console."""
     yield f"Saw {found.rows} rows of {len(found.columns)} columns:"
     for column in found.columns:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
         yield f"  {' '.join(column.name.split())}{called}: {column.type or 'not usable'}, about {column.distinct} values"
-    of_key = next(column for column in found.columns if column.name == key)
-    yield f"Proposes the key {key}: {of_key.distinct} values, {found.rows / max(1, of_key.distinct):.1f} rows of each on average."
+    of_key = next(column for column in found.columns if column.name == key.columns[0])
+    each = f"{of_key.distinct} values, {found.rows / max(1, of_key.distinct):.1f} rows of each on average"
+    yield f"Proposes the key {', '.join(key.columns)}: {each}."
+    if key.unsure:
+        likely = f" such as {_list(key.others)}" if key.others else ""
+        yield f"The sample does not tell the key: {key.unsure}. Name it with --key, a column{likely}."
     yield f"Proposes that rows arrive at {times.arrival}."
     if times.lives:
         quarter, half, most = (format_duration(int(times.lives[place])) for place in (25, 50, 95))
@@ -280,15 +324,22 @@ def _summary(found: Found, times: _Times, key: str, interval: int) -> Iterator[s
         yield f"Leaves out {', '.join(' '.join(name.split()) for name in left)}: see below."
 
 
-def _expiry_lines(times: _Times, lifetime: int | None) -> list[str]:
+def _expiry_lines(times: _Times, lifetime: int | None, wishes: Wishes) -> list[str]:
+    if wishes.expires == NEVER:
+        return ["# Rows never expire."]
     if times.expires is None or lifetime is None:
         return [
             "# No column looks like an expiration time, so rows never expire. If they do, give an expression:",
             '# expires = "ts + INTERVAL 1 DAY"',
             '# max_lifetime = "1d"',
         ]
+    if not times.lives:
+        return [
+            _line(f"expires = {_text(times.expires)}", "given"),
+            _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) how long nearly all rows live: not looked at"),
+        ]
     return [
-        _line(f"expires = {_text(times.expires)}", "(?) left out: rows never expire"),
+        _line(f"expires = {_text(times.expires)}", "given" if wishes.expires else "(?) left out: rows never expire"),
         _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) 99 % of a sample end sooner; longer lives are accepted"),
     ]
 
@@ -317,7 +368,7 @@ def _line(text: str, comment: str) -> str:
     return f"{text:<{_COMMENT_COLUMN - 1}} # {comment}"
 
 
-def _text(value: str) -> str:
+def _text(value: str | list[str]) -> str:
     # A JSON string is a TOML string.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
 

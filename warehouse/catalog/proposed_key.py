@@ -1,0 +1,100 @@
+"""The search key that ``init --from`` proposes, by what columns are called and how often their values come again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.types import is_key_type, parse_type
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from warehouse.catalog.sniff import SniffedColumn
+
+__all__ = ["ProposedKey", "proposed_key", "words_of"]
+
+_IDENTITY = re.compile(
+    r"(^|_)(id|ids|key|uuid|guid|code|iata|icao|isin|symbol|ticker|sku|user\w*|number|no|nr|host\w*|device|account|customer|client|"
+    r"session|plate|licen[cs]e|vehicle|car|ip|address|mac|e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|kennzeichen|"
+    r"nummer|kunde)(_|$)"
+)
+_NAME = re.compile(r"(^|_)name(_|$)")
+_PART_OF_A_NAME = re.compile(r"(^|_)(first|last|middle|given|family|sur)_?name(_|$)")
+_NO_IDENTITY = re.compile(
+    r"(^|_)(p|port|proto|status|type|class|zone|lat|lon|amount|price|count|year|month|day|date|time|hour|week|total|value)(_|$)"
+)
+_INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "decimal(20,0)", "decimal(38,0)"})
+_FEW = 1.5
+"""Rows of a value from which a column is one whose values come again."""
+_MOST_OTHERS = 4
+
+
+@dataclass(frozen=True)
+class ProposedKey:
+    """Columns of the key; ``unsure`` says why the sample does not tell it, ``others`` could be meant instead."""
+
+    columns: tuple[str, ...]
+    unsure: str | None = None
+    others: tuple[str, ...] = ()
+
+
+def words_of(name: str) -> str:
+    """Return a name in small letters, with underscores between its words.
+
+    >>> words_of("customerId"), words_of("Ticket No."), words_of("id.orig_h")
+    ('customer_id', 'ticket_no_', 'id_orig_h')
+    """
+    return re.sub(r"[^0-9a-z\u00df-\uffff]+", "_", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+
+
+def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: int) -> ProposedKey:
+    """Return the column that probes most likely look for.
+
+    Parameters
+    ----------
+    usable
+        The columns that can be declared.
+    times
+        Those of which arrival and end are made; no time or measurement is a key while there is another column.
+    rows
+        How many rows the sample has.
+    """
+    keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
+    plain = [column for column in keys if column.name not in times and _can_identify(column)]
+    if not plain:
+        rest = [column for column in keys if column.name not in times] or keys or list(usable)
+        return ProposedKey((rest[0].name,), "no column is one of names or numbers that say what a row is about")
+
+    def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int, bool, int]:
+        named = _named(column)
+        return named == _BEST, named >= 0, _comes_again(column, rows), named, column.type == "string", column.distinct
+
+    ranked = sorted(plain, key=rank, reverse=True)  # of equal ones the first
+    best = ranked[0]
+    unsure = None
+    if not _comes_again(best, rows) and _named(best) < _BEST:
+        unsure = "no column is called like a key, and none has values that come again"
+        if best.distinct <= 1:
+            unsure = "no column has several values"
+    return ProposedKey((best.name,), unsure, tuple(column.name for column in ranked[1 : 1 + _MOST_OTHERS]))
+
+
+_BEST = 2
+
+
+def _can_identify(column: SniffedColumn) -> bool:
+    return column.type == "string" or column.type in _INTEGERS
+
+
+def _comes_again(column: SniffedColumn, rows: int) -> bool:
+    return 1 < column.distinct <= rows / _FEW
+
+
+def _named(column: SniffedColumn) -> int:
+    """Return how much a name says that it identifies: 2 an identity, 1 a name, 0 neither, -1 something else."""
+    words = words_of(column.source or column.name)
+    if _NO_IDENTITY.search(words) or _PART_OF_A_NAME.search(words):
+        return -1
+    return 2 if _IDENTITY.search(words) else 1 if _NAME.search(words) else 0

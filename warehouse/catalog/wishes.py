@@ -1,0 +1,92 @@
+"""What a user says of a file for ``init --from``, in place of what would be guessed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.spelling import nearest
+from warehouse.catalog.types import parse_type
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.sniff import SniffedColumn
+
+__all__ = ["NEVER", "Wishes", "column_called", "expression_of"]
+
+NEVER = "never"
+"""What stands for the end of rows that have none."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options of ``init --from``; what is left out is guessed.
+
+    Attributes
+    ----------
+    key
+        Columns of the search key, by their names in the file or in the table.
+    arrival, expires
+        A column, or an expression in Spark SQL over the columns of the table; ``expires`` may be ``never``.
+    interval
+        The update interval, in microseconds.
+    columns
+        The columns that are declared; others are ignored.
+
+    """
+
+    key: tuple[str, ...] = ()
+    arrival: str | None = None
+    expires: str | None = None
+    interval: int | None = None
+    columns: tuple[str, ...] = ()
+
+
+def column_called(name: str, columns: Sequence[SniffedColumn], option: str) -> SniffedColumn:
+    """Return the column of a name, that of the file or that of the table, whatever the case of its letters.
+
+    Raises
+    ------
+    UsageError
+        When there is none, with the nearest name, or it cannot be declared.
+
+    """
+    found = _found(name, columns)
+    if found is None:
+        known = [each for column in columns for each in (column.name, column.source or column.name)]
+        meant = nearest(name, known)
+        hint = f' Did you mean "{meant}"?' if meant else ""
+        raise UsageError(f'{option}: there is no column "{name}".{hint} There are {", ".join(dict.fromkeys(known))}')
+    if found.type is None:
+        raise UsageError(f'{option}: the column "{found.name}" cannot be declared: {found.refused}')
+    return found
+
+
+def expression_of(text: str, columns: Sequence[SniffedColumn], option: str, *, ts: bool) -> SniffedColumn | str:
+    """Return the column that a text names, else the text, which is then a sound expression.
+
+    Raises
+    ------
+    UsageError
+        When it is neither.
+
+    """
+    named = _found(text.strip("`"), columns)
+    if named is not None:
+        return column_called(text.strip("`"), columns, option)
+    types = {column.name: parse_type(column.type) for column in columns if column.type}
+    for fault in expression_faults(text, types, ts=ts):
+        hint = f' Did you mean "{fault.suggestion}"?' if fault.suggestion else ""
+        raise UsageError(f"{option}: found {fault.found}; allowed: {fault.allowed}.{hint}")
+    return text
+
+
+def _found(name: str, columns: Sequence[SniffedColumn]) -> SniffedColumn | None:
+    for alike in (str, str.lower):
+        for column in columns:
+            if alike(name) in (alike(column.name), alike(column.source or column.name)):
+                return column
+    return None
