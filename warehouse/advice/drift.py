@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.advice.advise import plain
 from warehouse.advice.measured import MIN_UPDATES, measured, workers_of
-from warehouse.advice.past import past_of, recent_epochs
+from warehouse.advice.past import RecentEpochs, past_of
 from warehouse.advice.suitable import unsuitable
 from warehouse.errors import UsageError
 from warehouse.layout.advice import candidates, evaluate, footprint
@@ -45,14 +45,23 @@ _MOST_PERIODS = 200
 
 
 def drift_signs(
-    reader: Reader, *, spark: Mapping[str, str], retain: int, now: int, target_file_size: int | None = None
+    reader: Reader,
+    *,
+    spark: Mapping[str, str],
+    retain: int,
+    now: int,
+    target_file_size: int | None = None,
+    recent: RecentEpochs | None = None,
 ) -> tuple[tuple[str, str], ...]:
-    """Return each table whose layout no longer fits, with the sign that shows it and the remedy; see :func:`advise`."""
+    """Return each table whose layout no longer fits, with the sign that shows it and the remedy; see :func:`advise`.
+
+    ``recent`` are the reader's epochs, if somebody has read some of them.
+    """
     states = [state for state in reader.epoch.tables if state.declared and unsuitable(state) is None]
     states = [state for state in states if state.view is None or state.view.failed is None]
     if not states:
         return ()
-    epochs = recent_epochs(reader.root, reader.epoch)
+    epochs = (recent or RecentEpochs(reader.root, reader.epoch)).all()
     workers = workers_of(spark)
     found: list[tuple[str, str]] = []
     for state in states:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Counts, Epoch, Partition, TableState
 
-__all__ = ["MOST_EPOCHS", "Past", "Update", "past_of", "recent_epochs", "target_rows_of"]
+__all__ = ["MOST_EPOCHS", "Past", "RecentEpochs", "Update", "past_of", "recent_epochs", "target_rows_of"]
 
 MOST_EPOCHS = 200
 """How many epochs are looked at, the newest ones."""
@@ -63,15 +64,50 @@ class Past:
         return tuple(reversed(rows))
 
 
+class RecentEpochs:
+    """The newest readable epochs up to one, at most :data:`MOST_EPOCHS`, each read once and not before it is asked for.
+
+    One that is retired meanwhile, or damaged, is left out.
+    """
+
+    def __init__(self, root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> None:
+        """Begin with the newest, which is read already."""
+        self._root = root
+        self._read = [newest]
+        self._most = most
+
+    @cached_property
+    def _left(self) -> Iterator[int]:
+        older = [number for number in reversed(epoch_numbers(self._root)) if number < self._read[0].number]
+        return iter(older[: self._most - 1])
+
+    def __iter__(self) -> Iterator[Epoch]:
+        """Yield them, newest first."""
+        yield from self._read
+        for number in self._left:
+            try:
+                self._read.append(read_epoch(self._root, number))
+            except (MissingPartError, RecordDamagedError):
+                continue
+            yield self._read[-1]
+
+    def since(self, instant: int) -> tuple[Epoch, ...]:
+        """Return those committed after an instant (microseconds) and the one before them, oldest first."""
+        found: list[Epoch] = []
+        for epoch in self:
+            found.append(epoch)
+            if epoch.committed_at <= instant:
+                break
+        return tuple(reversed(found))
+
+    def all(self) -> tuple[Epoch, ...]:
+        """Return all of them, oldest first."""
+        return tuple(reversed(list(self)))
+
+
 def recent_epochs(root: Path, newest: Epoch, most: int = MOST_EPOCHS) -> tuple[Epoch, ...]:
     """Return the newest readable epochs up to one, oldest first; one that is retired meanwhile, or damaged, is left out."""
-    found = [newest]
-    for number in [number for number in reversed(epoch_numbers(root)) if number < newest.number][: most - 1]:
-        try:
-            found.append(read_epoch(root, number))
-        except (MissingPartError, RecordDamagedError):
-            continue
-    return tuple(reversed(found))
+    return RecentEpochs(root, newest, most).all()
 
 
 def past_of(epochs: Sequence[Epoch], table: str, workers: int, target_file_size: int | None = None) -> Past:

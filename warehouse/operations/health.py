@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.advice.drift import drift_signs
-from warehouse.advice.past import recent_epochs
+from warehouse.advice.past import RecentEpochs
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.lock import running
 from warehouse.epochs.view_findings import open_findings
@@ -59,7 +59,7 @@ def health_facts(
 
     """
     root, epoch = catalog.root, reader.epoch
-    epochs = recent_epochs(root, epoch)
+    recent = RecentEpochs(root, epoch)
     found: dict[str, LandingFacts] = {}
     listing = None
     try:
@@ -74,15 +74,15 @@ def health_facts(
         window_time=epoch.window_time,
         committed_at=epoch.committed_at,
         update_interval=epoch.update_interval,
-        tables=tuple(_tables(catalog, epoch, epochs, found, now)),
+        tables=tuple(_tables(catalog, epoch, recent.since(epoch.committed_at - DAY), found, now)),
         running=running(root, now),
         planned=_planned(root, epoch),
         listing=listing,
         outsiders=tuple(each.told for each in foreign_notes(root, epoch) if each.told not in told_of_stopped),
-        layouts=_layouts(catalog, reader, now) if layouts else (),
+        layouts=_layouts(catalog, reader, recent, now) if layouts else (),
         disk_free=None if isinstance(root, ObjectPath) else shutil.disk_usage(root).free,
         written=sum(counts.bytes_written for counts in epoch.counts),
-        replayed=all(each.committed_at - each.window_time > _REPLAYED_INTERVALS * each.update_interval for each in epochs),
+        replayed=all(each.committed_at - each.window_time > _REPLAYED_INTERVALS * each.update_interval for each in recent),
     )
 
 
@@ -168,10 +168,15 @@ def _planned(root: Path, epoch: Epoch) -> int | None:
         return None
 
 
-def _layouts(catalog: Catalog, reader: Reader, now: int) -> tuple[tuple[str, str], ...]:
+def _layouts(catalog: Catalog, reader: Reader, recent: RecentEpochs, now: int) -> tuple[tuple[str, str], ...]:
     try:
         return drift_signs(
-            reader, spark=dict(catalog.spark), retain=catalog.retain, now=now, target_file_size=catalog.target_file_size
+            reader,
+            spark=dict(catalog.spark),
+            retain=catalog.retain,
+            now=now,
+            target_file_size=catalog.target_file_size,
+            recent=recent,
         )
     except (WarehouseError, OSError) as error:
         return (("", f"whether layouts still fit is not known: {error}"),)
