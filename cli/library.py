@@ -50,6 +50,7 @@ __all__ = [
     "restated",
     "restored_backup",
     "rolled_back",
+    "sampled",
     "scanned",
     "updated",
     "vacuumed",
@@ -293,6 +294,13 @@ def planned(directory: Path, options: Mapping[str, Any]) -> Report:
     if any(verdict.stops for verdict in changed):
         return of_verdicts(changed)
     return of_plan(*warehouse.plan(**options), changed, _foreign(warehouse))
+
+
+def sampled(directory: Path, rows: int, *, at: int | None, future: bool) -> Report:
+    """Report what would become of waiting rows."""
+    from warehouse.cli.samples import of_samples
+
+    return of_samples(opened_to_work(directory).sample(rows, at=at, future=future))
 
 
 def reloaded(directory: Path, file: str, step: Step | None) -> Report:

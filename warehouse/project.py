@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from warehouse.operations.update import RebuildReport, Updater, UpdateReport
     from warehouse.operations.vacuum import VacuumReport
     from warehouse.operations.verification import ViewVerdict
+    from warehouse.planning.first_run import Sample
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
@@ -239,6 +240,20 @@ class Warehouse:
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         plan, landing = self._updater(nobody, None).plan(options)
         return plan, explain(plan) if plan else (), landing
+
+    def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
+        """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.
+
+        Parameters
+        ----------
+        rows
+            How many rows of a stream are read at most, from 1.
+        at, future
+            As for :meth:`update`.
+
+        """
+        options = _options(at, each=False, start=None, allow_dead=True, future=future)
+        return self._updater(nobody, None).sample(options, rows)
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""

@@ -43,13 +43,23 @@ def update(directory: Path, *, dry_run: bool, **options: Any) -> Report:  # noqa
         return library.updated(directory, options, step)
 
 
-@command("plan", "Tell what an update would do.", "stream-wh plan --at 2013-01-01T12:00:00Z")
+@command("plan", "Tell what an update would do.", "stream-wh plan --at 2013-01-01T12:00:00Z", "stream-wh plan --sample 1000")
 @update_options
+@click.option(
+    "--sample",
+    type=click.IntRange(1, 100_000),
+    metavar="ROWS",
+    help="Read so many waiting rows of each stream, and tell what would become of them.",
+)
 @report_command
 @project
-def plan(directory: Path, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
+def plan(directory: Path, *, sample: int | None, **options: Any) -> Report:  # noqa: ANN401 - update_options lists them
     """Show what an update with the same options would do: files, rows that wait, sub-indices written and removed."""
     check(options)
+    if sample is not None:
+        if options["each"]:
+            raise click.UsageError("--sample looks at one update; leave out --each")
+        return library.sampled(directory, sample, at=options["at"], future=options["future"])
     return library.planned(directory, options)
 
 

@@ -36,7 +36,17 @@ if TYPE_CHECKING:
 SPARK_FAILURES = (PySparkException, Py4JJavaError)
 """What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
 
-__all__ = ["SPARK_FAILURES", "Batch", "FirstLook", "empty_batch", "first_look", "prepare", "unreadable"]
+__all__ = [
+    "SPARK_FAILURES",
+    "Batch",
+    "FirstLook",
+    "SampledRow",
+    "empty_batch",
+    "first_look",
+    "prepare",
+    "sample_rows",
+    "unreadable",
+]
 
 
 @dataclass(frozen=True)
@@ -128,8 +138,10 @@ def _classified(
     move: WindowMove,
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
     taken: DataFrame | None,
+    most: int | None = None,
 ) -> DataFrame:
-    rows = read_files(session, stream, groups).selectExpr(
+    read = read_files(session, stream, groups)
+    rows = (read if most is None else read.limit(most)).selectExpr(
         "*", "false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"
     )
     if taken is not None:
@@ -240,6 +252,48 @@ def _is_of_no_file(error: BaseException) -> bool:
             return True
         java = java.getCause()
     return False
+
+
+@dataclass(frozen=True)
+class SampledRow:
+    """A row of a sample: its search key as text, its times in microseconds (none where it has none), and its fate.
+
+    ``fate`` is ``live``, ``deferred``, ``dead``, or the reason for which it is rejected, with a ``message``.
+    """
+
+    key: tuple[str | None, ...]
+    ts: int | None
+    exp: int | None
+    fate: str
+    message: str | None
+
+
+def sample_rows(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+    most: int,
+) -> tuple[SampledRow, ...]:
+    """Return up to ``most`` rows of files as an update classifies them.
+
+    Raises
+    ------
+    UnreadableFilesError
+        With every file that changed, vanished or cannot be read.
+
+    """
+    files = [file for _, members in groups for file in members]
+    _refuse(stream, unchanged(stream.landing, files) or beyond_bounds(stream, files))
+    try:
+        key = F.array(*[F.col(quoted(name)).cast("string") for name in stream.search_key])
+        rows = _classified(session, stream, layout, move, groups, None, most)
+        found = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
+    except SPARK_FAILURES as error:
+        _refuse(stream, unreadable(session, stream, groups))
+        raise error from None
+    return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in found)
 
 
 @dataclass(frozen=True)

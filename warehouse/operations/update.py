@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.undo import Undone
+    from warehouse.planning.first_run import Sample
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.plan import StreamInput
     from warehouse.planning.steps import Plan
@@ -185,6 +186,16 @@ class Updater(PlanExecutor):
             changed=self.stopped.keys(),
         )
         return plan, landing
+
+    def sample(self, options: UpdateOptions, most: int) -> tuple[Sample, ...]:
+        """Return up to ``most`` waiting rows of each stream as an update would load them, writing nothing; it needs no lock."""
+        from warehouse.planning.first_run import samples  # noqa: PLC0415 - only looking at rows needs Spark to plan
+
+        target = self._target(options)
+        last = newest_epoch(self.root)
+        inputs, _ = self._inputs(last, {})
+        slot = target if last is None else max(target, last.slot)
+        return samples(self._some_spark(), self.catalog, inputs, slot=slot, clock=self.clock(), last=last, most=most)
 
     def reload(self, path: str) -> Epoch:
         """Mark a loaded landing file for the next update that moves the window; it writes an epoch at the same time."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
-from warehouse.ingest.batch import first_look
+from warehouse.ingest.batch import first_look, sample_rows
 from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
@@ -16,17 +17,19 @@ from warehouse.storage.session import table_session
 from warehouse.time import at_slot, format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.batch import FirstLook
+    from warehouse.ingest.batch import FirstLook, SampledRow
     from warehouse.planning.inputs import Excluded
     from warehouse.planning.plan import StreamInput
 
-__all__ = ["earliest_arrival", "refuse_empty"]
+__all__ = ["Sample", "earliest_arrival", "refuse_empty", "samples"]
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -45,13 +48,17 @@ class _Look:
 
     def at(self, given: StreamInput, slot: int) -> FirstLook:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
+        return self.read(given, slot, first_look)
+
+    def read(self, given: StreamInput, slot: int, look: Callable[..., _Found], k0: int | None = None) -> _Found:
+        """Return what ``look`` finds in one stream's files at ``slot``, of a table that was at ``k0`` or is not there."""
         session = table_session(self.session, session_settings(given.stream))
         if not needs_no_check(given.stream):
             check_expressions(session, given.stream)
         move = WindowMove(
-            k0=slot - given.layout.periods,
+            k0=slot - given.layout.periods if k0 is None else k0,
             k=slot,
-            first=True,
+            first=k0 is None,
             anchor=self.catalog.anchor,
             interval=self.catalog.update_interval,
             clock=self.clock,
@@ -62,7 +69,7 @@ class _Look:
                 (group.header, [file for file in group.files if file.path not in failed]) for group in given.groups
             ]
             try:
-                return first_look(session, given.stream, given.layout, move, groups)
+                return look(session, given.stream, given.layout, move, groups)
             except UnreadableFilesError as error:
                 files = {file.path: file for group in given.groups for file in group.files}
                 failed.update(
@@ -123,6 +130,38 @@ def refuse_empty(
     if refused:
         moment = format_instant(at_slot(slot, catalog.anchor, catalog.update_interval))
         raise EmptyFirstRunError(refused, moment, replay=last is None)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of a stream's waiting files as an update would classify them, and files that it would leave out."""
+
+    stream: str
+    rows: tuple[SampledRow, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def samples(
+    session: SparkSession,
+    catalog: Catalog,
+    inputs: Iterable[StreamInput],
+    *,
+    slot: int,
+    clock: int,
+    last: Epoch | None,
+    most: int,
+) -> tuple[Sample, ...]:
+    """Return up to ``most`` rows of what waits for each stream, as an update to ``slot`` would load them; nothing is written."""
+    found = []
+    for given in inputs:
+        excluded: Excluded = {}
+        look = _Look(session, catalog, clock, excluded, last)
+        stored = last is not None and last.table(given.stream.name) is not None
+        k0 = last.slot if last is not None and stored else None
+        rows = look.read(given, slot, partial(sample_rows, most=most), k0) if _has_files(given) else ()
+        left_out = (*given.left_out, *excluded.get(given.stream.name, {}).values())
+        found.append(Sample(given.stream.name, rows, left_out))
+    return tuple(found)
 
 
 def _has_files(given: StreamInput) -> bool:

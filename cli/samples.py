@@ -1,0 +1,79 @@
+"""What would become of waiting rows, for ``plan --sample``: counts by fate and reason, and some rows with their times."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from warehouse.cli.outcome import Report
+from warehouse.time import NEVER, format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.planning.first_run import Sample
+
+__all__ = ["of_samples"]
+
+_FATES = {"live": "live", "deferred": "waiting", "dead": "dead"}
+_UNTYPED = frozenset({"malformed", "mistyped", "expr_failed", "unknown_columns"})
+_SHOWN = 3
+"""Rows of each fate that are shown."""
+
+
+def of_samples(samples: Sequence[Sample]) -> Report:
+    """Report what an update would make of the sampled rows."""
+    records = [_record(sample) for sample in samples]
+    lines = [line for record in records for line in _lines(record)]
+    return Report({"samples": records}, (*lines, "nothing was written"), data=True)
+
+
+def _record(sample: Sample) -> dict[str, Any]:
+    fates = Counter(_FATES.get(row.fate, "rejected") for row in sample.rows)
+    reasons = Counter(row.fate for row in sample.rows if row.fate not in _FATES)
+    return {
+        "stream": sample.stream,
+        "rows": len(sample.rows),
+        "typed": sum(row.fate not in _UNTYPED for row in sample.rows),
+        **{fate: fates[fate] for fate in (*_FATES.values(), "rejected")},
+        "reasons": dict(reasons.most_common()),
+        "left_out": [{"file": each.file.path, "reason": each.reason, "message": each.message} for each in sample.left_out],
+        "examples": list(_examples(sample)),
+    }
+
+
+def _examples(sample: Sample) -> Iterator[dict[str, Any]]:
+    """Yield the first rows of each fate."""
+    shown: Counter[str] = Counter()
+    for row in sample.rows:
+        shown[row.fate] += 1
+        if shown[row.fate] <= _SHOWN:
+            yield {
+                "key": list(row.key),
+                "ts": _instant(row.ts),
+                "exp": _instant(row.exp),
+                "fate": _FATES.get(row.fate, row.fate),
+                "message": row.message,
+            }
+
+
+def _instant(moment: int | None) -> str | None:
+    if moment is None:
+        return None
+    try:
+        return "never" if moment == NEVER else format_instant(moment)
+    except (ValueError, OverflowError):  # a rejected row may have any time
+        return None
+
+
+def _lines(record: dict[str, Any]) -> Iterator[str]:
+    counts = ", ".join(f"{record[name]} {name}" for name in ("typed", *_FATES.values(), "rejected"))
+    yield f"{record['stream']}: {record['rows']} rows read: {counts}"
+    for reason, count in record["reasons"].items():
+        yield f"  rejected {count}: {reason}"
+    for each in record["examples"]:
+        key = ", ".join("null" if part is None else part for part in each["key"])
+        why = f": {each['message']}" if each["message"] else ""
+        yield f"  {each['fate']}: {key}  ts {each['ts'] or 'none'}  exp {each['exp'] or 'none'}{why}"
+    for each in record["left_out"]:
+        yield f"  left out {each['file']}: {each['message']}"

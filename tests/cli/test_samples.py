@@ -1,0 +1,43 @@
+"""``plan --sample``: what would become of waiting rows, by the rules of updates, without writing anything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.operations.projects import Project, at, csv, row, stream
+from warehouse.cli.samples import of_samples
+from warehouse.operations.update import UpdateOptions
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def test_what_would_become_of_rows(tmp_path: Path, spark: SparkSession) -> None:
+    """The counts are those of the update that follows; files that it leaves out are named; nothing is written before."""
+    project = Project(tmp_path, spark, {"a": stream(), "b": stream(landing="landing/b")})
+    lines = [row("live", 0.5, 3), row("waits", 2.5, 4), row("dead", 0.1, 0.9), row("back", 0.5, 0.2), "x,noon,y"]
+    project.land("1.csv", csv(*lines))
+    project.land("2.csv", "k,b,e,zz\n")
+    options = UpdateOptions(at=at(1))
+    samples = project.updater().sample(options, 1000)
+    assert not project.root.exists()
+    report = of_samples(samples)
+    found, empty = report.record["samples"]
+    counts = {name: found[name] for name in ("rows", "typed", "live", "waiting", "dead", "rejected")}
+    assert counts == {"rows": 5, "typed": 4, "live": 1, "waiting": 1, "dead": 1, "rejected": 2}
+    assert found["reasons"] == {"expires_before_arrival": 1, "mistyped": 1}
+    assert [each["file"] for each in found["left_out"]] == ["2.csv"]
+    assert found["examples"][0] == {
+        "key": ["live"], "ts": "2024-01-01T00:30:00Z", "exp": "2024-01-01T03:00:00Z", "fate": "live", "message": None,
+    }  # fmt: skip
+    assert empty["rows"] == 0
+    assert any("back" in line and "the row expires before it arrives" in line for line in report.lines)
+    assert [len(sample.rows) for sample in project.updater().sample(options, 2)] == [2, 0]
+    project.update(1)
+    done = project.counts()
+    assert (done.inserted, done.deferred, done.dead, done.rejected) == (1, 1, 1, 2)
+    project.land("3.csv", csv(row("new", 1.5, 3)))
+    again = project.updater().sample(UpdateOptions(at=at(2)), 10)
+    assert [(each.key, each.fate) for each in again[0].rows] == [(("new",), "live")], "what was loaded is not read again"
