@@ -41,6 +41,8 @@ class Limits:
         Seconds that an update waits for the JVM of one that was killed.
     past_records
         Records of epochs that can no longer be read, after which they are removed together.
+    driver_rows, driver_bytes
+        Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
     read_log_bytes
         Bytes after which the read log begins a new file; the one before it stays.
 
@@ -52,6 +54,8 @@ class Limits:
     claim_renewal_seconds: float = 10.0
     orphan_seconds: float = 60.0
     past_records: int = 64
+    driver_rows: int = 20_000
+    driver_bytes: int = 2 << 20
     read_log_bytes: int = 1_000_000
 
 

@@ -7,8 +7,11 @@ the write is cut into tasks, and what the epoch reports.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
@@ -21,10 +24,11 @@ from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import file_problem, unchanged
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.tables import SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -51,15 +55,43 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Batch:
-    """The classified rows of one update of one stream, kept in memory or on local disk until :meth:`release`."""
+    """The classified rows of one update of one stream, kept in memory or on local disk until :meth:`release`.
 
-    rows: DataFrame
+    Parameters
+    ----------
+    frame
+        The rows, where Spark has them.
+    counts
+        How many there are of each kind.
+    persisted
+        Whether ``frame`` is cached, so that no file is read again.
+    known, session
+        Few rows, which the driver has instead, and the session of frames that are made of them.
+
+    """
+
+    frame: DataFrame | None
     counts: BatchCounts
-    persisted: bool
+    persisted: bool = False
+    known: pa.Table | None = None
+    session: SparkSession | None = None
 
-    def live(self) -> DataFrame:
-        """Return the rows that go into the table."""
-        return self.rows.where("_fate = 'live'")
+    @cached_property
+    def rows(self) -> DataFrame:
+        """All rows as a data frame."""
+        if self.frame is not None:
+            return self.frame
+        if self.known is None or self.session is None:
+            raise ValueError("a batch without rows")
+        return frame_of(self.session, self.known)
+
+    def live(self, columns: Sequence[str]) -> DataFrame | pa.Table:
+        """Return some columns of the rows that go into the table; in the driver where they are few."""
+        if self.known is None:
+            return self.rows.where("_fate = 'live'").select(*map(quoted, columns))
+        live = self.known.filter(pc.equal(self.known["_fate"], "live"))
+        there = {name.lower(): name for name in live.column_names}
+        return live.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
     def deferred(self) -> DataFrame:
         """Return the rows that wait for their slot."""
@@ -71,8 +103,8 @@ class Batch:
 
     def release(self) -> None:
         """Let the kept rows go."""
-        if self.persisted:
-            self.rows.unpersist()
+        if self.persisted and self.frame is not None:
+            self.frame.unpersist()
 
 
 def prepare(
@@ -83,10 +115,12 @@ def prepare(
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
     taken: DataFrame | None,
     judge: Callable[[DataFrame], DataFrame] | None = None,
+    *,
+    few: bool = False,
 ) -> Batch:
     """Return the batch of an update; ``taken`` are rows of the deferred table whose slot has come.
 
-    ``judge`` may give classified rows another fate, by what is stored.
+    ``judge`` may give classified rows another fate, by what is stored. The driver takes them all when they are surely ``few``.
 
     Raises
     ------
@@ -100,6 +134,8 @@ def prepare(
         rows = _classified(session, stream, layout, move, groups, taken)
         if judge is not None:
             rows = judge(rows)
+        if few and can_be_gathered(rows.schema):
+            return _gathered(session, stream, rows, files)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
         persisted = stream.format != "parquet" and bool(files)
         if persisted:
@@ -109,21 +145,33 @@ def prepare(
         _refuse(stream, unreadable(session, stream, groups))
         raise error from None
     _refuse(stream, unchanged(stream.landing, files))
-    strange = rows.where("_fate = 'unknown_columns'") if stream.format == "json" and counts.rejected else None
-    if strange is not None:
+    if stream.format == "json" and counts.rejected:
+        strange = rows.where("_fate = 'unknown_columns'")
         found = strange.groupBy("_file").agg(F.first("_message").alias("message")).collect()
-        _refuse(
-            stream,
-            [FileProblem(relative_path(row["_file"], stream.landing), "unknown_columns", row["message"]) for row in found],
-        )
+        _refuse(stream, [_strange(stream, file, message) for file, message in found])
     return Batch(rows, counts, persisted)
+
+
+def _gathered(session: SparkSession, stream: Stream, rows: DataFrame, files: Sequence[LandingFile]) -> Batch:
+    """The batch of few rows: one job reads, classifies and hands them over, and the driver counts them."""
+    known = rows.toArrow()
+    _refuse(stream, unchanged(stream.landing, files))
+    if stream.format == "json":
+        strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
+        told = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
+        _refuse(stream, [_strange(stream, file, message) for file, message in told.items()])
+    return Batch(None, _counted(known), known=known, session=session)
+
+
+def _strange(stream: Stream, file: str, message: str) -> FileProblem:
+    return FileProblem(relative_path(file, stream.landing), "unknown_columns", message)
 
 
 def empty_batch(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> Batch:
     """Return a batch of no rows for a table with these columns, with which a step may still remove rows."""
     every = [*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS, ("_fate", "string")]
     rows = session.range(0).selectExpr(*[f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in every])
-    return Batch(rows, BatchCounts(), persisted=False)
+    return Batch(rows, BatchCounts())
 
 
 def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
@@ -169,6 +217,25 @@ def _count(rows: DataFrame) -> BatchCounts:
         .agg(F.expr("count(*)"), F.expr("count_if(_late)"), F.expr("count_if(_over)"))
         .collect()
     )  # fmt: skip
+    return _summed(summary)
+
+
+def _counted(rows: pa.Table) -> BatchCounts:
+    deferred = pc.equal(rows["_fate"], "deferred")
+    by = rows.select(["_fate", "_taken", "sub_index", "exp_block"]).append_column(
+        "slot", pc.if_else(deferred, rows["_arrival_slot"], None)
+    )
+    flags = {name: pc.fill_null(rows[name], False).cast(pa.int64()) for name in ("_late", "_over")}  # noqa: FBT003 - a value
+    counted = (
+        pa.table({**dict(zip(by.column_names, by.columns, strict=True)), **flags})
+        .group_by(by.column_names)
+        .aggregate([([], "count_all"), ("_late", "sum"), ("_over", "sum")])
+        .select([*by.column_names, "count_all", "_late_sum", "_over_sum"])
+    )
+    return _summed(zip(*(column.to_pylist() for column in counted.columns), strict=True))
+
+
+def _summed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
     cells: dict[tuple[int, int], int] = {}
     slots: dict[int, int] = {}
     fates = {"live": 0, "deferred": 0, "dead": 0, "rejected": 0}

@@ -20,6 +20,7 @@ from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import text_encoding
 from warehouse.ingest.json_arrays import array_problem, is_array
 from warehouse.ingest.landing import open_regular
+from warehouse.limits import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much"]
+__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much", "surely_few"]
 
 _CHUNK = 1 << 20
 HARMLESS = 64 << 20
@@ -61,6 +62,13 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     with ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:  # zlib lets other threads work
         found = list(pool.map(look, suspects))
     return broken + [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
+
+
+def surely_few(stream: Stream, files: Sequence[LandingFile]) -> bool:
+    """Whether what landing files hold is surely little enough for the driver, whatever they expand to."""
+    packed = [file.size for file in files if file.path.endswith(".gz")]
+    plain = sum(file.size for file in files) - sum(packed)
+    return stream.format != "parquet" and plain <= limits().driver_bytes and sum(packed) * _DEFLATE_MOST <= HARMLESS
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

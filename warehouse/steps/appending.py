@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.planning.steps import MoveWindow, RewriteCells
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, gained, stored_columns, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, gained, stored_columns, united, yes
 from warehouse.steps.migrating import cell_sizes, replaced
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from collections.abc import Set as AbstractSet
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from warehouse.epochs.records import TableState
@@ -34,7 +35,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     dead = step.former.leaving.union(step.dead)
     if not (sizes or step.expired or step.dead or sealed or step.former.leaving):
         return Done(counts=batch.counts)
-    parts = [batch.live().select(*stored_columns(source))]
+    parts = [batch.live(stored_columns(source))]
     if sealed:
         parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in sealed))
         _count(sizes, task, sealed)
@@ -62,7 +63,7 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     batch, sizes = source.batch, dict(source.batch.counts.cells)
     if not sizes and not step.rows and not former:
         return Done(counts=batch.counts)
-    parts = [batch.live().select(*stored_columns(source))]
+    parts = [batch.live(stored_columns(source))]
     if step.rows:
         parts.append(_live_at_base(step, task, lambda cell, _: cell in step.cells))
         held = {(part.sub_index, part.exp_block) for part in task.partitions if part.sub_index in step.cells}
@@ -81,17 +82,29 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     return Done(entry, batch.counts)
 
 
-def _live_at_base(step: MoveWindow | RewriteCells, task: Task, chosen: Callable[[int, int], bool]) -> DataFrame:
+def _live_at_base(
+    step: MoveWindow | RewriteCells, task: Task, chosen: Callable[[int, int], bool]
+) -> DataFrame | pa.Table:
     """The live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
     source, plan = task.rows(), task.plan
+    few = None
+    if source.batch.known is not None:
+        where = f"_exp_slot > {plan.slot} AND epoch_us(_exp) > {plan.window_time}"
+        few = task.files.to_rewrite(
+            step.path, step.base_version, source.columns, lambda file: chosen(file.sub_index, file.exp_block), where
+        )
+    if few is not None:
+        return few
     rows = task.files.read(
         source.session, step.path, step.base_version, source.columns,
         lambda file: chosen(file.sub_index, file.exp_block), placed=True,
     )  # fmt: skip
-    return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L").select(*stored_columns(source))
+    return rows.where(f"_exp_slot > {plan.slot}L AND unix_micros(_exp) > {plan.window_time}L")
 
 
-def _with_former(step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame], sizes: _Cells) -> DataFrame:
+def _with_former(
+    step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame | pa.Table], sizes: _Cells
+) -> DataFrame | pa.Table:
     """The parts with what is rewritten of a former layout, which is counted: where it is, or in the layout in force."""
     aged, moved = set(step.former.aged), set(step.former.moved)
     if aged:
@@ -99,14 +112,12 @@ def _with_former(step: MoveWindow | RewriteCells, task: Task, parts: list[DataFr
         held = (((part.sub_index, part.exp_block), part.rows) for part in task.partitions)
         sizes.update({cell: rows for cell, rows in held if cell in aged})
     if moved:
-        left = replaced(_live_at_base(step, task, lambda cell, block: (cell, block) in moved), task.rows().layout)
+        there = _live_at_base(step, task, lambda cell, block: (cell, block) in moved)
+        left = replaced(framed(there, task.rows()), task.rows().layout)
         for cell, count in cell_sizes(left).items():
             sizes[cell] = sizes.get(cell, 0) + count
-        parts.append(left.select(*stored_columns(task.rows())))
-    rows, *others = parts
-    for other in others:
-        rows = rows.unionByName(other)
-    return rows
+        parts.append(left)
+    return united(parts, task.rows())
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:

@@ -36,7 +36,7 @@ def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
         return Done(counts=batch.counts)
     task.ready()
     entry = task.write_runs(
-        content.rows.select(*stored_columns(source)),
+        content.rows.select(*map(quoted, stored_columns(source))),
         {(bucket, 0): count for bucket, count in content.sizes.items()},
         leaving=lambda bucket, _: bucket in content.sizes,
         facts=task.batch_facts(
@@ -52,7 +52,7 @@ def _content(step: MoveRelation, source: StreamSource) -> Replacement:
     names, key = [column.name for column in stream.columns], stream.search_key
     move, stored = move_of(source.plan, planned), source.versions()
     retroactive = stream.changes is not None and stream.changes.retroactive
-    changes = changes_of(source.batch.live(), names, move, retroactive=retroactive)
+    changes = changes_of(source.batch.rows.where("_fate = 'live'"), names, move, retroactive=retroactive)
     keys = changes.select(*[quoted(name) for name in key]).distinct()
     versions = versions_of(changes, stored, names, key)
     every = rewritten(versions, stored, names, key, keys, planned.layout, move, step.history)
@@ -94,7 +94,7 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
     fresh = sum(result.fresh.values())
     counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
     entry = task.write_runs(
-        result.rows.select(*stored_columns(source)),
+        result.rows.select(*map(quoted, stored_columns(source))),
         sizes,
         leaving=lambda bucket, _: bucket in result.sizes,
         facts=task.facts(

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+import pyarrow as pa
+
 from warehouse.catalog.identifiers import quoted
 from warehouse.epochs.points import Moment, Point
 from warehouse.layout.tasks import file_rows
 from warehouse.steps.node_source import NodeSource
 from warehouse.steps.stream_source import StreamSource
+from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.tables import SYSTEM_COLUMNS
 from warehouse.storage.writer import write_runs
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["Done", "Incoming", "Kind", "StepExplanation", "Task", "gained", "stored_columns", "yes"]
+__all__ = ["Done", "Incoming", "Kind", "StepExplanation", "Task", "framed", "gained", "stored_columns", "united", "yes"]
 
 S = TypeVar("S")
 
@@ -149,7 +152,7 @@ class Task:
 
     def write_runs(
         self,
-        rows: DataFrame,
+        rows: DataFrame | pa.Table,
         sizes: Mapping[tuple[int, int], int],
         *,
         leaving: Callable[[int, int], bool] | None,
@@ -189,8 +192,26 @@ class Task:
 
 
 def stored_columns(source: StreamSource | NodeSource) -> list[str]:
-    """Return the columns of a table of rows, quoted: the source's and the system's."""
-    return [*(quoted(column.name) for column in source.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+    """Return the names of the columns of a table of rows: the source's and the system's."""
+    return [*(column.name for column in source.columns), *(name for name, _ in SYSTEM_COLUMNS)]
+
+
+def united(parts: Sequence[DataFrame | pa.Table], source: StreamSource | NodeSource) -> DataFrame | pa.Table:
+    """Return the rows of several parts, with the columns of a table of rows; in the driver if all of them are there."""
+    known = [part for part in parts if isinstance(part, pa.Table)]
+    if len(known) == len(parts):
+        first, *others = known
+        return pa.concat_tables([first, *(part.select(first.column_names).cast(first.schema) for part in others)])
+    columns = [quoted(name) for name in stored_columns(source)]
+    rows, *more = (framed(part, source).select(*columns) for part in parts)
+    for frame in more:
+        rows = rows.unionByName(frame)
+    return rows
+
+
+def framed(rows: DataFrame | pa.Table, source: StreamSource | NodeSource) -> DataFrame:
+    """Return rows as a data frame, wherever they are."""
+    return frame_of(source.session, rows) if isinstance(rows, pa.Table) else rows
 
 
 def gained(batch: Batch) -> list[tuple[int, int]]:

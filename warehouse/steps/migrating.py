@@ -12,7 +12,7 @@ from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS
 from warehouse.planning.steps import MigrateTable
 from warehouse.steps.definitions import table_metadata
-from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, yes
+from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, united, yes
 from warehouse.steps.stream_source import reshaped
 from warehouse.time import NEVER
 
@@ -72,17 +72,16 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
         rows = replaced(rows, layout)
     columns, sizes = stored_columns(source), cell_sizes(rows)
     more: dict[str, object] = {"rewritten": sum(sizes.values()), "planned": layout.cells}
-    rows = rows.select(*columns)
     batch = source.batch if step.takes else None
+    parts = [rows] if batch is None else [rows, batch.live(columns)]
     if batch is not None:
-        rows = rows.unionByName(batch.live().select(*columns))
         for cell, count in batch.counts.cells.items():
             sizes[cell] = sizes.get(cell, 0) + count
         more["gained"] = gained(batch)
     metadata = table_metadata(step, "rows", task)
     task.ready()
     entry = task.write_runs(
-        rows,
+        united(parts, source),
         sizes,
         leaving=lambda *_: True,
         facts=task.facts(step.table_id, **more) if batch is None else task.batch_facts(step.table_id, batch, **more),

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from pyspark.sql import DataFrame
+
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout.columns import CELL
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch, TableState
@@ -149,8 +151,9 @@ class NodeSource:
         entered = None if self.idle else appended(self.inputs, values)
         if entered is None:
             return empty_batch(self.session, self.columns)
-        counts = _counts(entered.rows) if entered.known is None else _counted(entered.known)
-        return Batch(entered.rows, counts, persisted=False)
+        if isinstance(entered, DataFrame):
+            return Batch(entered, _counts(entered))
+        return Batch(None, _counted(entered), known=entered, session=self.session)
 
     @cached_property
     def values(self) -> DataFrame:

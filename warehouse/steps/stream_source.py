@@ -15,6 +15,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES, Batch, empty_batch, prepare, unreadable
 from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
@@ -150,8 +151,10 @@ class StreamSource:
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
+        groups, taken = self.groups(), _taken(self)
+        few = taken is None and surely_few(self.stream, [file for _, files in groups for file in files])
         return prepare(
-            self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge=partial(_judged, source=self)
+            self.session, self.stream, planned.layout, move, groups, taken, judge=partial(_judged, source=self), few=few
         )
 
     def groups(self) -> list[tuple[tuple[str, ...], list[LandingFile]]]:
@@ -175,7 +178,7 @@ class StreamSource:
 
         """
         batch = self._read
-        if batch is None or (batch.persisted and not on_cluster(self.session)):
+        if batch is None or batch.known is not None or (batch.persisted and not on_cluster(self.session)):
             return
         problems = unchanged(self.stream.landing, [file for _, files in self.groups() for file in files])
         if problems:

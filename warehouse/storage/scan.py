@@ -6,15 +6,18 @@ read without a JVM and files are left out by exact bounds of the two slots, whic
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
+from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
@@ -25,7 +28,6 @@ from warehouse.storage.tables import deferred_schema, rejected_schema, rows_sche
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -37,6 +39,13 @@ __all__ = ["SlotBounds", "TableFiles", "no_rows"]
 
 _VERIFIED = 256 << 20
 """Bytes of files that are verified before a lookup."""
+
+
+_CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
+
+
+def _cell_of(file: DataFile) -> tuple[int, int]:
+    return file.sub_index, file.exp_block
 
 
 class SlotBounds:
@@ -145,6 +154,31 @@ class TableFiles:
             return None
         files = self._looked_into([file for file in self.files(path, version) if wanted(file)])
         return looked_up(files, schema, keys, where, most)
+
+    def to_rewrite(
+        self, path: str, version: int, columns: Sequence[Column | ColumnRecord], wanted: Callable[[DataFile], bool], where: str
+    ) -> pa.Table | None:
+        """Return few rows that are to be written again, read by this process; None when Spark is to read them.
+
+        They have the given columns and all of the system's; ``where`` is SQL of DuckDB over these. Files are
+        verified first.
+        """
+        schema = StructType.fromJson(rows_schema(columns))
+        files = [file for file in self.files(path, version) if wanted(file)]
+        held = sum(file.rows or 0 for file in files)
+        if sum(file.size for file in files) > limits().driver_bytes or held > limits().driver_rows or not can_be_gathered(schema):
+            return None
+        self.require_whole(files)
+        stored = StructType([field for field in schema.fields if field.name not in CELL])
+        parts = []
+        for cell, of_cell in groupby(sorted(files, key=_cell_of), key=_cell_of):
+            rows = looked_up(list(of_cell), stored, None, where)
+            if rows is None:
+                return None
+            for name, value in zip(CELL, cell, strict=True):
+                rows = rows.append_column(name, pa.repeat(pa.scalar(value, _CELL_TYPES[name]), rows.num_rows))
+            parts.append(rows)
+        return pa.concat_tables(parts) if parts else None
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

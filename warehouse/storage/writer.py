@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.distribution import place
+from warehouse.storage.driver_writer import stage_in_driver
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -54,7 +57,7 @@ def _filtered(kind: str) -> bool:
 
 
 def write_runs(
-    rows: DataFrame,
+    rows: DataFrame | pa.Table,
     table: Path,
     *,
     key: Sequence[tuple[str, str]],
@@ -71,7 +74,8 @@ def write_runs(
     Parameters
     ----------
     rows
-        The table's columns, partition columns included, in a session with the table's :func:`key_settings`.
+        The table's columns, partition columns included, in a session with the table's :func:`key_settings`; or few of them in the
+        driver, which then writes them itself.
     table
         The table's directory.
     key
@@ -93,7 +97,14 @@ def write_runs(
 
     """
     directory = None
-    if sizes:
+    if isinstance(rows, pa.Table) and rows.num_rows:
+        directory = stage_in_driver(
+            rows, table, key=[name for name, _ in key], filtered=[name for name, kind in key if _filtered(kind)],
+            file_rows=largest_file(target_rows), group_rows=ROW_GROUP_ROWS,
+        )  # fmt: skip
+        if staged is not None:
+            staged()
+    elif sizes and not isinstance(rows, pa.Table):
         _size_filters(rows.sparkSession, key, sizes)
         names = [name for name, _ in key]
         order = (*CELL, *map(quoted, names), "_exp")

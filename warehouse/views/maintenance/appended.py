@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame
@@ -11,14 +10,15 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.session import interpreted
 from warehouse.time import NEVER
-from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, stateful_of
+from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, scanned, stateful_of
+from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.distinct import appearances
-from warehouse.views.maintenance.feeds import over, relation
+from warehouse.views.maintenance.feeds import most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import new_results
 from warehouse.views.maintenance.local_joins import local_results
-from warehouse.views.maintenance.picking import keeps_values, picked_above
+from warehouse.views.maintenance.picking import keeps_values, picked, picked_above, picks_only
 from warehouse.views.maintenance.placement import placed, placed_here
 
 if TYPE_CHECKING:
@@ -27,36 +27,31 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["Entered", "appended", "arriving"]
+__all__ = ["appended", "arriving"]
 
 
-@dataclass(frozen=True)
-class Entered:
-    """The rows that entered an answer, with ``_fate`` (``dead``: short-lived); ``known`` where they are in the driver."""
-
-    rows: DataFrame
-    known: pa.Table | None = None
+EVALUATED = 5_000
+"""Rows that arrived, of which the driver takes what expressions of users make, at most: that may be large."""
 
 
-def appended(inputs: NodeInputs, values: DataFrame | None = None) -> Entered | None:
-    """Return the rows that entered the answer, placed; None when none can have.
+def appended(inputs: NodeInputs, values: DataFrame | None = None) -> DataFrame | pa.Table | None:
+    """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None when none can have.
 
     ``values`` are what becomes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached as they
     are before they are placed: the code that computes them is then the same at each step, and those that it makes are few.
     """
     node, layout, move = inputs.node, inputs.layout, inputs.move
     if isinstance(inputs.core, Distinct) and values is not None:
-        return Entered(placed(appearances(values, node.columns), node.columns, layout, move))
+        return placed(appearances(values, node.columns), node.columns, layout, move)
     rows, few = _arrivals(inputs, node.operator)
     if rows is None:
         return None
     if isinstance(rows, DataFrame):
         if not few or not can_be_gathered(rows.schema):
-            return Entered(placed(inputs.cache.add(rows), node.columns, layout, move))
+            return placed(inputs.cache.add(rows), node.columns, layout, move)
         with interpreted(inputs.session):
             rows = rows.toArrow()
-    known = placed_here(rows, node.columns, layout, move)
-    return Entered(frame_of(inputs.session, known), known)
+    return placed_here(rows, node.columns, layout, move)
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:
@@ -72,7 +67,7 @@ def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Ta
     core, few = stateful_of(operator), False
     match core:
         case None:
-            return relation(operator, inputs.tables, NodeTable.arrived), False
+            return _of_pipeline(inputs, operator)
         case Join():
             sides = join_inputs(core, inputs)
             found = local_results(core, sides, operator)
@@ -94,6 +89,20 @@ def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Ta
         case _:
             raise TypeError(f"{type(core).__name__} is not maintained by appending")
     return (None if rows is None else over(operator, core, rows)), few
+
+
+def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Table, bool]:
+    """What a pipeline makes of the rows that arrived, and whether these are few."""
+    tables = inputs.tables
+    most = most_arrived(operator, tables)
+    came = {name: tables[name].came() for name in set(scanned(operator))} if most is not None and most <= FEW else {}
+    known = {name: rows for name, rows in came.items() if rows is not None}
+    if not came or len(known) < len(came) or sum(rows.num_rows for rows in known.values()) > EVALUATED:
+        return relation(operator, tables, NodeTable.arrived), False
+    if picks_only(operator) and (rows := picked(operator, known)) is not None:
+        return rows, True
+    frames = {name: frame_of(inputs.session, rows) for name, rows in known.items()}
+    return relation(operator, tables, lambda table: frames[table.name]), True
 
 
 def _until(rows: DataFrame, end: str) -> DataFrame:

@@ -1,0 +1,145 @@
+"""Few rows are written by the driver: the files that Spark would write, without a job of Spark's.
+
+They are dealt, sorted and encoded alike: one run for each (sub-index, expiry block), sorted by (search key, ``_exp``) with nulls
+first and NaN last, row groups, Bloom filters, no dictionary for key columns, page checksums, bounds that any reader can trust.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from functools import lru_cache
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from warehouse.layout.columns import CELL
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.commit import STAGED, unstage
+from warehouse.storage.durable import make_directory
+from warehouse.storage.fingerprint import with_sums
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["stage_in_driver"]
+
+_SPARK_VERSION = "org.apache.spark.version"
+"""Spark takes dates of files without it for those of another calendar, where a setting says so."""
+
+
+def stage_in_driver(
+    rows: pa.Table, table: Path, *, key: Sequence[str], filtered: Collection[str], file_rows: int, group_rows: int
+) -> Path:
+    """Write rows as a table's next data files and return the directory of them, as :func:`warehouse.storage.commit.stage` does.
+
+    Parameters
+    ----------
+    rows
+        The table's columns, partition columns included; types as Spark gives them to Arrow.
+    table
+        The table's directory.
+    key
+        The search key.
+    filtered
+        The columns of it that get a Bloom filter and no dictionary.
+    file_rows, group_rows
+        The most rows of a file and of a row group.
+
+    """
+    unstage(table)
+    staged = table / (f"staged-{uuid.uuid4().hex}" if isinstance(table, ObjectPath) else STAGED)
+    ordered = rows.take(_order(rows, [*CELL, *key, "_exp"]))
+    files: list[Path] = []
+    for (cell, block), run in _runs(ordered, file_rows):
+        file = staged / f"sub_index={cell}" / f"exp_block={block}" / f"part-{len(files):05d}-{uuid.uuid4()}.zstd.parquet"
+        content = _encoded(run, key, filtered, group_rows)
+        if not isinstance(file, ObjectPath):
+            make_directory(file.parent)
+        file.write_bytes(content)
+        files.append(file.relative_to(staged))
+    if not isinstance(table, ObjectPath):
+        with_sums(staged, files, whole=True)
+    return staged
+
+
+def _order(rows: pa.Table, columns: Sequence[str]) -> pa.Array:
+    """The numbers of rows in Spark's order of columns."""
+    values: dict[str, pa.ChunkedArray] = {}
+    for place, name in enumerate(columns):
+        if pa.types.is_floating(rows.schema.field(name).type):
+            values[f"nan_{place}"] = pc.is_nan(rows[name])
+        values[f"value_{place}"] = rows[name]
+    return pc.sort_indices(pa.table(values), sort_keys=[(name, "ascending", "at_start") for name in values])
+
+
+def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table]]:
+    """Each run of sorted rows with its sub-index and expiry block; a longer one in several pieces."""
+    cells, blocks = (rows[name].to_numpy() for name in CELL)
+    plain = rows.drop_columns(CELL)
+    edges = np.flatnonzero((cells[1:] != cells[:-1]) | (blocks[1:] != blocks[:-1])) + 1
+    for start, end in zip([0, *edges.tolist()], [*edges.tolist(), len(cells)], strict=True):
+        for first in range(start, end, most):
+            yield (int(cells[start]), int(blocks[start])), plain.slice(first, min(most, end - first))
+
+
+def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
+    """Rows as a Parquet file. Readers prune by the bounds of floats as if no value were NaN: with one there are none."""
+    kept = rows.cast(_as_stored(rows.schema)).replace_schema_metadata({_SPARK_VERSION: version("pyspark")})
+    nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
+    leaves = _leaves(kept.schema)
+    filters = {name: {"ndv": min(group_rows, kept.num_rows), "fpp": 0.01} for name in key if name in filtered}
+    content = pa.BufferOutputStream()
+    pq.write_table(
+        kept,
+        content,
+        row_group_size=group_rows,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[leaf for leaf in leaves if leaf not in filters],
+        write_statistics=[leaf for leaf in leaves if not any(leaf == name or leaf.startswith(f"{name}.") for name in nan)],
+        write_page_index=True,
+        write_page_checksum=True,
+        store_schema=False,
+        store_decimal_as_integer=True,
+        bloom_filter_options=filters or None,
+    )
+    return content.getvalue()
+
+
+@lru_cache(maxsize=64)
+def _leaves(schema: pa.Schema) -> tuple[str, ...]:
+    """The paths of a schema's columns of plain values."""
+    empty = io.BytesIO()
+    pq.write_table(schema.empty_table(), empty, store_schema=False)
+    stored = pq.ParquetFile(empty).schema
+    return tuple(stored.column(place).path for place in range(len(stored)))
+
+
+def _as_stored(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([pa.field(field.name, _nullable(field.type)) for field in schema])
+
+
+def _nullable(kind: pa.DataType) -> pa.DataType:
+    """A type as Spark writes it: every value may be null, and instants are of no zone."""
+    if pa.types.is_struct(kind):
+        return pa.struct([pa.field(field.name, _nullable(field.type)) for field in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(pa.field("element", _nullable(kind.value_type)))
+    return pa.timestamp("us", "UTC") if pa.types.is_timestamp(kind) else kind
+
+
+def _has_nan(column: pa.ChunkedArray) -> bool:
+    kind = column.type
+    if pa.types.is_floating(kind):
+        return bool(pc.any(pc.is_nan(column)).as_py())
+    if pa.types.is_list(kind):
+        return any(_has_nan(pa.chunked_array([chunk.flatten()])) for chunk in column.chunks)
+    if pa.types.is_struct(kind):
+        return any(_has_nan(pa.chunked_array([each])) for chunk in column.chunks for each in chunk.flatten())
+    return False
