@@ -9,7 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, stored_columns, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, united, yes
 from warehouse.steps.node_source import move_of
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.placement import bucket_sql
@@ -36,7 +36,7 @@ def _moved(step: MoveRelation, task: Task, source: StreamSource) -> Done:
         return Done(counts=batch.counts)
     task.ready()
     entry = task.write_runs(
-        content.rows.select(*map(quoted, stored_columns(source))),
+        united([content.rows], source),
         {(bucket, 0): count for bucket, count in content.sizes.items()},
         leaving=lambda bucket, _: bucket in content.sizes,
         facts=task.batch_facts(
@@ -94,7 +94,7 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
     fresh = sum(result.fresh.values())
     counts = {"inserted": fresh, "rows": fresh, "dead": source.lost_rows}
     entry = task.write_runs(
-        result.rows.select(*map(quoted, stored_columns(source))),
+        united([result.rows], source),
         sizes,
         leaving=lambda bucket, _: bucket in result.sizes,
         facts=task.facts(

@@ -200,8 +200,8 @@ def united(parts: Sequence[DataFrame | pa.Table], source: StreamSource | NodeSou
     """Return the rows of several parts, with the columns of a table of rows; in the driver if all of them are there."""
     known = [part for part in parts if isinstance(part, pa.Table)]
     if len(known) == len(parts):
-        first, *others = known
-        return pa.concat_tables([first, *(part.select(first.column_names).cast(first.schema) for part in others)])
+        first, *others = (part.select(stored_columns(source)) for part in known)
+        return pa.concat_tables([first, *(part.cast(first.schema) for part in others)])
     columns = [quoted(name) for name in stored_columns(source)]
     rows, *more = (framed(part, source).select(*columns) for part in parts)
     for frame in more:

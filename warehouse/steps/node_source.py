@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout.columns import CELL
 from warehouse.storage.deltalog import commits_after
+from warehouse.storage.session import interpreted
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
 from warehouse.views.maintenance.appended import appended
@@ -169,9 +171,10 @@ class NodeSource:
     def _replaced(self) -> tuple[Replacement, DataFrame | None]:
         if self.idle:
             return Replacement(None, {}, {}, 0), None
-        if self.spare_of is not None:
-            return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
-        return replaced(self.inputs)
+        with interpreted(self.session) if self.inputs.own.few() else nullcontext():
+            if self.spare_of is not None:
+                return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
+            return replaced(self.inputs)
 
     @cached_property
     def idle(self) -> bool:

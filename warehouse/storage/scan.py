@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from warehouse.errors import DamagedFileError
     from warehouse.storage.snapshot import DataFile, Snapshot
 
-__all__ = ["SlotBounds", "TableFiles", "no_rows"]
+__all__ = ["SlotBounds", "TableFiles", "few", "no_rows"]
 
 _VERIFIED = 256 << 20
 """Bytes of files that are verified before a lookup."""
@@ -46,6 +47,12 @@ _CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
 
 def _cell_of(file: DataFile) -> tuple[int, int]:
     return file.sub_index, file.exp_block
+
+
+def few(files: Sequence[DataFile]) -> bool:
+    """Whether the driver reads files sooner than a job of Spark's would."""
+    rows = sum(limits().driver_rows + 1 if file.rows is None else file.rows for file in files)
+    return rows <= limits().driver_rows and sum(file.size for file in files) <= limits().driver_bytes
 
 
 class SlotBounds:
@@ -165,8 +172,7 @@ class TableFiles:
         """
         schema = StructType.fromJson(rows_schema(columns))
         files = [file for file in self.files(path, version) if wanted(file)]
-        held = sum(file.rows or 0 for file in files)
-        if sum(file.size for file in files) > limits().driver_bytes or held > limits().driver_rows or not can_be_gathered(schema):
+        if not few(files) or not can_be_gathered(schema):
             return None
         self.require_whole(files)
         stored = StructType([field for field in schema.fields if field.name not in CELL])
@@ -178,7 +184,8 @@ class TableFiles:
             for name, value in zip(CELL, cell, strict=True):
                 rows = rows.append_column(name, pa.repeat(pa.scalar(value, _CELL_TYPES[name]), rows.num_rows))
             parts.append(rows)
-        return pa.concat_tables(parts) if parts else None
+        own = to_arrow_schema(schema, timezone="UTC")
+        return pa.concat_tables([part.select(own.names) for part in parts]) if parts else own.empty_table()
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["appended", "arriving"]
+__all__ = ["EVALUATED", "appended", "arriving"]
 
 
 EVALUATED = 5_000

@@ -83,6 +83,7 @@ def spared(inputs: NodeInputs, values: DataFrame, layout: Layout) -> Replacement
     return replacement(
         placeless(new) if old is None else old, new, keys, columns, of_keys=of_keys, columns=columns, search_key=columns,
         layout=layout, move=move, cache=inputs.cache,
+        stored=inputs.spares.to_rewrite if keys is not None and inputs.spares is not None and inputs.spares.few() else None,
     )  # fmt: skip
 
 

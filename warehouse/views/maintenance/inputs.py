@@ -15,12 +15,12 @@ import pyarrow as pa
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import is_system
 from warehouse.storage.arrow_types import can_be_gathered
-from warehouse.storage.scan import SlotBounds, no_rows
+from warehouse.storage.scan import SlotBounds, few, no_rows
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import DataFrame, SparkSession
@@ -191,7 +191,18 @@ class NodeTable:
         wanted = [column for column in self.columns if columns is None or column.name.lower() in columns]
         return self.files.found(self._path, self.base, wanted, SlotBounds.expiring_after(self.move.k0), keys=keys)
 
+    def to_rewrite(self, buckets: Collection[int]) -> pa.Table | None:
+        """Return the live rows of some buckets with all columns, which are to be written again; None when Spark is to."""
+        if self.base is None:
+            return None
+        live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
+        return self.files.to_rewrite(self._path, self.base, self.columns, lambda file: file.sub_index in buckets, live)
+
     # --- what is known without reading rows ---
+
+    def few(self) -> bool:
+        """Whether the last epoch has few rows of the table, so that the driver reads them all sooner than Spark would."""
+        return not self.move.first and few(self._files(self.base))
 
     def most_arrived(self) -> int | None:
         """Return an upper bound of the rows that arrived; None if none is known, or if rows are wide."""

@@ -10,17 +10,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.types import StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import SLOTS
+from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.views.maintenance.cache import Keys, collected_keys
 from warehouse.views.maintenance.keys import anti_joined, grouped_exactly, semi_joined
+from warehouse.views.maintenance.local_buckets import entered, others, touched_buckets
 from warehouse.views.maintenance.placement import bucket_sql, load_slot_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pyspark.sql import DataFrame
 
@@ -35,10 +40,10 @@ __all__ = ["Replacement", "changed_keys", "placeless", "replacement"]
 class Replacement:
     """The new content of the buckets that changed: rows with all columns, and per bucket what is written, new and gone.
 
-    ``rows`` is None when nothing changed.
+    ``rows`` is None when nothing changed; few are in the driver.
     """
 
-    rows: DataFrame | None
+    rows: DataFrame | pa.Table | None
     sizes: Mapping[int, int]
     fresh: Mapping[int, int]
     gone: int
@@ -68,6 +73,7 @@ def replacement(
     move: Move,
     cache: Cache,
     timed: bool = False,
+    stored: Callable[[Collection[int]], pa.Table | None] | None = None,
 ) -> Replacement:
     """Return what a step writes.
 
@@ -91,11 +97,13 @@ def replacement(
         What keeps rows until the step is done.
     timed
         Whether rows with another ``_ts`` are others, which they keep.
+    stored
+        What reads the live rows of some of the table's buckets, where all are surely few; None: Spark makes the content.
 
     """
     own, beside_it = [quoted(name) for name in columns], [quoted(name) for name in state]
-    stored = f"struct({', '.join(beside_it)})" if state else "0"
-    row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {stored})"
+    carried = f"struct({', '.join(beside_it)})" if state else "0"
+    row = f"named_struct('ts', _ts, 'slot', {{slot}}, 'state', {carried})"
     was, came = row.format(slot="_load_slot"), row.format(slot="0L")
     names = [*columns, "_exp", *(["_ts"] if timed else [])]
     same = list(map(quoted, names))
@@ -104,13 +112,17 @@ def replacement(
     held = stored_rows.selectExpr(*same, f"{was} AS _was", f"if(false, {was}, NULL) AS _came")
     arrived = new.selectExpr(*same, f"if(false, {came}, NULL) AS _was", f"{came} AS _came")
     both = held.unionByName(arrived)
-    matched = cache.add(
-        grouped_exactly(
-            both,
-            names,
-            [F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came")],
-        ).selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
-    )
+    matched = grouped_exactly(
+        both,
+        names,
+        [F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came")],
+    ).selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
+    if stored is not None and can_be_gathered(StructType([field for field in matched.schema.fields if field.name in names])):
+        dated = not move.first and not timed
+        made = _in_driver(matched.toArrow(), keys, changed_key, columns, state, move, stored, dated=dated)
+        if made is not None:
+            return made
+    matched = cache.add(matched)
     summary = (
         matched.groupBy("sub_index")
         .agg(
@@ -132,26 +144,56 @@ def replacement(
     stays = "named_struct('ts', _was[_at].ts, 'slot', _was[_at].slot, 'state', _came[_at].state)"
     enters = f"named_struct('ts', {gen}, 'slot', {load_slot_sql(gen, move)}, 'state', _came[_at].state)"
     each = f"explode(transform(_came, (_one, _at) -> CASE WHEN _at < size(_was) THEN {stays} ELSE {enters} END))"
-    carried = [f"_row.state.{name} AS {name}" for name in beside_it]
-    entered = (
+    placed = [f"_row.state.{name} AS {name}" for name in beside_it]
+    came_in = (
         matched.where(buckets)
         .where("size(_came) > 0")
         .selectExpr(*own, "_exp", "sub_index", f"{each} AS _row")
         .selectExpr(
-            *own, *carried, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
+            *own, *placed, "_row.ts AS _ts", "_exp", "_row.slot AS _load_slot", *_derived(move), "sub_index", "0L AS exp_block"
         )
     )
-    others = anti_joined(old, changed, changed_key).where(f"unix_micros(_exp) > {move.now}L")
-    rest = others.selectExpr(
+    unchanged = anti_joined(old, changed, changed_key).where(f"unix_micros(_exp) > {move.now}L")
+    rest = unchanged.selectExpr(
         *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
         "0L AS exp_block",
     ).where(buckets)  # fmt: skip
+    return _replacing(came_in.unionByName(rest), touched)
+
+
+def _replacing(rows: DataFrame | pa.Table, touched: Mapping[int, tuple[int, int, int]]) -> Replacement:
     return Replacement(
-        entered.unionByName(rest),
+        rows,
         {bucket: count for bucket, (count, _, _) in touched.items()},
         {bucket: count for bucket, (_, count, _) in touched.items()},
         sum(count for _, _, count in touched.values()),
     )
+
+
+def _in_driver(
+    matched: pa.Table,
+    keys: Keys | None,
+    changed_key: Sequence[str],
+    columns: Sequence[str],
+    state: Sequence[str],
+    move: Move,
+    stored: Callable[[Collection[int]], pa.Table | None],
+    *,
+    dated: bool,
+) -> Replacement | None:
+    """What a step writes, made of few rows; None when Spark is to."""
+    touched = touched_buckets(matched, stateful=bool(state))
+    if not touched:
+        return Replacement(None, {}, {}, 0)
+    written = matched.filter(pc.is_in(matched["sub_index"], pa.array(touched, matched.schema.field("sub_index").type)))
+    rows = entered(written, columns, state, move, dated=dated)
+    if keys is not None and keys.values is not None:
+        held = stored(touched)
+        rest = None if held is None else others(held, keys.values.select(list(changed_key)), changed_key)
+        if rest is None:
+            return None
+        rows = pa.concat_tables([rows, rest.select(rows.column_names).cast(rows.schema)])
+    return _replacing(rows, touched)
 
 
 def _derived(move: Move) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_here"]
+__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_here", "slots_of"]
 
 
 def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:
@@ -51,8 +51,8 @@ def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Mo
     """Return what :func:`placed` does, of rows at hand, as many as are looked up; a job of Spark's would be all planning."""
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     ends = rows["_out"].cast(pa.int64()).to_numpy()
-    loads = np.clip(_slots(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
-    exp_slots, place = _slots(ends, move), _places(layout)
+    loads = np.clip(slots_of(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)
+    exp_slots, place = slots_of(ends, move), _places(layout)
     cells = [place(*each) for each in zip(loads.tolist(), exp_slots.tolist(), (ends == NEVER).tolist(), strict=True)]
     there = {name.lower(): rows[name] for name in rows.column_names}
     state_ends = rows["_exp"].cast(pa.int64())
@@ -70,7 +70,7 @@ def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Mo
     )
 
 
-def _slots(instants: NDArray[np.int64], move: Move) -> NDArray[np.int64]:
+def slots_of(instants: NDArray[np.int64], move: Move) -> NDArray[np.int64]:
     """:func:`warehouse.time.slot` of each instant."""
     return -((move.anchor - instants) // move.interval)
 

@@ -22,7 +22,7 @@ from warehouse.views.algebra import (
     inputs_of,
     scanned,
 )
-from warehouse.views.maintenance.appended import arriving
+from warehouse.views.maintenance.appended import EVALUATED, arriving
 from warehouse.views.maintenance.feeds import CARRIED, changes, live, over, relation
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.inputs import NodeTable
@@ -71,8 +71,22 @@ def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
         # Rows of a row window that a join above asks for what came are told apart by their times too, as results of the last
         # rows of an answer are, which are ranked by them.
         timed=isinstance(core, OutputWindow) or (node.hidden and isinstance(core, Top) and not core.order),
+        stored=inputs.own.to_rewrite if _surely_few(inputs, keys) else None,
     )  # fmt: skip
     return result, lost
+
+
+def _surely_few(inputs: NodeInputs, keys: Keys | None) -> bool:
+    """Whether the driver may take the rows of the changed keys, and those that share buckets with them."""
+    if not inputs.own.few() or (keys is not None and (keys.values is None or keys.values.num_rows > EVALUATED)):
+        return False
+    match inputs.core:
+        case Group():
+            return keys is not None
+        case Join() | OuterJoin():
+            return False
+        case _:
+            return all(inputs.tables[table].few() for table in scanned(inputs.node.operator))
 
 
 def _changed(inputs: NodeInputs) -> DataFrame | None:

@@ -1,0 +1,118 @@
+"""The new content of a keyed table's buckets, made by the driver from few rows: what Spark makes of many in :mod:`.keyed`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.storage.arrow_types import compared_alike
+from warehouse.storage.lookup import here
+from warehouse.views.maintenance.placement import slots_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.views.maintenance.inputs import Move
+
+__all__ = ["entered", "others", "touched_buckets"]
+
+
+def touched_buckets(matched: pa.Table, *, stateful: bool) -> dict[int, tuple[int, int, int]]:
+    """Return the rows that each changed bucket has of the changed keys, how many of them are new, and how many have gone.
+
+    Parameters
+    ----------
+    matched
+        A row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands.
+    stateful
+        Whether these have state beside them, which may change in a row that stays.
+
+    """
+    was, came = (pc.list_value_length(matched[name]).to_numpy() for name in ("_was", "_came"))
+    changed = was != came
+    if stateful:
+        changed |= np.array(
+            [[each["state"] for each in one] != [each["state"] for each in other] for one, other in _pairs(matched)], dtype=bool
+        )
+    buckets = matched["sub_index"].to_numpy()
+    found = {}
+    for bucket in np.unique(buckets[changed]).tolist():
+        own = buckets == bucket
+        found[bucket] = (
+            int(came[own].sum()), int(np.maximum(came - was, 0)[own].sum()), int(np.maximum(was - came, 0)[own].sum())
+        )  # fmt: skip
+    return found
+
+
+def _pairs(matched: pa.Table) -> zip[tuple[list[dict[str, object]], list[dict[str, object]]]]:
+    return zip(matched["_was"].to_pylist(), matched["_came"].to_pylist(), strict=True)
+
+
+def entered(matched: pa.Table, columns: Sequence[str], state: Sequence[str], move: Move, *, dated: bool) -> pa.Table:
+    """Return the rows of the changed keys that are in the answer now, with all columns.
+
+    Parameters
+    ----------
+    matched
+        As for :func:`touched_buckets`, of the buckets that are written.
+    columns, state
+        The user's columns, and those beside them that ``state`` has.
+    move
+        From when to when.
+    dated
+        Whether a row that enters although it began before begins now: when exactly others let it in is not known.
+
+    """
+    was, came = (matched[name].combine_chunks() for name in ("_was", "_came"))
+    parents = pc.list_parent_indices(came)
+    rows, now, before = parents.to_numpy(), came.flatten(), was.flatten()
+    starts, held = (each.offsets.to_numpy() - each.offsets.to_numpy()[0] for each in (came, was))
+    places = np.arange(len(rows)) - starts[rows]
+    stays = places < np.diff(held)[rows]
+    former = pa.array(held[rows] + places, pa.int64(), mask=~stays)
+    kind = now.field("ts").type
+    gen = now.field("ts").cast(pa.int64()).to_numpy()
+    if dated:
+        gen = np.where(gen > move.before, gen, move.now)
+    loads = np.clip(slots_of(gen, move), min(move.k0 + 1, move.k), move.k)
+    own = matched.select([*columns, "_exp", "sub_index"]).take(parents)
+    ends = own["_exp"].cast(pa.int64()).to_numpy()
+    kept = {name: now.field("state").field(name) for name in state}
+    begins = pc.coalesce(before.field("ts").take(former).cast(pa.int64()), pa.array(gen, pa.int64()))
+    return pa.table(
+        {
+            **{name: own[name] for name in columns},
+            **kept,
+            "_ts": begins.cast(kind),
+            "_exp": own["_exp"],
+            "_load_slot": pc.coalesce(before.field("slot").take(former), pa.array(loads, pa.int64())),
+            "_exp_slot": pa.array(slots_of(ends, move), pa.int64()),
+            "sub_index": own["sub_index"],
+            "exp_block": pa.repeat(pa.scalar(0, pa.int64()), len(rows)),
+        }
+    )
+
+
+def others(rows: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.Table | None:
+    """Return the rows of which these columns are none of the keys; None where the engines might not agree on that."""
+    if not columns:
+        return rows.slice(0, 0)
+    values = [rows[name] for name in columns]
+    if any(value.type != key.type or not _exact(key.type) for value, key in zip(values, keys.columns, strict=True)):
+        return None
+    names = [f"key_{place}" for place in range(len(columns))]
+    numbered = pa.table({"row": pa.array(np.arange(rows.num_rows)), **dict(zip(names, values, strict=True))})
+    equal = " AND ".join(f"h.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
+    found = here(f"SELECT h.row FROM h ANTI JOIN k ON {equal}", _tables(numbered, keys.rename_columns(names)))
+    return None if found is None else rows.take(found["row"])
+
+
+def _tables(held: pa.Table, keys: pa.Table) -> Mapping[str, pa.Table]:
+    return {"h": held, "k": keys}
+
+
+def _exact(kind: pa.DataType) -> bool:
+    return compared_alike(kind) or pa.types.is_boolean(kind) or pa.types.is_timestamp(kind) or pa.types.is_decimal(kind)
