@@ -30,6 +30,7 @@ from warehouse.views.maintenance.picking import picks_only
 from .warehouses import asked, land, restored, stored, view
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     import pyarrow as pa
@@ -45,6 +46,9 @@ NOTHING = -1
 MADE = f"CASE WHEN v > 2 THEN {NAMED} END"
 """Null, or a structure whose field is never null, which Arrow cannot hold."""
 VIEWS = {
+    "changed": view("SELECT k, v + 1 AS w FROM a WHERE v > 1"),
+    "counted": view("SELECT k, count(*) AS n, sum(v) AS total FROM a GROUP BY k"),
+    "greatest": view("SELECT k, max(v) AS most FROM b GROUP BY k"),
     "joined": view("SELECT l.k, l.v AS lv, r.v AS rv FROM a l JOIN b r ON l.k = r.k", short_lived="report"),
     "seen": view("SELECT DISTINCT k FROM a"),
     "lonely": view("SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"),
@@ -77,11 +81,18 @@ LINES = {
 
 @pytest.mark.parametrize(("few", "large"), [(cache.FEW, lookup.LARGE), (cache.FEW, NOTHING), (0, lookup.LARGE)])
 def test_few_rows_and_many_make_the_same_answers(
-    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, large: int
+    tmp_path: Path,
+    spark: SparkSession,
+    monkeypatch: pytest.MonkeyPatch,
+    set_limits: Callable[..., object],
+    few: int,
+    large: int,
 ) -> None:
     """Gathered or not, looked up or not, null keys among them: each view is its query; no row meets one gone before it came."""
-    for module in (join_inputs, cache, distinct):
+    for module in (join_inputs, cache, distinct, appended):
         monkeypatch.setattr(module, "FEW", few)
+    if not few:
+        set_limits(driver_rows=0, driver_bytes=NOTHING)
     monkeypatch.setattr(lookup, "LARGE", large)
     at_hand: set[tuple[str, ...]] = set()
 

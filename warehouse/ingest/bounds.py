@@ -39,6 +39,8 @@ _HARMLESS_ROWS = 1_000_000
 _GZIP = 31
 """zlib's window bits for a stream with gzip's header."""
 _KNOWN = 50_000
+_PACKED = 4
+"""How many times as much compressed files may hold as others that the driver takes: they hardly ever do."""
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
@@ -66,9 +68,10 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
 
 def surely_few(stream: Stream, files: Sequence[LandingFile]) -> bool:
     """Whether what landing files hold is surely little enough for the driver, whatever they expand to."""
-    packed = [file.size for file in files if file.path.endswith(".gz")]
-    plain = sum(file.size for file in files) - sum(packed)
-    return stream.format != "parquet" and plain <= limits().driver_bytes and sum(packed) * _DEFLATE_MOST <= HARMLESS
+    most = limits().driver_bytes
+    plain = sum(file.size for file in files if not is_compressed(file.path))
+    packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
+    return stream.format != "parquet" and plain <= most and packed <= _PACKED * most
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

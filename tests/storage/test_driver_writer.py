@@ -1,0 +1,116 @@
+"""Files that the driver writes are those that Spark would write of the same rows."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from warehouse.layout.columns import CELL
+from warehouse.storage.arrow_types import frame_of
+from warehouse.storage.commit import stage
+from warehouse.storage.distribution import place
+from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.fingerprint import damage, has_sum
+from warehouse.storage.footers import file_statistics
+from warehouse.storage.session import table_session
+from warehouse.storage.writer import key_settings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+NAN = float("nan")
+SPANS = pa.struct([pa.field("from", pa.int32()), pa.field("to", pa.list_(pa.field("element", pa.float64())))])
+VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "k": (pa.string(), ["b", None, "a", "\U0010ffff", "", "a", "ab", "é"]),
+    "n": (pa.int64(), [1, 2, None, 4, -5, 2**62, 7, -(2**63)]),
+    "t": (pa.int8(), [1, -128, 127, None, 0, 1, 2, 3]),
+    "f": (pa.float64(), [1.0, NAN, None, -0.0, 0.0, math.inf, -1.0, NAN]),
+    "g": (pa.float32(), [1.0, 2.0, None, -0.0, 0.0, math.inf, -1.0, 3.5]),
+    "d": (pa.decimal128(9, 2), [Decimal("1.10"), None, *map(Decimal, ("-2", "0", "3.00", "4", "5", "9999999.99"))]),
+    "w": (pa.decimal128(38, 3), [Decimal("1.1"), None, *map(Decimal, ("-2", "0", "3.00", "4", "5", "1e34"))]),
+    "day": (pa.date32(), [date(1, 1, 1), None, date(9999, 12, 31), *[date(2024, 1, day) for day in range(1, 6)]]),
+    "yes": (pa.bool_(), [True, False, None, True, False, True, False, True]),
+    "raw": (pa.binary(), [b"\x00", b"", None, b"\xff", b"a", b"b", b"c", b"d"]),
+    "s": (SPANS, [{"from": 1, "to": [1.0, NAN]}, None, {"from": None, "to": None}, {"from": 2, "to": []}] * 2),
+    "odd.`name": (pa.string(), ["x"] * 8),
+}
+BOUNDED = ["k", "n", "day", "g", "_exp"]
+CELLS = [(1, 0), (1, 0), (2, 5), (1, 0), (2, 5), (2, 5), (1, -3), (1, 0)]
+
+
+def rows() -> pa.Table:
+    """Return rows with values of every kind that goes by way of Arrow, in three cells."""
+    times = [datetime(2024, 1, 1, hour, tzinfo=UTC) for hour in range(8)]
+    columns = {name: pa.array(values, kind) for name, (kind, values) in VALUES.items()}
+    system = {
+        "_ts": pa.array(times, pa.timestamp("us", "Europe/Berlin")),
+        "_exp": pa.array(times[::-1], pa.timestamp("us", "Europe/Berlin")),
+        "sub_index": pa.array([cell for cell, _ in CELLS], pa.int32()),
+        "exp_block": pa.array([block for _, block in CELLS], pa.int64()),
+    }
+    return pa.table({**columns, **system})
+
+
+def told(directory: Path, key: list[str]) -> dict[str, Any]:
+    """Return what readers see of each file, by its cell: fields, rows in order, bounds, keys that its filters exclude."""
+    found = {}
+    for file in directory.rglob("*.parquet"):
+        parquet = pq.ParquetFile(file)
+        asked = "SELECT bloom_filter_excludes FROM parquet_bloom_probe(?, 'k', 'nowhere')"
+        absent = duckdb.execute(asked, [str(file)]).fetchall()
+        found[file.parent.relative_to(directory).as_posix()] = (
+            [(field.name, str(field.type)) for field in parquet.schema_arrow],
+            [str(row) for row in parquet.read().to_pylist()],
+            file_statistics(file, key)[1].replace("-0.0", "0.0"),  # as a lower bound both are right
+            absent,
+        )
+        assert has_sum(file.name)
+        assert damage(file) is None
+    return found
+
+
+@pytest.mark.parametrize("key", [("k",), ("f", "k"), ("day", "n"), ("d", "yes", "_ts")])
+def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: tuple[str, ...]) -> None:
+    """Fields, rows in order, bounds and filters of each cell; what one leaves in the directory the other removes."""
+    given = rows()
+    kinds = {"k": "string", "n": "bigint", "day": "date", "d": "decimal(9,2)", "yes": "boolean", "f": "double"}
+    typed = [(name, kinds[name]) for name in key if name in kinds]
+    session = table_session(spark, {**key_settings(typed), "spark.sql.session.timeZone": "UTC"})
+    frame = place(frame_of(session, given), key, {cell: CELLS.count(cell) for cell in CELLS})
+    ordered = (*CELL, *key, "_exp")
+    by_spark = told(stage(frame, tmp_path, CELL, 1000, ordered), BOUNDED)
+    filtered = [name for name, kind in typed if kind in ("string", "bigint", "date", "decimal(9,2)")]
+    staged = stage_in_driver(given, tmp_path, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
+    by_driver = told(staged, BOUNDED)
+    bounds = pq.read_metadata(next(staged.glob("sub_index=1/exp_block=0/*"))).row_group(0)
+    assert [bounds.column(place).is_stats_set for place in (3, 4)] == [False, True]  # of f, with NaN, and of g
+    assert by_driver.keys() == by_spark.keys()
+    for cell, facts in by_spark.items():
+        for name, one, other in zip(("fields", "rows", "bounds", "filter"), by_driver[cell], facts, strict=True):
+            assert (cell, name, one) == (cell, name, other)
+    assert len(by_spark) == len(set(CELLS))
+
+
+def test_long_runs_are_cut(tmp_path: Path) -> None:
+    """Into files of at most so many rows, and these into row groups, in order of the key."""
+    given = pa.table({
+        "k": pa.array([f"{number % 97:03d}" for number in range(1000)]),
+        "_exp": pa.array(range(1000), pa.timestamp("us", "UTC")),
+        "sub_index": pa.repeat(pa.scalar(1, pa.int32()), 1000),
+        "exp_block": pa.repeat(pa.scalar(0, pa.int64()), 1000),
+    })  # fmt: skip
+    staged = stage_in_driver(given, tmp_path, key=["k"], filtered=["k"], file_rows=400, group_rows=150)
+    files = sorted(staged.rglob("*.parquet"))
+    assert [pq.read_metadata(file).num_rows for file in files] == [400, 400, 200]
+    assert [pq.read_metadata(file).num_row_groups for file in files] == [3, 3, 2]
+    keys = [key for file in files for key in pq.ParquetFile(file).read(["k"])["k"].to_pylist()]
+    assert keys == sorted(keys)
