@@ -25,7 +25,7 @@ _NAME = "durability"
 _UPDATES = 24
 _FEW = 100
 _LIVE = 10
-"""Live rows, as a multiple of those of an update."""
+"""Live rows, as a multiple of the rows of an update."""
 
 
 @dataclass(frozen=True)

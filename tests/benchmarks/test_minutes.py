@@ -42,7 +42,7 @@ def test_a_minute_has_the_same_rows_in_every_run(tmp_path: Path) -> None:
 
 
 def test_a_run_with_other_options_is_refused(tmp_path: Path) -> None:
-    """Its curves would be those of two warehouses."""
+    """Its curves would mix two warehouses."""
     minutes = Minutes(tmp_path, rows=5, lifetime=2)
     minutes.declare("1m")
     refused = CliRunner().invoke(main, ["--lifetime", "2", "--retain", "2m", "--work", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""Types of expressions without Spark: what is surely wrong is told, and nothing that Spark takes is refused."""
+"""Types of expressions without Spark: what is surely wrong is an error, and nothing that Spark takes is refused."""
 
 from __future__ import annotations
 
