@@ -234,9 +234,7 @@ def _page(grid: Grid, rows: int, trials: int) -> str:
     return "\n\n".join([*parts, markdown_table(table)]) + "\n"
 
 
-_WHY = {
-    _ERROR_FALLS: ": a larger k brings items near delta into (b); for larger b these just miss many lists"
-}
+_WHY = {_ERROR_FALLS: ": a larger k brings items near delta into (b); for larger b these just miss many lists"}
 _DRAWN = {"delta": "delta, share of the window", "found": "share found", "pairs": "stored pairs", "error": "relative error"}
 
 

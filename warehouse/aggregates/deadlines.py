@@ -1,0 +1,205 @@
+"""Which refreshes run together, and which runs next: shared-aggregates sheet, section 8.
+
+A query with period n is to be refreshed at least once in n updates. Queries of one group share a synopsis, so those that are
+refreshed together are computed in one run, which costs what the dearest of them costs. Times until a deadline are counted in
+updates: n after a run, one less at each update, on time while not negative.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import lcm
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["Sharing", "SubGroup", "Task", "conservative", "cost_rate", "harmonic", "hybrid", "next_run"]
+
+Sharing = Literal["none", "equal", "late", "pending"]
+"""What joins a run of its group: nothing; tasks with the same, lowest time left; if that is negative, all that are late, or
+all that are late or due."""
+
+_ENUMERATED = 12
+"""Sub-groups of a group whose contiguous partitions are all tried: 2^11 of them."""
+_HORIZON = 2_520
+"""Updates that a cost rate is averaged over at most: the least common multiple of 1 to 10."""
+
+
+@dataclass(frozen=True, order=True)
+class SubGroup:
+    """The queries of a group with one period.
+
+    Parameters
+    ----------
+    name
+        Breaks ties.
+    group
+        Sub-groups of one group may be computed in one run.
+    period
+        In updates, at least 1.
+    cost
+        Of a run of its own, in any unit: what the longest of its windows takes.
+    queries
+        How many queries a run of it refreshes.
+    """
+
+    name: str
+    group: str
+    period: int
+    cost: float
+    queries: int = 1
+
+
+@dataclass(frozen=True)
+class Task:
+    """Sub-groups of one group that always run together, with the shortest of their periods."""
+
+    parts: tuple[SubGroup, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the first part."""
+        return min(each.name for each in self.parts)
+
+    @property
+    def group(self) -> str:
+        """The group of the parts."""
+        return self.parts[0].group
+
+    @property
+    def period(self) -> int:
+        """In updates."""
+        return min(each.period for each in self.parts)
+
+    @property
+    def cost(self) -> float:
+        """The cost of the dearest part: the others are computed on its way."""
+        return max(each.cost for each in self.parts)
+
+
+def conservative(subgroups: Iterable[SubGroup]) -> tuple[Task, ...]:
+    """Return a task for each sub-group: no query is refreshed more often than it asks for."""
+    return tuple(Task((each,)) for each in sorted(subgroups))
+
+
+def hybrid(subgroups: Iterable[SubGroup]) -> tuple[Task, ...]:
+    """Return the tasks with the least cost for each update: sub-groups run more often where that makes them coincide.
+
+    The partitions tried are contiguous in order of period: in 800 random instances the best of all was always one of them
+    (section 8.5). Of more than 12 sub-groups neighbours are merged one by one.
+    """
+    groups: defaultdict[str, list[SubGroup]] = defaultdict(list)
+    for each in sorted(subgroups):
+        groups[each.group].append(each)
+    found: list[Task] = []
+    for members in groups.values():
+        ordered = sorted(members, key=lambda each: (each.period, each.name))
+        found += _best(ordered) if len(ordered) <= _ENUMERATED else _merged(ordered)
+    return tuple(sorted(found, key=lambda task: task.name))
+
+
+def _best(ordered: Sequence[SubGroup]) -> tuple[Task, ...]:
+    return min(_contiguous(ordered), key=lambda tasks: (cost_rate(tasks), -len(tasks)))
+
+
+def _contiguous(ordered: Sequence[SubGroup]) -> Iterator[tuple[Task, ...]]:
+    for cuts in range(len(ordered)):
+        for places in combinations(range(1, len(ordered)), cuts):
+            bounds = (0, *places, len(ordered))
+            yield tuple(Task(tuple(ordered[low:high])) for low, high in pairwise(bounds))
+
+
+def _merged(ordered: Sequence[SubGroup]) -> tuple[Task, ...]:
+    """The best of the partitions on the way from all apart to all together, neighbours merged where it costs least."""
+    tasks = best = tuple(Task((each,)) for each in ordered)
+    while len(tasks) > 1:
+        tasks = min((_joined(tasks, place) for place in range(len(tasks) - 1)), key=cost_rate)
+        best = min(best, tasks, key=cost_rate)
+    return best
+
+
+def _joined(tasks: tuple[Task, ...], place: int) -> tuple[Task, ...]:
+    return (*tasks[:place], Task(tasks[place].parts + tasks[place + 1].parts), *tasks[place + 2 :])
+
+
+def harmonic(tasks: Iterable[Task]) -> tuple[Task, ...]:
+    """Return tasks whose periods are rounded down to multiples of shorter ones of their group where that costs less.
+
+    A task that then coincides with a dearer one costs nothing of its own. The sub-groups keep their names, costs and queries;
+    each has the period of its task.
+    """
+    groups: defaultdict[str, list[Task]] = defaultdict(list)
+    for each in tasks:
+        groups[each.group].append(each)
+    found: list[Task] = []
+    for members in groups.values():
+        kept: tuple[Task, ...] = tuple(sorted(members, key=lambda task: task.period))
+        for place in range(1, len(kept)):
+            choices = {kept[place].period, *(kept[place].period // shorter.period * shorter.period for shorter in kept[:place])}
+            kept = min(
+                (
+                    (*kept[:place], _with_period(kept[place], period), *kept[place + 1 :])
+                    for period in sorted(choices, reverse=True)
+                ),
+                key=cost_rate,
+            )
+        found += kept
+    return tuple(sorted(found, key=lambda task: task.name))
+
+
+def _with_period(task: Task, period: int) -> Task:
+    parts = (SubGroup(each.name, each.group, min(each.period, period), each.cost, each.queries) for each in task.parts)
+    return Task(tuple(parts))
+
+
+def cost_rate(tasks: Sequence[Task]) -> float:
+    """Return the mean cost of an update if each task of one group runs at the multiples of its period.
+
+    Tasks that are due together run together. The mean is exact if the periods' least common multiple is at most 2 520.
+
+    Examples
+    --------
+    >>> a, b = Task((SubGroup("a", "g", 2, 9),)), Task((SubGroup("b", "g", 3, 14),))
+    >>> round(cost_rate([a, b]), 2)
+    7.67
+    """
+    horizon = min(lcm(*(task.period for task in tasks)), _HORIZON)
+    dearest = np.zeros(horizon)
+    for task in tasks:
+        due = dearest[task.period - 1 :: task.period]
+        np.maximum(due, task.cost, out=due)
+    return float(dearest.mean())
+
+
+def next_run(tasks: Sequence[Task], left: Mapping[Task, int], sharing: Sharing, *, eager: bool = False) -> tuple[Task, ...]:
+    """Return the tasks of the next joint run, the earliest deadline first; nothing if none is due.
+
+    Parameters
+    ----------
+    tasks
+        All tasks of one scheduler, whatever their group.
+    left
+        Updates until the deadline of each task; negative when it is late.
+    sharing
+        Algorithm 9 is "none", Algorithm 10 "equal", Algorithm 11 "pending" (H-LP), or "late" (H-LS).
+    eager
+        Run tasks before they are due.
+    """
+    if not tasks:
+        return ()
+    lowest = min(left[task] for task in tasks)
+    if lowest > 0 and not eager:
+        return ()
+    first = min((task for task in tasks if left[task] == lowest), key=lambda task: task.name)
+    if sharing == "none":
+        return (first,)
+    bound = lowest
+    if lowest < 0 and sharing != "equal":
+        bound = 0 if sharing == "pending" else -1
+    joined = (task for task in tasks if task.group == first.group and left[task] <= bound)
+    return tuple(sorted(joined, key=lambda task: task.name))
