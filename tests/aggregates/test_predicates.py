@@ -1,0 +1,130 @@
+"""Covers of predicates: the table and the vector of the shared-aggregates sheet, section 6, and random rows."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from warehouse.aggregates.predicates import Algebra, Atom, Cover, Predicate, atoms_of, cover, disjoint
+
+ROWS = (("TCP", "U", 10), ("TCP", "V", 40), ("UDP", "U", 25), ("UDP", "V", 7), ("ICMP", "U", 90), ("ICMP", "V", 3))
+
+
+def parsed(condition: str) -> Predicate:
+    """Return the atoms of a condition that has them."""
+    atoms = atoms_of(condition, ["protocol", "user", "b"])
+    assert atoms is not None
+    return atoms
+
+
+TCP, UDP, USER = parsed("protocol = 'TCP'"), parsed("protocol = 'UDP'"), parsed("user = 'U'")
+
+
+def holds(predicate: Predicate, row: dict[str, str | Decimal | None]) -> bool:
+    """Whether a row satisfies an atom."""
+    compared = {"=": "__eq__", "<>": "__ne__", "<": "__lt__", ">": "__gt__"}
+    values = [(row[atom.attribute], atom) for atom in predicate]
+    return any(value is not None and getattr(value, compared[atom.operator])(atom.constant) is True for value, atom in values)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored", "algebra", "found"),
+    [
+        (TCP | UDP, {"Q1": TCP, "Q2": UDP}, "additive", Cover(("Q1", "Q2"))),
+        (TCP, {"Q2": UDP, "Q3": TCP | UDP}, "subtractable", Cover(("Q3",), ("Q2",))),
+        (TCP, {"Q2": UDP, "Q3": TCP | UDP}, "additive", None),
+        (TCP | USER, {"Q4": TCP, "Q5": USER}, "duplicate-insensitive", Cover(("Q4", "Q5"))),
+        (TCP | USER, {"Q4": TCP, "Q5": USER}, "subtractable", None),
+        (TCP, {"Q1": TCP, "Q3": TCP | UDP}, "subtractable", Cover(("Q1",))),
+        (TCP, {}, "subtractable", None),
+        (TCP, {"Q3": TCP | UDP}, "subtractable", None),
+    ],
+)
+def test_sheet(wanted: Predicate, stored: dict[str, Predicate], algebra: Algebra, found: Cover | None) -> None:
+    """Section 6: Q1 to Q6, both ways."""
+    assert cover(wanted, stored, algebra) == found
+
+
+def test_vector() -> None:
+    """Section 6: sums and maxima over the six rows, and why sums over overlapping atoms do not add up."""
+
+    def lengths(predicate: Predicate) -> list[int]:
+        return [length for protocol, user, length in ROWS if holds(predicate, {"protocol": protocol, "user": user})]
+
+    assert (sum(lengths(TCP)), sum(lengths(UDP)), sum(lengths(TCP | UDP))) == (50, 32, 82)
+    assert (max(lengths(TCP)), max(lengths(USER)), max(lengths(TCP | USER))) == (40, 90, 90)
+    assert (sum(lengths(TCP | USER)), sum(lengths(TCP)) + sum(lengths(USER))) == (165, 175)
+
+
+@pytest.mark.parametrize(
+    ("condition", "atoms"),
+    [
+        ("a = 1 OR (b <> 'x' OR 2 < a)", {("a", "=", Decimal(1)), ("b", "<>", "x"), ("a", ">", Decimal(2))}),
+        ("a IN (1, -2.50)", {("a", "=", Decimal(1)), ("a", "=", Decimal("-2.5"))}),
+        ("a = 1 OR a = 1", {("a", "=", Decimal(1))}),
+        ("a = 1 AND b = 2", None),
+        ("a = 1 OR a = '1'", None),
+        ("B = 'x'", {("b", "=", "x")}),
+        ("a = '1'", None),
+        ("b = 1", None),
+        ("a = b", None),
+        ("a >= 1", None),
+        ("NOT a = 1", None),
+        ("a IS NULL", None),
+        ("s.f = 1", None),
+        ("a = NULL", None),
+        ("a IN (SELECT 1)", None),
+        ("a = (", None),
+    ],
+)
+def test_atoms(condition: str, atoms: set[tuple[str, str, str | Decimal]] | None) -> None:
+    """Only disjunctions of comparisons with constants have atoms."""
+    found = atoms_of(condition, ["protocol", "user", "b"])
+    assert (None if found is None else {(each.attribute, each.operator, each.constant) for each in found}) == atoms
+
+
+ATOMS = st.builds(
+    Atom,
+    st.sampled_from(["a", "b"]),
+    st.sampled_from(["=", "<>", "<", ">"]),
+    st.integers(0, 3).map(Decimal),
+)
+VALUES = (None, *(Decimal(each) / 2 for each in range(-1, 8)))
+BAG = [{"a": first, "b": second} for first in VALUES for second in VALUES]
+PREDICATES = st.frozensets(ATOMS, min_size=1, max_size=3)
+
+
+@given(ATOMS, ATOMS)
+def test_disjoint_atoms(first: Atom, second: Atom) -> None:
+    """Disjoint atoms share no row; for one attribute they are found whenever no value satisfies both."""
+    shared = any(holds(frozenset([first]), row) and holds(frozenset([second]), row) for row in BAG)
+    assert disjoint(first, second) == disjoint(second, first) == (not shared)
+
+
+def test_constants_that_are_one_double_are_not_disjoint() -> None:
+    """A column of doubles can equal both."""
+    near = Atom("a", "=", Decimal("0.1")), Atom("a", "=", Decimal("0.10000000000000000001"))
+    assert not disjoint(*near)
+
+
+@given(PREDICATES, st.lists(PREDICATES, max_size=6), st.sampled_from(["duplicate-insensitive", "additive", "subtractable"]))
+def test_covers_give_the_query_s_rows(wanted: Predicate, others: list[Predicate], algebra: Algebra) -> None:
+    """Sums by the cover, and sets of rows for what repeats, are those of the query itself."""
+    stored = {
+        str(place): each for place, each in enumerate([*others, *(frozenset([atom]) for atom in sorted(wanted, key=str)[:2])])
+    }
+    found = cover(wanted, stored, algebra)
+    assume(found is not None)
+    assert found is not None
+    if algebra == "duplicate-insensitive":
+        assert [row for row in BAG if any(holds(stored[name], row) for name in found.merged)] == [
+            row for row in BAG if holds(wanted, row)
+        ]
+    else:
+        counted = sum(holds(stored[name], row) for row in BAG for name in found.merged)
+        less = sum(holds(stored[name], row) for row in BAG for name in found.subtracted)
+        assert counted - less == sum(holds(wanted, row) for row in BAG)
+    assert algebra == "subtractable" or not found.subtracted
