@@ -149,6 +149,22 @@ def _sources(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
             yield f"columns.{name}", FaultError(f"expr: {fault.found}", fault.allowed, fault.suggestion)
 
 
+def _partitions(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    types, given = draft.types(), draft.section.columns
+    for index, name in enumerate(draft.section.partitions):
+        if name not in types:
+            if draft.sound("columns"):
+                allowed = f"declared columns ({', '.join(draft.names) or 'none'}), such as {name} = \"date\""
+                yield "partitions", FaultError(f'the unknown column "{name}"', allowed, nearest(name, types))
+        elif name in draft.section.partitions[:index]:
+            yield "partitions", FaultError(f'"{name}" twice', "each column once")
+        elif name in given and (given[name].source or given[name].expr):
+            key = "expr" if given[name].expr else "from"
+            yield f"columns.{name}", FaultError(f"{key}, though it is one of partitions", "one of both: folders give its values")
+        elif isinstance(types[name], (Array, Struct)):
+            yield f"columns.{name}", FaultError(f"{given[name].type}, though it is one of partitions", "a type without parts")
+
+
 def _search_key(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     key = draft.section.search_key or ()
     types = draft.types()
@@ -280,6 +296,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _column_names,
     _csv_types,
     _sources,
+    _partitions,
     _search_key,
     _expressions,
     _lifetimes,
@@ -295,6 +312,7 @@ RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]
     _column_names,
     _csv_types,
     _sources,
+    _partitions,
     _search_key,
     _changes,
     _options,

@@ -34,6 +34,7 @@ from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them w
     Keep,
     Options,
     OutputWindow,
+    Partitions,
     SearchKey,
     Size,
     SqlText,
@@ -130,6 +131,7 @@ class StreamSection(BaseModel):
     files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
     format: Format | None = Field(default=None, description=_words(Format))
     options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
+    partitions: Partitions = Field(default=(), description='a list of columns, such as ["day"], that folders give')
     timezone: TimeZone = Field(default="UTC", description='a time zone such as "UTC"')
     search_key: SearchKey | None = Field(default=None, description="a column, or a list of columns")
     arrival: str | None = Field(default=None, description="a Spark SQL expression that gives ts, e.g. a column")
@@ -167,6 +169,7 @@ class RelationSection(BaseModel):
     files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
     format: Format | None = Field(default=None, description=_words(Format))
     options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
+    partitions: Partitions = Field(default=(), description='a list of columns, such as ["day"], that folders give')
     timezone: TimeZone = Field(default="UTC", description='a time zone such as "UTC"')
     search_key: SearchKey | None = Field(default=None, description="the column, or the columns, that identify a row")
     changed_at: str | None = Field(default=None, description="a Spark SQL expression that gives the time of the change")

@@ -81,6 +81,7 @@ class Declaration:
     max_expansion: int = MAX_EXPANSION
     added: tuple[str, ...] = ()
     sources: tuple[ColumnRecord, ...] = ()
+    partitions: tuple[str, ...] = ()
 
 
 def declaration(stream: Stream, root: Path) -> Declaration:
@@ -116,6 +117,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
         max_expansion=stream.max_expansion,
         added=stream.added,
         sources=tuple(ColumnRecord.of(column) for column in stream.sources),
+        partitions=stream.partitions,
     )
 
 
@@ -146,6 +148,7 @@ def reading_digest(declared: Stream | Declaration) -> str:
         declared.unknown_columns,
         declared.max_record,
         declared.max_expansion,
+        *([declared.partitions] if declared.partitions else []),  # digests of before there were any stay
     )
     return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -215,4 +218,5 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
         max_expansion=recorded.max_expansion,
         added=recorded.added,
         sources=tuple(column.column() for column in recorded.sources),
+        partitions=recorded.partitions,
     )

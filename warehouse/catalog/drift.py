@@ -299,7 +299,9 @@ def _notices(stream: Stream, recorded: Declaration) -> Iterator[str]:
         yield f"{section}.{stream.name}.columns.{name} is added; rows loaded before have null"
     recorded_columns = {column.name: column for column in recorded.columns}
     for column in stream.columns:
-        if column.name in recorded_columns and reading(column) != reading(recorded_columns[column.name]):
+        former = recorded_columns.get(column.name)
+        moved = (column.name in stream.partitions) != (column.name in recorded.partitions)
+        if former is not None and (moved or reading(column) != reading(former)):
             place = f"{section}.{stream.name}.columns.{column.name}"
             yield f"{place} comes from elsewhere or is read otherwise, for rows loaded from now on"
     for key in ("arrival", "expires", "null_expiry"):

@@ -111,7 +111,8 @@ class Stream:
     ``on_expiry`` says what becomes of rows that expire.
     ``added`` names those of the columns that nobody declared, which files brought. ``publish`` says whether a Delta table of
     exactly the live rows is kept too. ``sources`` are what files hold beside the columns, for expressions of columns; their
-    names are those of the files. ``keep`` (microseconds; None: forever) is how long rejected rows stay.
+    names are those of the files. ``keep`` (microseconds; None: forever) is how long rejected rows stay. ``partitions`` name the
+    columns whose values are folders on a file's path.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Stream:
     publish: Publish = "off"
     sources: tuple[Column, ...] = ()
     keep: int | None = DEFAULT_KEEP
+    partitions: tuple[str, ...] = ()
 
     @property
     def label(self) -> Label:
@@ -185,6 +187,7 @@ class Relation:
     publish: Publish = "off"
     sources: tuple[Column, ...] = ()
     keep: int | None = DEFAULT_KEEP
+    partitions: tuple[str, ...] = ()
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -214,6 +217,7 @@ class Relation:
             publish=self.publish,
             sources=self.sources,
             keep=self.keep,
+            partitions=self.partitions,
         )
 
 

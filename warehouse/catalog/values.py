@@ -21,6 +21,7 @@ __all__ = [
     "Keep",
     "Options",
     "OutputWindow",
+    "Partitions",
     "SearchKey",
     "Size",
     "SqlText",
@@ -98,6 +99,12 @@ def _search_key(value: object) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _partitions(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        raise FaultError(as_written(value), 'a list of columns, such as ["day"]')
+    return tuple(value)
+
+
 def _grid(value: object) -> tuple[int, int]:
     whole = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
     if not isinstance(value, list) or not whole:
@@ -166,6 +173,7 @@ Instant: TypeAlias = Annotated[int, BeforeValidator(_instant)]
 """Microseconds since 1970, UTC."""
 TimeZone: TypeAlias = Annotated[str, BeforeValidator(zone)]
 SearchKey: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_search_key)]
+Partitions: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_partitions)]
 SqlText: TypeAlias = Annotated[str, BeforeValidator(_sql_text)]
 OutputWindow: TypeAlias = Annotated[tuple[int | None, int | None], BeforeValidator(_output_window)]
 """(length in microseconds, rows): one of them."""

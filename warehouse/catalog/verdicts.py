@@ -38,6 +38,7 @@ _FROM_NOW_ON = (
     "op",
     "options",
     "over_lifetime",
+    "partitions",
     "short_lived",
     "sources",
     "timezone",

@@ -14,7 +14,18 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Stream
 
-__all__ = ["Fields", "Input", "Matched", "header_problem", "ignoring_case", "inputs_of", "known_names", "matched", "path_of"]
+__all__ = [
+    "Fields",
+    "Input",
+    "Matched",
+    "header_problem",
+    "ignoring_case",
+    "inputs_of",
+    "inputs_of_records",
+    "known_names",
+    "matched",
+    "path_of",
+]
 
 Fields: TypeAlias = "Mapping[str, Fields]"
 """The names in a file, each with those of its nested fields; a list has none."""
@@ -29,6 +40,7 @@ class Input:
 
     ``label`` is its name in the frame of records (a column's own name where the value is the column), ``source`` what files
     call it; ``formats`` and ``timezone`` are as declared. Expressions of columns know it by its ``source`` if ``seen``.
+    A ``folder`` is in no record but on the file's path.
     """
 
     label: str
@@ -37,10 +49,11 @@ class Input:
     formats: tuple[str, ...] = ()
     timezone: str | None = None
     seen: bool = False
+    folder: bool = False
 
 
 def inputs_of(stream: Stream) -> tuple[Input, ...]:
-    """Return what is read of each record, the values of columns first, in their order."""
+    """Return what is read of each record and its file's path, the values of columns first, in their order."""
     calculated = any(column.expr is not None for column in stream.columns)
     named = {column.name for column in stream.sources}
     inputs = []
@@ -48,10 +61,16 @@ def inputs_of(stream: Stream) -> tuple[Input, ...]:
         if column.expr is None:
             seen = calculated and column.source_name not in named
             named.add(column.source_name)
-            inputs.append(Input(column.name, column.source_name, column.type, column.formats, column.timezone, seen))
+            folder = column.name in stream.partitions
+            inputs.append(Input(column.name, column.source_name, column.type, column.formats, column.timezone, seen, folder))
     for index, source in enumerate(stream.sources if calculated else ()):
         inputs.append(Input(f"_source_{index}", source.name, source.type, source.formats, source.timezone, seen=True))
     return tuple(inputs)
+
+
+def inputs_of_records(stream: Stream) -> tuple[Input, ...]:
+    """Return what is read of each record itself."""
+    return tuple(given for given in inputs_of(stream) if not given.folder)
 
 
 def path_of(source: str) -> tuple[str, ...] | None:
@@ -95,7 +114,7 @@ def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
         return Matched({}, problem=("header", f"its columns {', '.join(twins)} differ in case only; rename them"))
     paths: dict[str, tuple[str, ...]] = {}
     loose = []
-    declared = (*(each.source for each in inputs_of(stream)), *(each.name for each in stream.sources))
+    declared = (*(each.source for each in inputs_of_records(stream)), *(each.name for each in stream.sources))
     for source in dict.fromkeys(declared):
         ways = [way for way in ((source,), path_of(source) if stream.format in _NESTED else None) if way is not None]
         found = [way for way in ways if _within(fields, way)]
@@ -152,7 +171,7 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
     if found.problem is not None:
         return found.problem
     used = {path[0] for path in found.paths.values()}
-    strange = [name for name in names if name not in used]
+    strange = [name for name in names if name not in used and name not in stream.partitions]
     twin = next((name for name in strange for other in used if name.lower() == other.lower()), None)
     if twin is not None and stream.unknown_columns != "ignore":
         pair = next(other for other in used if twin.lower() == other.lower())
@@ -163,7 +182,8 @@ def header_problem(stream: Stream, names: tuple[str, ...], fields: Fields | None
             f"it has undeclared columns {', '.join(strange)}; declare them, or set unknown_columns = \"ignore\" or \"add\""
         )
     columns = {column.name: column for column in stream.columns}
-    missing = [columns[name].source_name for name in stream.search_key if columns[name].expr is None]
+    own = [name for name in stream.search_key if name not in stream.partitions]
+    missing = [columns[name].source_name for name in own if columns[name].expr is None]
     missing = [source for source in missing if source not in found.paths]
     if missing:
         return "header", f"its header has no {', '.join(missing)}, of the search key"

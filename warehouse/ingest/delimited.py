@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.encodings import java_name
-from warehouse.ingest.columns import Fields, inputs_of, matched
+from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_what
 from warehouse.ingest.dialect import has_header_record, reader_options
 from warehouse.ingest.landing import file_encoding
@@ -49,7 +49,7 @@ def _by_encoding(stream: Stream, files: Sequence[LandingFile]) -> dict[str | Non
 def _csv(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile], wide: str | None
 ) -> DataFrame:
-    inputs = inputs_of(stream)
+    inputs = inputs_of_records(stream)
     physical = [f"_c{index}" for index in range(len(header))]
     options = reader_options(stream)
     if wide:  # Hadoop looks for one byte that ends a line unless it is told which two do

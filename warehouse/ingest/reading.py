@@ -19,10 +19,11 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.calculated import with_calculated
-from warehouse.ingest.columns import Fields, header_problem, inputs_of, known_names, matched
+from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, known_names, matched
 from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, says_what
 from warehouse.ingest.delimited import read_delimited
 from warehouse.ingest.dialect import is_delimited
+from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_array
 from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
@@ -82,7 +83,8 @@ def read_files(
     if not parts:
         return empty(session, stream)
     rows = reduce(lambda left, right: left.unionByName(right), parts)
-    return with_calculated(rows, stream, tuple(SOURCE_COLUMNS))
+    carried = tuple(SOURCE_COLUMNS)
+    return with_calculated(with_folder_columns(rows, stream, carried), stream, carried)
 
 
 def empty(session: SparkSession, stream: Stream) -> DataFrame:
@@ -93,7 +95,7 @@ def empty(session: SparkSession, stream: Stream) -> DataFrame:
 
 
 def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    inputs = inputs_of(stream)
+    inputs = inputs_of_records(stream)
     options = {
         "timeZone": stream.timezone,
         **dict(stream.options),
@@ -250,7 +252,7 @@ def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Se
     )
     names = tuple(schema.names)
     places = matched(stream, names, _fields(schema)).paths
-    inputs = inputs_of(stream)
+    inputs = inputs_of_records(stream)
     kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
     nested = [
         f"{called_of(given)} is {kinds[given.source]}, declared {given.type}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import reading_digest, with_added
 from warehouse.catalog.drift import effective_layout
+from warehouse.catalog.folders import folder_problem
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case
@@ -156,8 +157,9 @@ def grouped(
 def _by_header(
     stream: Stream, landing: Path, files: list[LandingFile]
 ) -> tuple[tuple[InputFiles, ...], list[LeftOut]]:
-    unnamed = [LeftOut(file, *problem) for file in files if (problem := name_problem(file.path))]
-    named = [file for file in files if name_problem(file.path) is None]
+    unnamed = [LeftOut(file, *problem) for file in files if (problem := _path_problem(stream, file.path))]
+    refused = {entry.file.path for entry in unnamed}
+    named = [file for file in files if file.path not in refused]
     if not is_delimited(stream):
         return ((InputFiles((), tuple(named)),) if named else ()), unnamed
     by_header, problems = headers(landing, named, dict(stream.options), zeek=stream.format == "zeek")
@@ -170,3 +172,7 @@ def _by_header(
         else:
             problems.extend(LeftOut(file, *problem) for file in members)
     return tuple(groups), problems
+
+
+def _path_problem(stream: Stream, path: str) -> tuple[str, str] | None:
+    return name_problem(path) or folder_problem(path, stream.partitions)

@@ -20,6 +20,7 @@ from zoneinfo import ZoneInfo
 import duckdb
 
 from warehouse.catalog.codecs import decompressed
+from warehouse.catalog.folders import folder_values
 from warehouse.catalog.json_arrays import is_array_file
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
@@ -72,7 +73,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
                 continue
             path = directory / file.path
             try:
-                if file.size and (_is_beyond(replace(stream, landing=directory), file) or _holds(stream, path, keys)):
+                if file.size and (_is_beyond(replace(stream, landing=directory), file) or _holds(stream, path, file.path, keys)):
                     yield path
             except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
                 yield path
@@ -86,7 +87,7 @@ def _is_beyond(stream: Stream, file: LandingFile) -> bool:
     return beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion) is not None
 
 
-def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:
+def _holds(stream: Stream, path: Path, relative: str, keys: ErasedKeys) -> bool:
     columns = {column.name.lower(): column for column in stream.columns}
     of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
     if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
@@ -94,19 +95,34 @@ def _holds(stream: Stream, path: Path, keys: ErasedKeys) -> bool:
     comma = any(key.lower() == "decimal" and value == "," for key, value in stream.options)
     if comma and any(column.type not in _NO_NUMBERS for column in of_key):
         return True  # 1.234,5 need not show 1234.5
+    folders = _folders(stream, relative, {column.name for column in of_key})
+    if folders is None:
+        return True  # a part of the key should be on its path, and is not
     sources = {column.name.lower(): column.source_name for column in of_key}
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
     if stream.format == "parquet":
-        return _parquet_holds(path, keys, sources, moved=moved)
+        return _parquet_holds(path, keys, sources, folders, moved=moved)
     test = shows(keys)
     records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path)
-    for values, text in records:
-        if values is None or (key := _key(values, keys, stream.timezone, sources)) is None:
+    on_path = " ".join(filter(None, folders.values()))
+    for values, record in records:
+        text = f"{on_path} {record}" if folders else record
+        if values is None or (key := _key(values | folders, keys, stream.timezone, sources)) is None:
             if test(text):
                 return True
         elif any(key[: len(erased)] == erased for erased in keys.keys) or (moved and None in key and test(text)):
             return True
     return False
+
+
+def _folders(stream: Stream, relative: str, key: set[str]) -> dict[str, str | None] | None:
+    """The parts of the key that are folders on a file's path, by name in small letters; None when folders are missing."""
+    if not key.intersection(stream.partitions):
+        return {}
+    values = folder_values(relative, stream.partitions)
+    if values is None:
+        return None
+    return {name.lower(): value for name, value in zip(stream.partitions, values, strict=True) if name in key}
 
 
 def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str, sources: dict[str, str]) -> tuple[Any, ...] | None:
@@ -207,16 +223,21 @@ def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
         yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
 
 
-def _parquet_holds(path: Path, keys: ErasedKeys, sources: dict[str, str], *, moved: bool) -> bool:
+def _parquet_holds(
+    path: Path, keys: ErasedKeys, sources: dict[str, str], folders: dict[str, str | None], *, moved: bool
+) -> bool:
     connection = connect(Resources())
     try:
         described = connection.execute(f"DESCRIBE FROM read_parquet({literal(str(path))})").fetchall()
         there = {str(row[0]).lower() for row in described}
-        names = {column.name: sources.get(column.name.lower(), column.name) for column in keys.columns}
+        own = [column for column in keys.columns if column.name.lower() not in folders]
+        names = {column.name: sources.get(column.name.lower(), column.name) for column in own}
         ways = {name: (source,) if source.lower() in there else path_of(source) or (source,) for name, source in names.items()}
         if {way[0].lower() for way in ways.values()} - there:
             return moved
         places = {name: ".".join(map(quoted, way)) for name, way in ways.items()}
+        given = ((column.name, folders[column.name.lower()]) for column in keys.columns if column.name.lower() in folders)
+        places |= {name: "NULL" if value is None else literal(value) for name, value in given}
         cast = ", ".join(
             f"TRY_CAST({places[column.name]} AS {column.type}) AS {quoted(column.name)}" for column in keys.columns
         )

@@ -1,0 +1,75 @@
+"""Columns whose values are folders on the path of a file (:mod:`warehouse.catalog.folders`), typed as the text of CSV is."""
+
+from __future__ import annotations
+
+from functools import reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.folders import NULL_FOLDER
+from warehouse.ingest.columns import inputs_of
+from warehouse.ingest.conversion import from_text, says_what
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+    from warehouse.catalog.model import Stream
+
+__all__ = ["with_folder_columns"]
+
+_TO_THE_PATH = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
+
+
+def with_folder_columns(rows: DataFrame, stream: Stream, carried: Sequence[str]) -> DataFrame:
+    """Return the rows with all that is read of a record, folders too, then the columns that are ``carried``.
+
+    A row whose folder is no value of its column's type gets the fault ``mistyped``, if it has none yet.
+    """
+    if not stream.partitions:
+        return rows
+    folders = _folders(stream)
+    hive = F.exists(folders, lambda folder: reduce(_either, [folder.startswith(f"{name}=") for name in stream.partitions]))
+    fault, message = F.col("_fault"), F.col("_fault_message")
+    values = {}
+    for given in inputs_of(stream):
+        if not given.folder:
+            continue
+        text = F.when(hive, _named(folders, given.label)).otherwise(
+            F.try_element_at(folders, F.lit(stream.partitions.index(given.label) + 1))
+        )
+        value, failed = from_text(text, given, {})
+        values[given.label] = value
+        if failed is not None:
+            said = F.concat(F.lit(f'column "{given.label}": its folder "'), text, F.lit(f'" is no {says_what(given)}'))
+            message = F.coalesce(message, F.when(fault.isNull() & failed, said))
+            fault = F.coalesce(fault, F.when(failed, F.lit("mistyped")))
+    read = [values.get(given.label, F.col(f"`{given.label}`")).alias(given.label) for given in inputs_of(stream)]
+    told = {"_fault": fault, "_fault_message": message}
+    return rows.select(*read, *[told.get(name, F.col(name)).alias(name) for name in carried])
+
+
+def _folders(stream: Stream) -> SparkColumn:
+    """The folders between the landing directory and a file, from the file's URI."""
+    path = _decoded(F.regexp_replace("_file", _TO_THE_PATH, ""))
+    names = F.split(F.substr(path, F.lit(len(str(stream.landing)) + 2)), "/")
+    return F.slice(names, F.lit(1), F.size(names) - 1)
+
+
+def _named(folders: SparkColumn, name: str) -> SparkColumn:
+    """The value of the last folder of that name."""
+    folder = F.try_element_at(F.filter(folders, lambda each: each.startswith(f"{name}=")), F.lit(-1))
+    text = F.substr(folder, F.lit(len(name) + 2))
+    return F.when(text != NULL_FOLDER, F.coalesce(_decoded(text), text))
+
+
+def _decoded(text: SparkColumn) -> SparkColumn:
+    """Text without its escapes, ``%2F``; a plus sign is one."""
+    return F.try_url_decode(F.replace(text, F.lit("+"), F.lit("%2B")))
+
+
+def _either(one: SparkColumn, other: SparkColumn) -> SparkColumn:
+    return one | other
