@@ -60,8 +60,8 @@ def rows() -> pa.Table:
     return pa.table({**columns, **system})
 
 
-def told(directory: Path, key: list[str]) -> dict[str, Any]:
-    """Return what readers see of each file, by its cell: fields, rows in order, bounds, keys that its filters exclude."""
+def told(directory: Path, key: list[str], filtered: list[str]) -> dict[str, Any]:
+    """Return what readers see of each file, by its cell: fields, rows in order, bounds, keys that filters exclude, encodings."""
     found = {}
     for file in directory.rglob("*.parquet"):
         parquet = pq.ParquetFile(file)
@@ -72,10 +72,16 @@ def told(directory: Path, key: list[str]) -> dict[str, Any]:
             [str(row) for row in parquet.read().to_pylist()],
             file_statistics(file, key)[1].replace("-0.0", "0.0"),  # as a lower bound both are right
             absent,
+            {name: _encodings(parquet, name) for name in filtered},
         )
         assert has_sum(file.name)
         assert damage(file) is None
     return found
+
+
+def _encodings(file: pq.ParquetFile, column: str) -> set[str]:
+    chunk = file.metadata.row_group(0).column(file.schema_arrow.get_field_index(column))
+    return set(chunk.encodings) - {"RLE"}  # how levels are encoded, which one of the writers does not list
 
 
 @pytest.mark.parametrize("key", [("k",), ("f", "k"), ("day", "n"), ("d", "yes", "_ts")])
@@ -87,15 +93,15 @@ def test_both_writers_write_the_same(tmp_path: Path, spark: SparkSession, key: t
     session = table_session(spark, {**key_settings(typed), "spark.sql.session.timeZone": "UTC"})
     frame = place(frame_of(session, given), key, {cell: CELLS.count(cell) for cell in CELLS})
     ordered = (*CELL, *key, "_exp")
-    by_spark = told(stage(frame, tmp_path, CELL, 1000, ordered), BOUNDED)
     filtered = [name for name, kind in typed if kind in ("string", "bigint", "date", "decimal(9,2)")]
+    by_spark = told(stage(frame, tmp_path, CELL, 1000, ordered), BOUNDED, filtered)
     staged = stage_in_driver(given, tmp_path, key=list(key), filtered=filtered, file_rows=1000, group_rows=10_000)
-    by_driver = told(staged, BOUNDED)
+    by_driver = told(staged, BOUNDED, filtered)
     bounds = pq.read_metadata(next(staged.glob("sub_index=1/exp_block=0/*"))).row_group(0)
     assert [bounds.column(place).is_stats_set for place in (3, 4)] == [False, True]  # of f, with NaN, and of g
     assert by_driver.keys() == by_spark.keys()
     for cell, facts in by_spark.items():
-        for name, one, other in zip(("fields", "rows", "bounds", "filter"), by_driver[cell], facts, strict=True):
+        for name, one, other in zip(("fields", "rows", "bounds", "filter", "encodings"), by_driver[cell], facts, strict=True):
             assert (cell, name, one) == (cell, name, other)
     assert len(by_spark) == len(set(CELLS))
 
@@ -112,5 +118,7 @@ def test_long_runs_are_cut(tmp_path: Path) -> None:
     files = sorted(staged.rglob("*.parquet"))
     assert [pq.read_metadata(file).num_rows for file in files] == [400, 400, 200]
     assert [pq.read_metadata(file).num_row_groups for file in files] == [3, 3, 2]
+    encodings = [pq.read_metadata(files[0]).row_group(0).column(place).encodings for place in (0, 1)]
+    assert [set(each) - {"RLE"} for each in encodings] == [{"DELTA_BYTE_ARRAY"}, {"DELTA_BINARY_PACKED"}]
     keys = [key for file in files for key in pq.ParquetFile(file).read(["k"])["k"].to_pylist()]
     assert keys == sorted(keys)

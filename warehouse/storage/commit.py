@@ -15,6 +15,7 @@ import json
 import time
 import uuid
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
@@ -59,14 +60,19 @@ class CommitFacts:
 
 
 def stage(
-    rows: DataFrame, table: Path, partition_columns: Sequence[str], file_rows: int, order: Sequence[str] = ()
+    rows: DataFrame,
+    table: Path,
+    partition_columns: Sequence[str],
+    file_rows: int,
+    order: Sequence[str] = (),
+    settings: Mapping[str, str] = MappingProxyType({}),
 ) -> Path:
     """Let Spark write rows as the table's next data files, at most ``file_rows`` each, and return the directory of them.
 
-    What was staged before is dropped. Tasks sort their rows by ``order``.
+    What was staged before is dropped. Tasks sort their rows by ``order``; ``settings`` are of Parquet, for this write.
     """
     unstage(table)
-    options = {**_PLAIN, "maxRecordsPerFile": str(file_rows)}
+    options = {**_PLAIN, "maxRecordsPerFile": str(file_rows), **settings}
     staged = table / STAGED
     if isinstance(table, ObjectPath):
         staged = table / f"staged-{uuid.uuid4().hex}"

@@ -1,7 +1,8 @@
 """Few rows are written by the driver: the files that Spark would write, without a job of Spark's.
 
 They are dealt, sorted and encoded alike: one run for each (sub-index, expiry block), sorted by (search key, ``_exp``) with nulls
-first and NaN last, row groups, Bloom filters, no dictionary for key columns, page checksums, bounds that any reader can trust.
+first and NaN last, row groups, Bloom filters, the second version of Parquet's encodings, no dictionary for key columns, page
+checksums, bounds that any reader can trust.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import pyarrow.parquet as pq
 from warehouse.layout.columns import CELL
 from warehouse.objects.path import ObjectPath
 from warehouse.storage.commit import STAGED, unstage
+from warehouse.storage.dictionaries import nearly_unique
 from warehouse.storage.durable import make_directory
 from warehouse.storage.fingerprint import with_sums
 
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["stage_in_driver"]
 
+_WHOLE_DIGITS = 18
+"""Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"
 """Spark takes dates of files without it for those of another calendar, where a setting says so."""
 
@@ -94,6 +98,7 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
     nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
     leaves = _leaves(kept.schema)
     filters = {name: {"ndv": min(group_rows, kept.num_rows), "fpp": 0.01} for name in key if name in filtered}
+    differences = _differences(kept, filters)
     content = pa.BufferOutputStream()
     pq.write_table(
         kept,
@@ -101,7 +106,9 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
         row_group_size=group_rows,
         compression="zstd",
         compression_level=1,
-        use_dictionary=[leaf for leaf in leaves if leaf not in filters],
+        use_dictionary=[leaf for leaf in leaves if leaf not in differences],
+        column_encoding=differences or None,
+        data_page_version="2.0",
         write_statistics=[leaf for leaf in leaves if not any(leaf == name or leaf.startswith(f"{name}.") for name in nan)],
         write_page_index=True,
         write_page_checksum=True,
@@ -110,6 +117,24 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
         bloom_filter_options=filters or None,
     )
     return content.getvalue()
+
+
+def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:
+    """The encodings of the columns that have no dictionary: those with a filter, and those in which few values come twice."""
+    found = {}
+    for name, column in zip(rows.column_names, rows.columns, strict=True):
+        encoding = _encoding(column.type)
+        if name in filtered or (encoding and nearly_unique(column)):
+            found[name] = encoding or "PLAIN"
+    return found
+
+
+def _encoding(kind: pa.DataType) -> str | None:
+    """What Parquet's second version of encodings has for a type's values beside dictionaries; None: nothing."""
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        return "DELTA_BYTE_ARRAY"
+    whole = pa.types.is_integer(kind) or pa.types.is_date(kind) or pa.types.is_timestamp(kind)
+    return "DELTA_BINARY_PACKED" if whole or (pa.types.is_decimal(kind) and kind.precision <= _WHOLE_DIGITS) else None
 
 
 @lru_cache(maxsize=64)

@@ -15,6 +15,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
+from warehouse.storage.dictionaries import LARGE_ROWS, without_dictionary
 from warehouse.storage.distribution import place
 from warehouse.storage.driver_writer import stage_in_driver
 from warehouse.storage.tables import statistics_columns
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
     from warehouse.storage.commit import CommitFacts
     from warehouse.storage.entries import LogEntry
@@ -105,11 +106,11 @@ def write_runs(
         if staged is not None:
             staged()
     elif sizes and not isinstance(rows, pa.Table):
-        _size_filters(rows.sparkSession, key, sizes)
+        settings = {**_filter_sizes(key, sizes), **_dictionaries(table, base.version, sum(sizes.values()))}
         names = [name for name, _ in key]
         order = (*CELL, *map(quoted, names), "_exp")
         placed = place(rows, names, sizes, target_rows)
-        directory = stage(placed, table, CELL, largest_file(target_rows), order)
+        directory = stage(placed, table, CELL, largest_file(target_rows), order, settings)
         if staged is not None:
             staged()
     else:
@@ -125,12 +126,17 @@ def write_runs(
     )
 
 
-def _size_filters(session: SparkSession, key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int], int]) -> None:
-    """Size the key columns' filters for the largest run, if that is less than a row group."""
-    largest = max(sizes.values())
-    for name, kind in key:
-        if _filtered(kind):
-            session.conf.set(f"parquet.bloom.filter.expected.ndv#{name}", str(min(ROW_GROUP_ROWS, largest)))
+def _filter_sizes(key: Sequence[tuple[str, str]], sizes: Mapping[tuple[int, int], int]) -> dict[str, str]:
+    """The key columns' filters hold the keys of the largest run, if that is less than a row group."""
+    keys = str(min(ROW_GROUP_ROWS, max(sizes.values())))
+    return {f"parquet.bloom.filter.expected.ndv#{name}": keys for name, kind in key if _filtered(kind)}
+
+
+def _dictionaries(table: Path, version: int, expected: int) -> dict[str, str]:
+    """A large write makes no dictionaries that it would throw away."""
+    if expected < LARGE_ROWS:
+        return {}
+    return {f"parquet.enable.dictionary#{name}": "false" for name in without_dictionary(table, version)}
 
 
 def write_rows(
