@@ -13,7 +13,7 @@ import click
 
 from warehouse.catalog.sizes import SqlBounds, parse_size
 from warehouse.cli.errors import failure_of, show, wants_json
-from warehouse.time import parse_duration
+from warehouse.cli.options import DURATION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,23 +41,10 @@ class _Size(click.ParamType[int]):
             self.fail(f'"{value}" is not a size from 1KB to 1TB, such as 2GB or 512MiB', param, ctx)
 
 
-class _Duration(click.ParamType[int]):
-    """A duration such as 10m, in microseconds."""
-
-    name = "duration"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
-        """Return the microseconds of the text."""
-        try:
-            return value if isinstance(value, int) else parse_duration(value)
-        except ValueError as error:
-            self.fail(f"{error}; 0s: none", param, ctx)
-
-
 def bounds_options(function: _Function) -> _Function:
     """Add ``--memory`` and ``--timeout``."""
     memory = click.option("--memory", type=_Size(), help="Memory that the query may use [[sql] memory, 2GB].")
-    timeout = click.option("--timeout", type=_Duration(), help="Time that it may take; 0s: any [[sql] timeout, 10m].")
+    timeout = click.option("--timeout", type=DURATION, help="Time that it may take; 0s: any [[sql] timeout, 10m].")
     return memory(timeout(function))
 
 

@@ -24,7 +24,7 @@ __all__ = ["CANCELLED", "Failure", "failure_of", "show", "wants_json"]
 
 CANCELLED = 130
 _JSON_FORMATS = ("json", "jsonl")
-_WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migrate", "vacuum", "erase", "demo")
+_WRITING = ("update", "reload", "drop", "rollback", "restate", "rebuild", "migrate", "vacuum", "erase", "demo", "run")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.cli.outcome import Moment, Report, Rows
+from warehouse.cli.outcome import Moment, Report, Rows, render_turn
 from warehouse.errors import NoEpochError
 from warehouse.units import counted
 
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from logging import LogRecord
     from pathlib import Path
+    from threading import Event
 
     from warehouse.catalog.wishes import Wishes
     from warehouse.epochs.points import Observer
+    from warehouse.operations.run import Turn
     from warehouse.project import Warehouse
     from warehouse.serving import Answer, Reader
     from warehouse.serving.keys import KeyColumn
@@ -37,6 +39,7 @@ __all__ = [
     "explained",
     "foreign_undone",
     "initialised",
+    "kept_up_to_date",
     "migrated",
     "opened",
     "opened_to_work",
@@ -255,6 +258,27 @@ def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> R
     with suppress(NoEpochError):
         return of_update(done, warehouse.health(landing=done.landing_now, layouts=False))
     return of_update(done)
+
+
+def kept_up_to_date(directory: Path, *, delay: int, each: bool, stop: Event) -> Report:
+    """Update at every grid point until the event is set."""
+    import time
+
+    from warehouse.cli.reports import of_run, of_turn
+    from warehouse.operations.run import WallClock
+
+    warehouse = opened_to_work(directory)
+
+    def told(turn: Turn) -> None:
+        health = None
+        if turn.report is not None:
+            with suppress(NoEpochError):
+                health = warehouse.health(landing=turn.report.landing_now, layouts=False)
+        render_turn(of_turn(turn, health))
+
+    began = time.monotonic()
+    succeeded = warehouse.run(delay=delay, each=each, clock=WallClock(stop), told=told)
+    return of_run(succeeded, time.monotonic() - began)
 
 
 def _observer(step: Step) -> Observer:

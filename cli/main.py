@@ -23,6 +23,7 @@ COMMANDS = {
     "validate": "warehouse.cli.commands.validate",
     "plan": "warehouse.cli.commands.update",
     "update": "warehouse.cli.commands.update",
+    "run": "warehouse.cli.commands.run",
     "status": "warehouse.cli.commands.inspect",
     "health": "warehouse.cli.commands.inspect",
     "tables": "warehouse.cli.commands.inspect",

@@ -12,7 +12,7 @@ import click
 
 from warehouse.cli.outcome import Report, Rows, render_report, render_rows
 from warehouse.cli.output import DATA_FORMATS, Destination, NothingWrittenError
-from warehouse.time import parse_instant
+from warehouse.time import parse_duration, parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 __all__ = [
+    "DURATION",
     "INSTANT",
     "ColumnNames",
     "ExampleCommand",
@@ -79,6 +80,24 @@ class ColumnNames(click.ParamType["tuple[str, ...]"]):
 
 
 INSTANT = Instant()
+
+
+class Duration(click.ParamType[int]):
+    """A duration such as ``10s`` or ``5m``; microseconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:  # noqa: ANN401
+        """Return the microseconds of the text."""
+        if isinstance(value, int):
+            return value
+        try:
+            return parse_duration(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+DURATION = Duration()
 
 
 class ExampleCommand(click.Command):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.cli.output import Destination
     from warehouse.cli.output.records import Result
 
-__all__ = ["Moment", "Report", "Rows", "render_report", "render_rows"]
+__all__ = ["Moment", "Report", "Rows", "render_report", "render_rows", "render_turn"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,13 @@ def render_report(report: Report, *, as_json: bool) -> int:
     for line in report.lines:
         click.echo(lines_visible(line), file=sys.stdout if report.data else sys.stderr)
     return report.exit_code
+
+
+def render_turn(report: Report) -> None:
+    """Write what one of many updates did as one line of a log, and its warnings."""
+    line = "; ".join(lines_visible(line.strip()) for line in report.lines)
+    tell(line, logging.ERROR if report.exit_code else logging.INFO, {"report": report.record})
+    _warn(report.warnings)
 
 
 def _warn(warnings: Iterable[str]) -> None:

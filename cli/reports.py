@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from warehouse.cli.outcome import Report
 from warehouse.serving.visible_tables import counts_of, visible
-from warehouse.time import format_instant
+from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
@@ -22,16 +23,29 @@ if TYPE_CHECKING:
     from warehouse.operations.migrate import MigrationReport
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
+    from warehouse.operations.run import Turn
     from warehouse.operations.update import RebuildReport, UpdateReport
     from warehouse.operations.vacuum import VacuumReport
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
     from warehouse.steps.kind import StepExplanation
 
-__all__ = ["of_epoch", "of_migration", "of_plan", "of_restatement", "of_rollback", "of_update", "of_vacuum", "of_verdicts"]
+__all__ = [
+    "of_epoch",
+    "of_migration",
+    "of_plan",
+    "of_restatement",
+    "of_rollback",
+    "of_run",
+    "of_turn",
+    "of_update",
+    "of_vacuum",
+    "of_verdicts",
+]
 
 USAGE = 2
 _SHOWN_FILES = 10
+_MILLISECOND = 1000
 
 
 def of_update(done: UpdateReport, health: Health | None = None) -> Report:
@@ -79,6 +93,25 @@ def of_update(done: UpdateReport, health: Health | None = None) -> Report:
             )
         ),
     )
+
+
+def of_turn(turn: Turn, health: Health | None) -> Report:
+    """Report one update of a run: what it did or why it failed, how long it took, when the next one is."""
+    following = max(turn.ended, turn.following)
+    took = format_duration((turn.ended - turn.began) // _MILLISECOND * _MILLISECOND)
+    times = f"{took}; next update {format_instant(following // SECOND * SECOND)}"
+    facts = {"seconds": (turn.ended - turn.began) / SECOND, "next": format_instant(following)}
+    if turn.report is None:
+        record = {**facts, "code": turn.error.code if turn.error else None, "message": str(turn.error)}
+        return Report(record, (f"the update failed: {turn.error}", times), exit_code=1)
+    done = of_update(turn.report, health)
+    return replace(done, record={**done.record, **facts}, lines=(*done.lines, times))
+
+
+def of_run(succeeded: int, seconds: float) -> Report:
+    """Report the end of a run."""
+    text = f"stopped after {counted(succeeded, 'update')} in {rough(int(seconds * SECOND))}"
+    return Report({"updates": succeeded, "seconds": round(seconds, 3)}, (text,))
 
 
 def _finished_lines(epoch: Epoch) -> Iterator[str]:

@@ -37,6 +37,7 @@ __all__ = [
     "RecordDamagedError",
     "RestateError",
     "RollbackError",
+    "RunHeldError",
     "SparkLostError",
     "StorageFailedError",
     "StoreBusyError",
@@ -293,6 +294,16 @@ class LockHeldError(Transient):
     def __init__(self, holder: str) -> None:
         self.holder = holder
         super().__init__(f"the warehouse is being updated by {holder}; run again when it has ended")
+
+
+class RunHeldError(Transient):
+    """Another process keeps the warehouse up to date."""
+
+    code = "run_held"
+
+    def __init__(self, holder: str) -> None:
+        self.holder = holder
+        super().__init__(f"the warehouse is kept up to date by {holder}; stop that `stream-wh run` before another one starts")
 
 
 class EpochVacuumedError(Transient):

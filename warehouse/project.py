@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 import time
 import tomllib
 from dataclasses import replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from warehouse.operations.migrate import MigrationReport
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
+    from warehouse.operations.run import Clock, Turn
     from warehouse.operations.undo import Undone
     from warehouse.operations.update import RebuildReport, Updater, UpdateReport
     from warehouse.operations.vacuum import VacuumReport
@@ -224,6 +226,53 @@ class Warehouse:
         """
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         return self._updater(observer, spark).update(options)
+
+    def run(
+        self,
+        *,
+        delay: int = 0,
+        each: bool = False,
+        clock: Clock | None = None,
+        told: Callable[[Turn], None] | None = None,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> int:
+        """Update now and at every grid point, in one warm process, until the clock says to end; return how many succeeded.
+
+        Parameters
+        ----------
+        delay
+            Microseconds after each grid point: files of its slot may still be landing.
+        each
+            One epoch for each slot that was missed, instead of one for all.
+        clock
+            :class:`warehouse.operations.run.WallClock` with an event that ends the run; None: the machine's clock, for ever.
+        told
+            Is given what each update did, or why it failed (:class:`warehouse.operations.run.Turn`).
+        observer, spark
+            As for :meth:`update`.
+
+        Raises
+        ------
+        RunHeldError
+            When another process keeps this warehouse up to date.
+        WarehouseError
+            When the first update fails with what does not pass by itself.
+
+        """
+        from warehouse.epochs.lock import run_lock  # noqa: PLC0415 - reading does without
+        from warehouse.operations.run import Grid, WallClock, keep_up_to_date  # noqa: PLC0415 - same
+
+        timed = clock or WallClock(threading.Event())
+
+        def update() -> UpdateReport:
+            return self.update(timed.now(), each=each, observer=observer, spark=spark)
+
+        def grid() -> Grid:
+            return Grid(self.catalog.anchor, self.catalog.update_interval)
+
+        with run_lock(self.root, _clock()):
+            return keep_up_to_date(update, grid, delay, timed, told or (lambda _: None))
 
     def plan(
         self,

@@ -34,7 +34,8 @@ ELSEWHERE = {
     "README.md": {"tests", "demo"},  # .ci/run, and by hand
     "object-storage.md": {"a root in a store"},  # tests/objects
     "clusters.md": {"standalone", "spark-submit on a cluster"},  # tests/cluster
-    "schedulers.md": {  # tests/airflow
+    "schedulers.md": {  # tests/airflow, tests/operations/test_run.py
+        "systemd run", "container file",
         "cron", "systemd service", "systemd timer", "spark-submit", "airflow", "airflow spark-submit", "airflow pod",
     },
     "views.md": {""},  # tests/views/test_documentation.py

@@ -32,16 +32,18 @@ if TYPE_CHECKING:
 
     from warehouse.objects.path import ObjectPath
 
-__all__ = ["CLAIM", "announce", "holder", "store_claim"]
+__all__ = ["CLAIM", "RUN_CLAIM", "announce", "holder", "store_claim"]
 
 CLAIM = ".update.claim.json"
+RUN_CLAIM = ".run.claim.json"
+"""Of the process that keeps a warehouse up to date."""
 _CLOCK = ".update.clock"
 _doing: dict[str, str] = {}
 """What this process does in each root, told with its next sign of life."""
 
 
 @contextmanager
-def store_claim(root: ObjectPath, now: int) -> Iterator[None]:
+def store_claim(root: ObjectPath, now: int, name: str = CLAIM) -> Iterator[None]:
     """Hold the claim; ``now`` (microseconds) is recorded for whoever finds it held.
 
     Raises
@@ -52,7 +54,7 @@ def store_claim(root: ObjectPath, now: int) -> Iterator[None]:
         When the store has no conditional puts, or there is no bucket.
 
     """
-    path = root / CLAIM
+    path = root / name
     facts = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now), "token": uuid.uuid4().hex}
     tag = _taken(path, facts)
     stop = threading.Event()

@@ -1,4 +1,4 @@
-"""The writer lock: one update per warehouse.
+"""The writer lock: one update per warehouse; and the lock of the process that updates at every grid point.
 
 A file lock that dies with its process, and a second one that the update's JVM holds until it has ended: an
 orphaned JVM may still be writing files where the next update stages its own. In an object store there is neither:
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from filelock import FileLock, Timeout
 
 from warehouse.epochs import claim
-from warehouse.errors import LockHeldError
+from warehouse.errors import LockHeldError, RunHeldError
 from warehouse.health import Running
 from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
@@ -29,7 +29,12 @@ from warehouse.time import format_instant, parse_instant
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["announce", "jvm_lock_path", "keep_jvm_lock", "running", "writer_lock"]
+__all__ = ["LOCK_FILES", "announce", "jvm_lock_path", "keep_jvm_lock", "run_lock", "running", "writer_lock"]
+
+LOCK_FILES = (
+    ".update.lock", ".update.jvm.lock", ".update.holder.json", ".run.lock", ".run.holder.json", claim.CLAIM, claim.RUN_CLAIM,
+)  # fmt: skip
+"""The files in a root by which processes know of each other; no rows are in them."""
 
 _PAUSE_SECONDS = 0.1
 _ANNOUNCED_SECONDS = 0.5
@@ -82,6 +87,37 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
         yield
         holder.unlink(missing_ok=True)
     finally:
+        lock.release()
+
+
+@contextmanager
+def run_lock(root: Path, now: int) -> Iterator[None]:
+    """Hold the lock of the one process that keeps a warehouse up to date (``stream-wh run``); updates by hand do not ask for it.
+
+    Raises
+    ------
+    RunHeldError
+        When another process holds it: with its host, process and since when.
+
+    """
+    if isinstance(root, ObjectPath):
+        try:
+            with claim.store_claim(root, now, claim.RUN_CLAIM):
+                yield
+        except LockHeldError as error:
+            raise RunHeldError(error.holder) from None
+        return
+    make_directory(root)
+    lock, holder = FileLock(root / ".run.lock", timeout=0), root / ".run.holder.json"
+    try:
+        lock.acquire()
+    except Timeout:
+        raise RunHeldError(_described(holder)) from None
+    try:
+        _write(holder, {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now)})
+        yield
+    finally:
+        holder.unlink(missing_ok=True)
         lock.release()
 
 

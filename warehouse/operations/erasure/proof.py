@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from warehouse.epochs.claim import CLAIM
 from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.known import DIRECTORY as LEDGER
+from warehouse.epochs.lock import LOCK_FILES
 from warehouse.ingest.known import paths_in
 from warehouse.objects.path import ObjectPath, parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
@@ -43,7 +43,6 @@ __all__ = ["Proof", "Trace", "prove"]
 
 _FILES_AT_ONCE = 200
 _ROWS_AT_ONCE = 20_000
-_OF_THE_LOCK = (".update.lock", ".update.jvm.lock", ".update.holder.json", CLAIM)
 _SUMS = b"crc\0"
 _BOUNDS = ("minValues", "maxValues")
 _TOLD = ("message", "failed", "warnings", "reason", "left_out")
@@ -95,7 +94,7 @@ def prove(
     data: dict[str, list[Path]] = {}
     result = Proof()
     for path in sorted(root.rglob("*")):
-        if not path.is_file() or path.is_symlink() or path.name in _OF_THE_LOCK or path == passed_over:
+        if not path.is_file() or path.is_symlink() or path.name in LOCK_FILES or path == passed_over:
             continue
         result += Proof(1, path.stat().st_size)
         if _is_sum(path):

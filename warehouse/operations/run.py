@@ -1,0 +1,151 @@
+"""An update at every grid point, in one process whose Spark session stays warm."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from warehouse.errors import SparkLostError, Transient, WarehouseError
+from warehouse.time import SECOND
+
+if TYPE_CHECKING:
+    import threading
+    from collections.abc import Callable
+
+    from warehouse.operations.update import UpdateReport
+
+__all__ = ["Clock", "Grid", "Turn", "WallClock", "following", "keep_up_to_date"]
+
+FIRST_PAUSE = 2 * SECOND
+LONGEST_PAUSE = 60 * SECOND
+_SLICE = 10 * SECOND
+"""How long a wait lasts before the clock is looked at again: it may be set, and a machine may have slept."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The grid points at which windows move: an anchor and a period, in microseconds."""
+
+    anchor: int
+    interval: int
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One update of a run: what it did or why it failed, how long it took, when the next one is.
+
+    Attributes
+    ----------
+    began, ended, following
+        Instants in microseconds since 1970. ``following`` is past where the update took longer than the interval.
+    report
+        What the update did; None where it failed.
+    error
+        Why it failed; None where it did not.
+
+    """
+
+    began: int
+    ended: int
+    following: int
+    report: UpdateReport | None = None
+    error: WarehouseError | None = None
+
+
+class Clock(Protocol):
+    """What a run goes by."""
+
+    def now(self) -> int:
+        """Return the instant in microseconds since 1970."""
+
+    def wait(self, microseconds: int) -> bool:
+        """Wait so long, and return whether the run is to end."""
+
+
+class WallClock:
+    """The machine's clock, and an event that ends the run."""
+
+    def __init__(self, stop: threading.Event) -> None:
+        self._stop = stop
+
+    def now(self) -> int:
+        """Return the instant."""
+        return time.time_ns() // 1000
+
+    def wait(self, microseconds: int) -> bool:
+        """Wait, at most until the event is set."""
+        return self._stop.wait(max(0, microseconds) / SECOND)
+
+
+def following(instant: int, grid: Grid, delay: int) -> int:
+    """Return the first instant after the given one that lies ``delay`` after a grid point.
+
+    >>> following(100, Grid(0, 60), 5), following(125, Grid(0, 60), 5), following(124, Grid(0, 60), 5)
+    (125, 185, 125)
+    """
+    points = (instant - delay - grid.anchor) // grid.interval + 1
+    return grid.anchor + points * grid.interval + delay
+
+
+def keep_up_to_date(
+    update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: Clock, told: Callable[[Turn], None]
+) -> int:
+    """Update now and ``delay`` after every grid point, until the clock says to end; return how many updates succeeded.
+
+    One that fails is tried again: soon where the failure passes by itself, with pauses that double from two seconds to a minute,
+    at the next grid point otherwise. Grid points that pass during an update are made up for by one update right after it.
+
+    Parameters
+    ----------
+    update
+        Moves the windows to the last grid point.
+    grid
+        The grid as it is declared now; where the declarations cannot be read, the last one stays in force.
+    delay
+        Microseconds.
+    clock
+        Tells the time and when to end.
+    told
+        Is given each turn when it is over.
+
+    Raises
+    ------
+    WarehouseError
+        When the very first update fails with what does not pass by itself: whoever started the run is there to see it.
+    SparkLostError
+        When the Spark process ended: only another process has another one.
+
+    """
+    points, pause, succeeded, first = grid(), FIRST_PAUSE, 0, True
+    while True:
+        began, report, error = clock.now(), None, None
+        try:
+            points = grid()
+            report = update()
+        except SparkLostError:
+            raise
+        except WarehouseError as failure:
+            if first and not isinstance(failure, Transient):
+                raise
+            error = failure
+        first = False
+        again, ended = following(began, points, delay), clock.now()
+        if isinstance(error, Transient):
+            again, pause = min(again, ended + pause), min(2 * pause, LONGEST_PAUSE)
+        else:
+            pause = FIRST_PAUSE
+        succeeded += report is not None
+        told(Turn(began, ended, again, report, error))
+        if _over(clock, began, again):
+            return succeeded
+
+
+def _over(clock: Clock, began: int, until: int) -> bool:
+    """Wait until an instant; return whether the run is to end. A clock that was set back ends the wait too."""
+    if clock.wait(0):
+        return True
+    while began <= (now := clock.now()) < until:
+        if clock.wait(min(until - now, _SLICE)):
+            return True
+    return False
