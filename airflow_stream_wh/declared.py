@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import UsageError
+from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_duration, parse_instant
 
 if TYPE_CHECKING:
@@ -75,4 +76,5 @@ def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
 
 def _landing(directory: Path, source: Mapping[str, Any]) -> Landing:
     settle = parse_duration(source.get("landing_settle", "0s"))
-    return Landing(directory / source["landing"], source.get("files", "*"), settle)
+    landing = str(source["landing"])
+    return Landing(path_of(landing) if is_uri(landing) else directory / landing, source.get("files", "*"), settle)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from airflow_stream_wh.declared import Declared, Landing, declared
@@ -96,7 +95,7 @@ def _landed(landing: Landing, pattern: str | None, table: StandingTable | None, 
     if pattern is None and table is not None and table.waiting_files is not None:
         return table.waiting_files > 0
     return any(
-        clock - file.mtime_ns // 1000 >= landing.settle
-        for file in list_landing(Path(landing.directory), landing.files)
+        not landing.settle or clock - file.mtime_ns // 1000 >= landing.settle  # the time of an object is none
+        for file in list_landing(landing.directory, landing.files)
         if pattern is None or fnmatchcase(file.path if "/" in pattern else file.path.rpartition("/")[2], pattern)
     )

@@ -188,7 +188,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     ),
     ({f"{STREAM}.retain": "1d"}, f"{STREAM}.retain", 'the unknown key "retain"', "in [warehouse]", None),
     ({f"{STREAM}.landing": None}, f"{STREAM}.landing", "nothing", "(required)", None),
-    ({f"{STREAM}.landing": "s3a://b/x"}, f"{STREAM}.landing", '"s3a://b/x"', "`root` alone", None),
+    ({f"{STREAM}.landing": "s3a://b/x"}, f"{STREAM}.landing", '"s3a://b/x"', "`root` and `landing` alone", None),
     ({f"{STREAM}.landing": "data"}, f"{STREAM}.landing", "a directory inside root", "apart from root", None),
     ({f"{STREAM}.landing": "data/in"}, f"{STREAM}.landing", "a directory inside root", "apart from root", None),
     ({f"{STREAM}.landing": "."}, f"{STREAM}.landing", "a directory that holds root", "apart from root", None),

@@ -18,6 +18,7 @@ from tests.declared import write_declarations
 from warehouse.catalog.load import load_catalog
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
+from warehouse.objects.path import is_uri
 from warehouse.operations.update import UpdateOptions, Updater, UpdateReport
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
@@ -110,7 +111,7 @@ class Project:
         sections = {"streams": self.streams, "relations": self.relations, "views": self.views}
         for declared in sections.values():
             for keys in declared.values():
-                if "landing" in keys:
+                if "landing" in keys and not is_uri(str(keys["landing"])):
                     (self.directory / str(keys["landing"])).mkdir(parents=True, exist_ok=True)
         write_declarations(self.directory, {"warehouse": head, **{name: keys for name, keys in sections.items() if keys}})
 

@@ -14,6 +14,7 @@ from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
 from warehouse.layout.columns import is_reserved
+from warehouse.objects.path import is_uri
 from warehouse.time import format_duration
 
 if TYPE_CHECKING:
@@ -224,6 +225,19 @@ def _after_load(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
         yield "move_to", FaultError(found, 'after_load = "move"')
 
 
+def _store(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
+    section = draft.section
+    stored = is_uri(section.landing or "")
+    if section.listing != "all" and not stored and draft.sound("landing"):
+        yield "listing", FaultError(f'"{section.listing}" for a local directory', '"all", or a landing in an object store')
+    if stored and section.after_load != "keep":
+        allowed = '"keep": let a rule of the bucket delete objects once they are old'
+        yield "after_load", FaultError(f'"{section.after_load}" with a landing in an object store', allowed)
+    if stored and section.landing_settle:
+        found = "a duration with a landing in an object store"
+        yield "landing_settle", FaultError(found, '"0s": an object is whole when it is there')
+
+
 def _lifetimes(draft: Draft) -> Iterator[tuple[str, FaultError]]:
     lifetime = draft.section.max_lifetime
     if lifetime is None:
@@ -302,6 +316,7 @@ RULES: tuple[Callable[[Draft], Iterator[tuple[str, FaultError]]], ...] = (
     _lifetimes,
     _options,
     _after_load,
+    _store,
     _archive,
     _layout,
 )
@@ -317,5 +332,6 @@ RELATION_RULES: tuple[Callable[[RelationDraft], Iterator[tuple[str, FaultError]]
     _changes,
     _options,
     _after_load,
+    _store,
 )
 """Each yields (key within the relation, fault)."""

@@ -22,6 +22,7 @@ from warehouse.catalog.model import (
     Publish,
     ShortLived,
     UnknownColumns,
+    WhichListed,
 )
 from warehouse.catalog.retention import DEFAULT_KEEP
 from warehouse.catalog.sizes import SqlBounds
@@ -129,6 +130,7 @@ class StreamSection(BaseModel):
 
     landing: str | None = Field(default=None, description='a directory such as "landing/flights"')
     files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
+    listing: WhichListed = Field(default="all", description=_words(WhichListed))
     format: Format | None = Field(default=None, description=_words(Format))
     options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
     partitions: Partitions = Field(default=(), description='a list of columns, such as ["day"], that folders give')
@@ -167,6 +169,7 @@ class RelationSection(BaseModel):
 
     landing: str | None = Field(default=None, description='a directory such as "landing/planes"')
     files: str = Field(default="*", description='a pattern of file names such as "*.csv.gz"', min_length=1)
+    listing: WhichListed = Field(default="all", description=_words(WhichListed))
     format: Format | None = Field(default=None, description=_words(Format))
     options: Options = Field(default=(), description='a table such as { delimiter = ";" }')
     partitions: Partitions = Field(default=(), description='a list of columns, such as ["day"], that folders give')

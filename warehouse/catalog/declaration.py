@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.model import MAX_EXPANSION, MAX_RECORD, Changes, Column, LayoutSpec, Stream
-from warehouse.catalog.places import place_of, recorded_place
+from warehouse.catalog.places import landing_at, place_of, recorded_place
 from warehouse.catalog.spelling import as_written
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def declaration(stream: Stream, root: Path) -> Declaration:
 
     """
     return Declaration(
-        landing=recorded_place(stream.landing, root),
+        landing=recorded_place(stream.place, root),
         files=stream.files,
         format=stream.format,
         options=stream.options,
@@ -195,9 +195,11 @@ def stream_of(recorded: Declaration, name: str, root: Path, layout: LayoutSpec |
 
     A plan lists its landing files, so ``landing_settle`` is not recorded and zero here.
     """
+    landing = landing_at(place_of(recorded.landing, root), root)
     return Stream(
         name=name,
-        landing=place_of(recorded.landing, root),
+        landing=landing.near,
+        store=landing.store,
         files=recorded.files,
         format=cast("Format", recorded.format),
         options=recorded.options,

@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.config import RelationSection, StreamSection, ViewSection, WarehouseSection
     from warehouse.catalog.model import Column, Format
+    from warehouse.catalog.places import Landing
     from warehouse.catalog.source_columns import DeclaredColumn
 
 __all__ = ["declared_relation", "declared_stream", "declared_view"]
 
 
 def declared_stream(
-    name: str, section: StreamSection, landing: Path, move_to: Path | None, widest: int | None, whole: WarehouseSection
+    name: str, section: StreamSection, landing: Landing, move_to: Path | None, widest: int | None, whole: WarehouseSection
 ) -> Stream:
     """Return the stream of a sound ``[streams.NAME]``; paths are absolute, ``widest`` is the widest block of a new table.
 
@@ -26,7 +27,9 @@ def declared_stream(
     """
     return Stream(
         name=name,
-        landing=landing,
+        landing=landing.near,
+        store=landing.store,
+        listing=section.listing,
         files=section.files,
         format=cast("Format", section.format),
         options=section.options,
@@ -58,12 +61,14 @@ def declared_stream(
 
 
 def declared_relation(
-    name: str, section: RelationSection, landing: Path, move_to: Path | None, whole: WarehouseSection
+    name: str, section: RelationSection, landing: Landing, move_to: Path | None, whole: WarehouseSection
 ) -> Relation:
     """Return the relation of a sound ``[relations.NAME]``; paths and ``whole`` as of a stream."""
     return Relation(
         name=name,
-        landing=landing,
+        landing=landing.near,
+        store=landing.store,
+        listing=section.listing,
         files=section.files,
         format=cast("Format", section.format),
         options=section.options,

@@ -30,7 +30,7 @@ from warehouse.catalog.config import (
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Catalog
 from warehouse.catalog.owned import spark_fault
-from warehouse.catalog.places import landing_faults, local_path, moved_faults, root_path
+from warehouse.catalog.places import landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.report import Report
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
@@ -39,6 +39,7 @@ from warehouse.catalog.values import name_fault, settings
 from warehouse.catalog.verdicts import declared_keys
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.health import Thresholds
+from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,7 +120,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
             declared_stream(
                 name,
                 draft.section,
-                landings[f"streams.{name}"],
+                landing_at(landings[f"streams.{name}"], root),
                 moved.get(f"streams.{name}"),
                 widest_block(draft.section.erase_within, retain, warehouse.update_interval),
                 warehouse,
@@ -128,7 +129,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         ),
         relations=tuple(
             declared_relation(
-                name, changes.section, landings[f"relations.{name}"], moved.get(f"relations.{name}"), warehouse
+                name, changes.section, landing_at(landings[f"relations.{name}"], root), moved.get(f"relations.{name}"), warehouse
             )
             for name, changes in relations.items()
         ),
@@ -235,7 +236,7 @@ def _landings(
     declared = [(f"streams.{name}", draft.section.landing) for name, draft in drafts.items()]
     declared += [(f"relations.{name}", draft.section.landing) for name, draft in relations.items()]
     found = {
-        section: local_path(landing, base, f"{section}.landing", report)
+        section: root_path(landing, base, f"{section}.landing", report)
         for section, landing in declared
         if landing is not None
     }
@@ -263,6 +264,8 @@ def _moved(
         if section.after_load != "move" or name not in landings:
             continue
         landing = landings[name]
+        if isinstance(landing, ObjectPath):
+            continue  # a rule says so
         given = section.move_to
         place = landing.parent / "loaded" / landing.name if given is None else local_path(given, base, f"{name}.move_to", report)
         if place is not None:

@@ -17,6 +17,8 @@ from warehouse.health import Thresholds
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.objects.path import ObjectPath
+
 __all__ = [
     "AfterLoad",
     "Catalog",
@@ -33,6 +35,7 @@ __all__ = [
     "Stream",
     "UnknownColumns",
     "View",
+    "WhichListed",
     "label_of",
 ]
 
@@ -42,6 +45,7 @@ NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore", "add"]
 AfterLoad = Literal["keep", "move", "delete"]
 OnExpiry = Literal["drop", "archive"]
+WhichListed = Literal["all", "after_last"]
 ShortLived = Literal["drop", "report"]
 Publish = Literal["off", "delta"]
 Label = Literal["WK", "WKS", "MON", "STR"]
@@ -112,7 +116,8 @@ class Stream:
     ``added`` names those of the columns that nobody declared, which files brought. ``publish`` says whether a Delta table of
     exactly the live rows is kept too. ``sources`` are what files hold beside the columns, for expressions of columns; their
     names are those of the files. ``keep`` (microseconds; None: forever) is how long rejected rows stay. ``partitions`` name the
-    columns whose values are folders on a file's path.
+    columns whose values are folders on a file's path. ``store`` is the landing in an object store, of which ``landing`` has the
+    local copies, and ``listing`` which of its objects are listed.
     """
 
     name: str
@@ -146,6 +151,13 @@ class Stream:
     sources: tuple[Column, ...] = ()
     keep: int | None = DEFAULT_KEEP
     partitions: tuple[str, ...] = ()
+    store: ObjectPath | None = None
+    listing: WhichListed = "all"
+
+    @property
+    def place(self) -> Path:
+        """Where its files land: the store, or the local directory."""
+        return self.store or self.landing
 
     @property
     def label(self) -> Label:
@@ -188,6 +200,8 @@ class Relation:
     sources: tuple[Column, ...] = ()
     keep: int | None = DEFAULT_KEEP
     partitions: tuple[str, ...] = ()
+    store: ObjectPath | None = None
+    listing: WhichListed = "all"
 
     def as_stream(self) -> Stream:
         """Return the stream of its changes: the same files, ``changed_at`` as arrival, rows that never expire."""
@@ -218,6 +232,8 @@ class Relation:
             sources=self.sources,
             keep=self.keep,
             partitions=self.partitions,
+            store=self.store,
+            listing=self.listing,
         )
 
 

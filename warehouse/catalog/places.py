@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.spelling import FaultError, as_written
+from warehouse.objects.cache import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.report import Report
 
-__all__ = ["landing_faults", "local_path", "moved_faults", "place_of", "recorded_place", "root_path"]
+__all__ = ["Landing", "landing_at", "landing_faults", "local_path", "moved_faults", "place_of", "recorded_place", "root_path"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 
@@ -24,7 +27,7 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
     """Return the absolute path that ``text`` means in a file of the directory ``base``, or report its fault."""
     if _URI.match(text):
-        allowed = "a local path; `root` alone may be in an object store (s3://BUCKET/PREFIX)"
+        allowed = "a local path; `root` and `landing` alone may be in an object store (s3://BUCKET/PREFIX)"
         report.add(key, FaultError(as_written(text), allowed))
         return None
     if not text.strip() or "\0" in text:
@@ -34,7 +37,7 @@ def local_path(text: str, base: Path, key: str, report: Report) -> Path | None:
 
 
 def root_path(text: str, base: Path, key: str, report: Report) -> Path | None:
-    """Return the root that ``text`` means: a place in an object store, or as :func:`local_path`."""
+    """Return the root or landing that ``text`` means: a place in an object store, or as :func:`local_path`."""
     if is_uri(text) and ("\0" in text or "%" in text or "?" in text or "#" in text or ".." in text.split("/")):
         report.add(key, FaultError(as_written(text), "s3://BUCKET or s3://BUCKET/PREFIX, of plain names"))
         return None
@@ -43,12 +46,32 @@ def root_path(text: str, base: Path, key: str, report: Report) -> Path | None:
 
 def recorded_place(place: Path, root: Path) -> str:
     """Return a directory as it is recorded: relative to the root, so that a copied root works; absolute when that is a store."""
+    if isinstance(place, ObjectPath):
+        return str(place)
     return place.as_posix() if isinstance(root, ObjectPath) else Path(os.path.relpath(place, root)).as_posix()
 
 
 def place_of(recorded: str, root: Path) -> Path:
-    """Return the directory that was recorded."""
+    """Return the place that was recorded."""
+    if is_uri(recorded):
+        return ObjectPath(recorded)
     return Path(os.path.normpath(recorded if isinstance(root, ObjectPath) else root / recorded))
+
+
+@dataclass(frozen=True)
+class Landing:
+    """Where files land: a local directory, or a store and the directory that has copies of its objects."""
+
+    near: Path
+    store: ObjectPath | None = None
+
+
+def landing_at(place: Path, root: Path) -> Landing:
+    """Return the landing at a place; copies of a store's objects are for one warehouse, so that its lock guards them."""
+    if not isinstance(place, ObjectPath):
+        return Landing(place)
+    name = hashlib.sha256(f"{root}\0{place}".encode()).hexdigest()[:16]
+    return Landing(cache_directory() / "landing" / name, place)
 
 
 def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
@@ -63,8 +86,8 @@ def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[
         Where the tables are.
 
     """
-    real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
-    home = _home(root)
+    real = {section: _real(path) for section, path in landings.items()}
+    home = root if isinstance(root, ObjectPath) else _home(root)
     for section, place in real.items():
         if home and place.is_relative_to(home):
             yield section, FaultError("a directory inside root", "a directory apart from root, where the tables are")
@@ -83,7 +106,7 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
 
     Files that were moved into a landing would be loaded again.
     """
-    real = {section: Path(os.path.realpath(path)) for section, path in landings.items()}
+    real = {section: _real(path) for section, path in landings.items()}
     home = _home(root)
     own = {section: Path(os.path.realpath(path)) for section, path in moved.items()}
     for section, place in own.items():
@@ -94,6 +117,11 @@ def moved_faults(moved: Mapping[str, Path], landings: Mapping[str, Path], root: 
             if place.is_relative_to(path) or (path.is_relative_to(place) and name != "root"):
                 yield section, FaultError(f"{place}, which meets {name} ({path})", "a directory apart from root and all landings")
                 break
+
+
+def _real(place: Path) -> Path:
+    """A directory with links followed; a store has none."""
+    return place if isinstance(place, ObjectPath) else Path(os.path.realpath(place))
 
 
 def _home(root: Path | None) -> Path | None:

@@ -23,6 +23,7 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.landing import file_problem, unchanged
+from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.tables import SYSTEM_COLUMNS
@@ -129,7 +130,7 @@ def prepare(
 
     """
     files = [file for _, members in groups for file in members]
-    _refuse(stream, unchanged(stream.landing, files) or beyond_bounds(stream, files))
+    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
     try:
         rows = _classified(session, stream, layout, move, groups, taken)
         if judge is not None:
@@ -352,7 +353,7 @@ def sample_rows(
 
     """
     files = [file for _, members in groups for file in members]
-    _refuse(stream, unchanged(stream.landing, files) or beyond_bounds(stream, files))
+    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
     try:
         key = F.array(*[F.col(quoted(name)).cast("string") for name in stream.search_key])
         rows = _classified(session, stream, layout, move, groups, None, most)

@@ -26,10 +26,12 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
 from warehouse.catalog.zeek import zeek_fields
-from warehouse.errors import FileProblem, LandingError
+from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
 from warehouse.ingest.dialect import text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.known import Listing, order, ranges_of
+from warehouse.ingest.object_copies import object_file
+from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,6 +41,7 @@ __all__ = [
     "Arrived",
     "Known",
     "arrived",
+    "arrived_since",
     "csv_header",
     "file_encoding",
     "file_problem",
@@ -87,20 +90,39 @@ class Arrived:
     empty: bool = False
 
 
-def list_landing(landing: Path, pattern: str) -> Iterator[LandingFile]:
-    """Yield the files of a landing directory, sorted by the names on their paths.
+def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[LandingFile]:
+    """Yield the files of a landing directory or place in a store, sorted by the names on their paths.
 
-    ``pattern`` is a glob on the file's name, or on its relative path when it has a slash.
+    ``pattern`` is a glob on the file's name, or on its relative path when it has a slash. Of a store only objects whose names
+    sort behind ``after`` are listed.
 
     Raises
     ------
     LandingError
-        When the directory is not there or cannot be listed.
+        When it is not there or cannot be listed.
 
     """
+    if isinstance(landing, ObjectPath):
+        yield from sorted(_objects(landing, pattern, after), key=lambda file: order(file.path))
+        return
     if not landing.is_dir():
         raise LandingError(f"the landing directory {landing} does not exist; create it or correct `landing`")
     yield from _walk(landing, "", pattern, os.path.realpath(landing))
+
+
+def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[LandingFile]:
+    try:
+        for path, size, tag in place.tagged(after):
+            if matches(path, pattern) and not any(map(_is_passed_over, path.split("/"))):
+                yield object_file(path, size, tag)
+    except FileNotFoundError:
+        raise LandingError(f"{place} does not exist; make the bucket or correct `landing`") from None
+    except (StorageFailedError, StoreBusyError) as error:
+        raise LandingError(f"{place} cannot be listed ({error.reason}); check `landing` and the credentials") from error
+
+
+def _is_passed_over(name: str) -> bool:
+    return name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_"))
 
 
 def matches(path: str, pattern: str) -> bool:
@@ -125,7 +147,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
     except OSError as error:
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
     for name, entry in entries:
-        if name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_")):
+        if _is_passed_over(name):
             continue
         relative = prefix + name
         try:
@@ -171,6 +193,14 @@ def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: i
             found.sort(taken, run.files())
     found.sort(listing.rest(), {})
     return found.result(empty=listing.empty)
+
+
+def arrived_since(files: Iterable[LandingFile], known: Known, *, clock: int, reading: str = "") -> Arrived:
+    """Return what is to be done with files that are but a part of those there are: of the others nothing is said."""
+    found = _Sorted(known, 0, clock, reading)
+    part = list(files)
+    found.sort(part, {file.path: known.loaded[file.path] for file in part if file.path in known.loaded})
+    return replace(found.result(empty=False), gone=())
 
 
 class _Sorted:

@@ -163,6 +163,23 @@ class ObjectPath(PosixPath):
             for page in library().list(self.store, prefix=self.key, chunk_size=chunk):
                 yield from map(self._of, filter(_is_no_mark, page))
 
+    def tagged(self, after: str | None = None) -> Iterator[tuple[str, int, str]]:
+        """Yield the objects below it, (name below it, bytes, tag), in the order of their names' bytes.
+
+        ``after`` is a name below it: only names behind it are asked for.
+        """
+        inside = f"{self.key}/" if self.key else ""
+        offset = None if after is None else inside + after
+        with asking(self):
+            for page in library().list(self.store, prefix=self.key, offset=offset):
+                for facts in filter(_is_no_mark, page):
+                    yield facts["path"].removeprefix(inside), int(facts["size"]), str(facts["e_tag"])
+
+    def tag(self) -> tuple[int, str]:
+        """Return the bytes and the tag of an object."""
+        facts = self._head()
+        return int(facts["size"]), str(facts["e_tag"])
+
     def _of(self, facts: Mapping[str, Any]) -> ObjectPath:
         found = ObjectPath(*self.parts[:2], facts["path"])
         found._listed = facts
@@ -219,13 +236,14 @@ class ObjectPath(PosixPath):
         with asking(self):
             return bytes(library().get_range(self.store, self.key, start=start, end=end))
 
-    def download(self, target: Path) -> None:
-        """Write an object's content to a local file, piece by piece."""
+    def download(self, target: Path) -> str:
+        """Write an object's content to a local file, piece by piece, and return its tag."""
         with asking(self):
             found = library().get(self.store, self.key)
             with target.open("wb") as stream:
                 for piece in found.stream(min_chunk_size=_PIECE):
                     stream.write(piece)
+            return str(found.meta["e_tag"])
 
     def open(  # type: ignore[override]
         self,

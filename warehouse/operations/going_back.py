@@ -121,8 +121,8 @@ class GoingBack:
     ) -> Reread:
         root = self.catalog.root
         known = known_of(known_files(root, self.last), stream.name)
-        there = list(list_landing(stream.landing, stream.files))
-        aside = Aside(stream, frozenset(list_landing(stream.landing, "*")))
+        there = list(list_landing(stream.place, stream.files))
+        aside = Aside(stream, frozenset(list_landing(stream.place, "*")))
         if rejected:
             return rejected_before(root, stream.name, state.rejected, known, there, aside)
         found = loaded_since(root, self.last, stream.name, known, there, since, aside)

@@ -22,10 +22,12 @@ from warehouse.errors import (
     UpdateTimeError,
     UsageError,
 )
+from warehouse.ingest.object_copies import drop_copies
 from warehouse.limits import limits
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.after_load import put_away
 from warehouse.operations.giving_up import give_up
+from warehouse.operations.landing_path import landing_path
 from warehouse.operations.mend import set_aside_torn
 from warehouse.operations.plan_executor import PlanExecutor, released
 from warehouse.operations.standing import StandingStill, behind, standing_still, stopped_of, stopping
@@ -41,7 +43,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LeftOut
     from warehouse.operations.erasure.erase import Outlook
     from warehouse.operations.erasure.receipt import Receipt
@@ -203,7 +204,7 @@ class Updater(PlanExecutor):
             last, _ = self._finish()
             if last is None:
                 raise UsageError("nothing has been loaded yet; the next update loads every landing file")
-            stream, relative = self._landing_path(path)
+            stream, relative = landing_path(self.catalog, path)
             known = known_of(known_files(self.root, last), stream.name)
             if relative not in known.loaded and relative not in known.left_out:
                 raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
@@ -532,6 +533,8 @@ class Updater(PlanExecutor):
             self._publish_again(last)
         elif last is not None:
             keep_ledger(self.root, last, epoch_numbers(self.root)[0])
+            for source in self.catalog.sources:
+                drop_copies(source)
         if self.catalog.vacuum == "auto" and last is not None:
             newest = last.number
             freed = retire(
@@ -724,13 +727,3 @@ class Updater(PlanExecutor):
             replays=options.each,
             last=last,
         )
-
-    def _landing_path(self, path: str) -> tuple[Stream, str]:
-        from pathlib import Path  # noqa: PLC0415 - one use
-
-        given = Path(path)
-        for stream in self.catalog.sources:
-            for candidate in (given.absolute(), self.catalog.file.parent / given, stream.landing / given):
-                if candidate.resolve().is_relative_to(stream.landing.resolve()) and candidate.is_file():
-                    return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()
-        raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import reading_digest, with_added
 from warehouse.catalog.drift import effective_layout
 from warehouse.catalog.folders import folder_problem
+from warehouse.catalog.places import recorded_place
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.files import LeftOut
-from warehouse.ingest.landing import Arrived, arrived, headers, list_landing, name_problem
+from warehouse.ingest.known import order, ranges_of
+from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, name_problem
+from warehouse.ingest.object_copies import copied, objects_at
 from warehouse.ingest.unknown import with_unknown
 from warehouse.limits import limits
 from warehouse.planning.plan import StreamInput
@@ -54,7 +57,9 @@ class LandingFacts:
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
     """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
     known = known_files(catalog.root, last)
-    return tuple(_facts(stream, _arrived(stream, known_of(known, stream.name), clock)) for stream in catalog.sources)
+    return tuple(
+        _facts(stream, _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)) for stream in catalog.sources
+    )
 
 
 def present(catalog: Catalog) -> dict[str, frozenset[str]]:
@@ -62,7 +67,7 @@ def present(catalog: Catalog) -> dict[str, frozenset[str]]:
     found = {}
     for stream in catalog.sources:
         try:
-            found[stream.name] = frozenset(file.path for file in list_landing(stream.landing, stream.files))
+            found[stream.name] = frozenset(file.path for file in list_landing(stream.place, stream.files))
         except LandingError:
             found[stream.name] = frozenset()
     return found
@@ -82,7 +87,7 @@ def stream_inputs(
     known = known_files(catalog.root, last)
     inputs, facts = [], []
     for stream in catalog.sources:
-        found = _arrived(stream, known_of(known, stream.name), clock)
+        found = _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)
         inputs.append(_input(stream, last, catalog.update_interval, found, excluded.get(stream.name, {})))
         loose = (pair for group in inputs[-1].groups for pair in ignoring_case(stream, group.header))
         facts.append(replace(_facts(stream, found), ignoring_case=tuple(dict.fromkeys(loose))))
@@ -96,20 +101,44 @@ def all_parts(
     if not given.more:
         yield given
         return
-    found = _arrived(given.stream, known_of(known_files(catalog.root, last), given.stream.name), clock)
+    known = known_of(known_files(catalog.root, last), given.stream.name)
+    found = _arrived(given.stream, known, last, catalog.root, clock)
     most = limits().files_per_plan
     for begin in range(0, len(found.new), most):
         part = replace(found, new=found.new[begin : begin + most])
         yield _input(given.stream, last, catalog.update_interval, part, excluded)
 
 
-def _arrived(stream: Stream, known: Known, clock: int) -> Arrived:
-    files = list_landing(stream.landing, stream.files)
-    return arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading_digest(stream))
+def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock: int) -> Arrived:
+    reading = reading_digest(stream)
+    behind = _listed_up_to(stream, known, last, root)
+    if stream.store is None or behind is None:
+        files = list_landing(stream.place, stream.files)
+        found = arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
+    else:
+        asked = objects_at(stream.store, {*known.left_out, *known.reload})
+        later = list_landing(stream.store, stream.files, after=behind)
+        found = arrived_since({file.path: file for file in (*asked, *later)}.values(), known, clock=clock, reading=reading)
+    if stream.listing == "after_last":  # the first by name first, so that those that a plan leaves come behind
+        found = replace(found, new=tuple(sorted(found.new, key=lambda file: file.path.encode())))
+    return found
+
+
+def _listed_up_to(stream: Stream, known: Known, last: Epoch | None, root: Path) -> str | None:
+    """Return a loaded name behind which all lie that may be new; None where every name may be."""
+    state = last.table(stream.name) if last else None
+    recorded = state.declaration if state else None
+    if stream.listing == "all" or recorded is None:
+        return None
+    if (recorded.landing, recorded.files) != (recorded_place(stream.place, root), stream.files):
+        return None  # names that were passed over may be wanted now
+    runs = (run.files() for run in reversed(ranges_of(known.loaded)))
+    return next((max(files, key=order) for files in runs if files), None)
 
 
 def _facts(stream: Stream, found: Arrived) -> LandingFacts:
-    vanished = len(found.gone) if found.empty and stream.after_load == "keep" else 0
+    emptied = found.empty and stream.after_load == "keep" and stream.store is None  # a rule of a bucket may empty it
+    vanished = len(found.gone) if emptied else 0
     return LandingFacts(stream.name, found.changed, found.unreadable, len(found.new), found.settling, vanished)
 
 
@@ -141,7 +170,9 @@ def grouped(
 
     The stream that comes with them has the columns that they add (``unknown_columns = "add"``).
     """
-    groups, problems = _by_header(stream, landing, files)
+    gone = {problem.path: problem for problem in copied(stream, files)}
+    groups, problems = _by_header(stream, landing, [file for file in files if file.path not in gone])
+    problems += [LeftOut(file, gone[file.path].reason, gone[file.path].message) for file in files if file.path in gone]
     if stream.unknown_columns != "add":
         return stream, groups, problems
     extended, refused = with_unknown(stream, landing, [(group.header, group.files) for group in groups])

@@ -22,8 +22,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EpochVacuumedError, PlatformError
+from warehouse.objects.cache import cache_directory
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.jvm import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

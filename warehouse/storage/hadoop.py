@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import PlatformError
+from warehouse.objects.cache import cache_directory
 from warehouse.objects.path import ObjectPath
-from warehouse.storage.jvm import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -15,7 +15,9 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["SMALL_WORK", "ClassArchive", "cache_directory", "class_archive", "java_options"]
+from warehouse.objects.cache import cache_directory
+
+__all__ = ["SMALL_WORK", "ClassArchive", "class_archive", "java_options"]
 
 SMALL_WORK = 64 * 1024 * 1024
 """Bytes of input below which compiling well costs more than it gains."""
@@ -45,15 +47,6 @@ class ClassArchive:
             self.written.replace(self.path)
         else:
             self.written.unlink()
-
-
-def cache_directory() -> Path:
-    """Return where the archive is kept: ``$STREAM_WH_CACHE`` or the user's cache directory."""
-    chosen = os.environ.get("STREAM_WH_CACHE")
-    if chosen:
-        return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "stream-wh"
 
 
 def class_archive(class_path: str) -> ClassArchive | None:

@@ -15,6 +15,7 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.epochs.journal import epoch_numbers, plan_path, read_record
 from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
+from warehouse.ingest.object_copies import drop_copies
 from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
 from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.operations.erasure.plan import Sought, erasure_plan, nodes_to_build
@@ -175,7 +176,7 @@ def landing_files(catalog: Catalog, state: TableState, keys: ErasedKeys) -> tupl
     if state.archive_of is not None:
         return ()
     stream = catalog.source(state.name) or stream_of(state.declaration, state.name, catalog.root)
-    directories = (stream.landing, *([stream.move_to] if stream.move_to else []))
+    directories = (stream.place, *([stream.move_to] if stream.move_to else []))
     return tuple(files_with_keys(stream, directories, keys))
 
 
@@ -212,6 +213,8 @@ def complete(
     proof = _proof(catalog, plan, newest, keys)
     state = newest.table(erasure.table or "")
     landing = landing_files(catalog, state, keys) if keys is not None and state is not None else ()
+    for source in catalog.sources:
+        drop_copies(source)
     observer(Moment(Point.PROVED, newest.number))
     store = clear_store(root, spark)
     receipt = Receipt(

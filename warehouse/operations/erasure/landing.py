@@ -14,6 +14,8 @@ import zlib
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
@@ -29,7 +31,9 @@ from warehouse.ingest.dialect import has_header_record, is_delimited, reader_opt
 from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, matches, zeek_header
+from warehouse.ingest.object_copies import copied
 from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
+from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
@@ -37,7 +41,6 @@ from warehouse.storage.duckdb_sql import literal, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
@@ -59,7 +62,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
     stream
         The declaration: format, options, pattern of names.
     directories
-        The landing directory, and where loaded files were moved; those that are not there hold nothing.
+        The landing directory or place in a store, and where loaded files were moved; those that are not there hold nothing.
     keys
         The keys.
 
@@ -71,12 +74,24 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
         for file in list_landing(directory, "*"):
             if not (matches(file.path, stream.files) or matches(unnumbered(file.path), stream.files)):
                 continue
-            path = directory / file.path
             try:
-                if file.size and (_is_beyond(replace(stream, landing=directory), file) or _holds(stream, path, file.path, keys)):
-                    yield path
+                with _near(stream, directory, file) as near:
+                    held = near is None or (file.size and (_is_beyond(near, file) or _holds(near, file, keys)))
             except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
-                yield path
+                held = True
+            if held:
+                yield directory / file.path
+
+
+@contextmanager
+def _near(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
+    """Give the stream with the directory as its landing; of a store one that has a copy of the file, None if there is none."""
+    if not isinstance(directory, ObjectPath):
+        yield replace(stream, landing=directory)
+        return
+    with TemporaryDirectory(prefix="stream-wh-") as place:
+        near = replace(stream, landing=Path(place))
+        yield None if copied(near, [file]) else near
 
 
 def _is_beyond(stream: Stream, file: LandingFile) -> bool:
@@ -87,7 +102,8 @@ def _is_beyond(stream: Stream, file: LandingFile) -> bool:
     return beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion) is not None
 
 
-def _holds(stream: Stream, path: Path, relative: str, keys: ErasedKeys) -> bool:
+def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
+    path = stream.landing / file.path
     columns = {column.name.lower(): column for column in stream.columns}
     of_key = [columns[each.name.lower()] for each in keys.columns if each.name.lower() in columns]
     if any(column.expr is not None or column.formats or column.timezone is not None for column in of_key):
@@ -95,7 +111,7 @@ def _holds(stream: Stream, path: Path, relative: str, keys: ErasedKeys) -> bool:
     comma = any(key.lower() == "decimal" and value == "," for key, value in stream.options)
     if comma and any(column.type not in _NO_NUMBERS for column in of_key):
         return True  # 1.234,5 need not show 1234.5
-    folders = _folders(stream, relative, {column.name for column in of_key})
+    folders = _folders(stream, file.path, {column.name for column in of_key})
     if folders is None:
         return True  # a part of the key should be on its path, and is not
     sources = {column.name.lower(): column.source_name for column in of_key}
