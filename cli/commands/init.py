@@ -31,7 +31,7 @@ __all__ = ["init"]
     "source",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Infer columns from a csv, json, parquet or Zeek file and propose key, arrival, expiry and interval.",
+    help="Infer columns from a csv, json, parquet, orc or Zeek file and propose key, arrival, expiry and interval.",
 )
 @click.option("--key", metavar="COLUMNS", type=ColumnNames(), help="Column or columns to probe by, in place of a guess.")
 @click.option("--arrival", metavar="COLUMN|SQL", help="Column or expression of the time at which a row arrives.")

@@ -42,7 +42,7 @@ def write_project(
     example
         Which of :func:`examples`; by default the one that shows every key.
     source
-        A csv, json or parquet file, or a log of Zeek, to declare a stream for instead; it is copied into the landing directory.
+        A csv, json, parquet or orc file, or a log of Zeek, to declare a stream for instead; it is copied into the landing.
     wishes
         What to declare in place of what would be guessed from the source.
 

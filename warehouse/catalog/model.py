@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from warehouse.objects.path import ObjectPath
 
 __all__ = [
+    "COLUMNAR",
     "AfterLoad",
     "Catalog",
     "Changes",
@@ -39,7 +40,9 @@ __all__ = [
     "label_of",
 ]
 
-Format = Literal["csv", "json", "parquet", "zeek"]
+Format = Literal["csv", "json", "parquet", "orc", "zeek"]
+COLUMNAR = ("parquet", "orc")
+"""Formats whose files name and type their columns."""
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore", "add"]

@@ -46,6 +46,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "locale",
         "timestampFormat",
     ),
+    "orc": (),
     "parquet": (),
     "zeek": (),
 }

@@ -18,7 +18,7 @@ from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
-from warehouse.catalog.model import MAX_RECORD
+from warehouse.catalog.model import COLUMNAR, MAX_RECORD
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import unusable_name
@@ -42,12 +42,14 @@ _ENDINGS: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".parquet": "parquet",
+    ".orc": "orc",
     ".log": "zeek",
 }
 _SHAPES = {
     "csv": "it should have a header and a record a line",
     "json": "it should have one JSON object a line, or be one array of objects",
     "parquet": "it may be cut short",
+    "orc": "it may be cut short",
     "zeek": "it may be cut short",
 }
 _NEARLY_ALL = 0.95
@@ -131,7 +133,7 @@ def sniff(source: Path) -> Found:
     kind = "zeek" if kind == "csv" and is_zeek(source) else kind
     if kind == "zeek" and source.is_file() and not is_zeek(source):
         raise UsageError(f"{source} has no line of #fields, so it is no Zeek log, or it is damaged; rename it to .csv or .jsonl")
-    if kind is None or (kind == "parquet" and len(suffixes) > 1):
+    if kind is None or (kind in COLUMNAR and len(suffixes) > 1):
         known = f"{', '.join(_ENDINGS)}, or of text compressed by {', '.join(CODECS)}"
         raise UsageError(f"{source} has none of the endings {known}; rename or convert it")
     if not source.is_file():
@@ -147,9 +149,14 @@ def sniff(source: Path) -> Found:
                 "csv": "",
                 "json": f"SELECT * FROM read_json($file, format = '{_json_form(kind, source)}')",
                 "parquet": "SELECT * FROM read_parquet($file)",
+                "orc": "",
                 "zeek": "",
             }[kind] or (_zeek_query(plain, source) if kind == "zeek" else "")
-            if kind == "csv":
+            if kind == "orc":
+                dialect = CsvDialect((), frozenset(), plain, "")
+                connection.register("landed", _orc_rows(plain))
+                connection.execute("CREATE TEMP TABLE sample AS FROM landed")
+            elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
             else:
                 dialect = CsvDialect((), frozenset(), plain, reader)
@@ -162,6 +169,18 @@ def sniff(source: Path) -> Found:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
+
+
+def _orc_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
+    import pyarrow as pa  # noqa: PLC0415 - only ORC files need it
+    import pyarrow.dataset as ds  # noqa: PLC0415 - same
+
+    try:
+        rows = ds.dataset(source, format="orc").head(SAMPLE)
+        kinds = [pa.timestamp("us", field.type.tz) if pa.types.is_timestamp(field.type) else field.type for field in rows.schema]
+        return rows.cast(pa.schema(list(zip(rows.column_names, kinds, strict=True))), safe=False)
+    except (pa.ArrowException, OSError) as error:
+        raise UsageError(f"{source} cannot be read as orc ({str(error).splitlines()[0]}); {_SHAPES['orc']}") from error
 
 
 def _zeek_query(plain: Path, source: Path) -> str:
@@ -200,7 +219,7 @@ def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset
     taken: set[str] = set()
     for source, duck in described:
         try:
-            sql = spark_type(duck, text=kind != "parquet")
+            sql = spark_type(duck, text=kind not in COLUMNAR)
         except FaultError as fault:
             found.append(SniffedColumn(source, None, str(fault)))
             continue

@@ -18,11 +18,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem, NotSharedError, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
-from warehouse.ingest.landing import file_problem, unchanged
+from warehouse.ingest.damaged import file_problem
+from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
@@ -138,7 +140,7 @@ def prepare(
         if few and can_be_gathered(rows.schema):
             return _gathered(session, stream, rows, files)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
-        persisted = stream.format != "parquet" and bool(files)
+        persisted = stream.format not in COLUMNAR and bool(files)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         counts = _count(rows)

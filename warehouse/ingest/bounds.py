@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import decompressed, is_compressed, most_expansion
 from warehouse.catalog.encodings import is_wide
+from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem
 from warehouse.ingest.dialect import text_encoding
 from warehouse.ingest.json_arrays import array_problem, is_array
@@ -44,8 +45,8 @@ _PACKED = 4
 
 
 def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProblem]:
-    """Return a problem for each CSV or JSON file that breaks a bound of its stream; of Parquet :mod:`.parquet_bounds` tells."""
-    if stream.format == "parquet":
+    """Return a problem for each CSV or JSON file that breaks a bound of its stream; of others :mod:`.columnar` tells."""
+    if stream.format in COLUMNAR:
         return []
     arrays = {file.path: array_problem(stream, file) for file in files if is_array(stream, file)}
     broken = [FileProblem(path, *problem) for path, problem in arrays.items() if problem]
@@ -71,7 +72,7 @@ def surely_few(stream: Stream, files: Sequence[LandingFile]) -> bool:
     most = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
-    return stream.format != "parquet" and plain <= most and packed <= _PACKED * most
+    return stream.format not in COLUMNAR and plain <= most and packed <= _PACKED * most
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

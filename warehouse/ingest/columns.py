@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from warehouse.catalog.model import COLUMNAR
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,7 +33,7 @@ Fields: TypeAlias = "Mapping[str, Fields]"
 """The names in a file, each with those of its nested fields; a list has none."""
 
 
-_NESTED = ("json", "parquet")
+_NESTED = ("json", *COLUMNAR)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
         return Matched({}, problem=("header", f"its columns {', '.join(doubled)} occur twice"))
     lower = [name.lower() for name in names]
     twins = sorted(name for name in names if lower.count(name.lower()) > 1)
-    if twins and stream.format == "parquet":  # Spark does not tell them apart
+    if twins and stream.format in COLUMNAR:  # Spark does not tell them apart
         return Matched({}, problem=("header", f"its columns {', '.join(twins)} differ in case only; rename them"))
     paths: dict[str, tuple[str, ...]] = {}
     loose = []

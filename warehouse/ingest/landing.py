@@ -44,7 +44,6 @@ __all__ = [
     "arrived_since",
     "csv_header",
     "file_encoding",
-    "file_problem",
     "headers",
     "list_landing",
     "matches",
@@ -54,7 +53,6 @@ __all__ = [
     "zeek_header",
 ]
 
-_CHUNK = 1 << 20
 _MAX_HEADER = 1 << 20
 _OTHER_CODECS = (".7z", ".deflate", ".lz4", ".snappy", ".xz", ".zip")
 """Endings by which Spark expands text, unseen by the bounds on what a file may hold, or of what nothing expands."""
@@ -371,22 +369,3 @@ def unchanged(landing: Path, files: Sequence[LandingFile]) -> list[FileProblem]:
         elif (facts.st_size, facts.st_mtime_ns) != (file.size, file.mtime_ns):
             problems.append(FileProblem(file.path, "changed", "it changed while it was being loaded"))
     return problems
-
-
-def file_problem(path: Path, file: LandingFile, form: str) -> FileProblem | None:
-    """Return what is wrong with the bytes of a file: a truncated or damaged compressed or Parquet file, or nothing."""
-    try:
-        if form == "parquet":
-            import pyarrow.parquet  # noqa: PLC0415 - only when an input has failed
-
-            with pyarrow.parquet.ParquetFile(path) as parquet:
-                for _ in parquet.iter_batches():
-                    pass
-        else:
-            with path.open("rb") as stream:
-                content = decompressed(stream, path.name)
-                while content.read(_CHUNK):
-                    pass
-    except Exception as error:  # noqa: BLE001 - whatever a damaged file makes its reader raise is the finding
-        return FileProblem(file.path, "unreadable", f"{type(error).__name__}: {error}")
-    return None

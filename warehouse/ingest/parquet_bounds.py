@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["beyond_parquet_bounds"]
+__all__ = ["beyond_parquet_bounds", "text_lengths", "value_too_long"]
 
 _KNOWN = 50_000
 _ROWS_AT_ONCE = 65_536
@@ -86,10 +86,10 @@ def _looked_through(
                 few = max(1, _BYTES_AT_ONCE // max(1, chunk.total_uncompressed_size))
                 rows = min(few, _ROWS_AT_ONCE) if chunk.path_in_schema in shared else _ROWS_AT_ONCE
                 for batch in file.iter_batches(rows, row_groups=[group], columns=[chunk.path_in_schema]):
-                    for content, length in _lengths(batch.column(0)):
+                    for content, length in text_lengths(batch.column(0)):
                         total += content
                         if length > longest:
-                            return "record_too_long", _too_long(chunk.path_in_schema, length, longest)
+                            return "record_too_long", value_too_long(chunk.path_in_schema, length, longest)
                     if problem := expands_too_much(size, total, 0, most):
                         return "expands_too_much", problem
         except Exception:  # noqa: BLE001 - whoever reads the file says what is wrong with it
@@ -97,7 +97,7 @@ def _looked_through(
     return None
 
 
-def _lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarrow has no types
+def text_lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarrow has no types
     """Yield how many bytes the texts of an array make and how long the longest is, nested ones too."""
     import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
@@ -106,7 +106,7 @@ def _lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarro
     if pa.types.is_nested(kind):
         inner = values.flatten()
         for part in inner if isinstance(inner, list) else [inner]:
-            yield from _lengths(part)
+            yield from text_lengths(part)
         return
     if pa.types.is_dictionary(kind):
         lengths = pc.take(pc.binary_length(values.dictionary), values.indices)
@@ -117,5 +117,6 @@ def _lengths(values: Any) -> Iterator[tuple[int, int]]:  # noqa: ANN401 - pyarro
     yield pc.sum(lengths.cast("int64")).as_py() or 0, pc.max(lengths).as_py() or 0
 
 
-def _too_long(column: str, length: int, longest: int) -> str:
+def value_too_long(column: str, length: int, longest: int) -> str:
+    """Return what is said of a value longer than ``max_record``."""
     return f'a value of column "{column}" has {length} bytes, more than max_record ({longest}); cut it, or raise max_record'

@@ -9,33 +9,29 @@ fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value w
 
 from __future__ import annotations
 
-import json
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog.identifiers import quoted
-from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.calculated import with_calculated
-from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, known_names, matched
-from warehouse.ingest.conversion import JUST_TIME, from_text, from_value, says_what
+from warehouse.ingest.columnar import read_columnar
+from warehouse.ingest.columns import inputs_of_records, known_names
+from warehouse.ingest.conversion import JUST_TIME, from_text, says_what
 from warehouse.ingest.delimited import read_delimited
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_array
 from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructType
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.columns import Input
@@ -52,8 +48,6 @@ SOURCE_COLUMNS = {
     "_fault_message": "string",
     "_zero": "int",
 }
-_FILE_PATH, _ROW_INDEX = "_stream_wh_file_path", "_stream_wh_row_index"
-"""What Spark knows of a row of Parquet, by names that no file has: `file_path` and `row_index` may be columns of one."""
 
 
 def read_files(
@@ -66,7 +60,7 @@ def read_files(
     Raises
     ------
     UnreadableFilesError
-        When a Parquet footer cannot be read or a column cannot become the declared type.
+        When a footer cannot be read or a column cannot become the declared type.
 
     """
     readable = [(header, [file for file in files if file.size]) for header, files in groups]
@@ -79,7 +73,7 @@ def read_files(
         elif stream.format == "json":
             parts.append(_json(session, stream, files))
         else:
-            parts.extend(_parquet(session, stream, files))
+            parts.extend(read_columnar(session, stream, files))
     if not parts:
         return empty(session, stream)
     rows = reduce(lambda left, right: left.unionByName(right), parts)
@@ -201,107 +195,6 @@ def _said_twice(inputs: Sequence[Input], parses: Sequence[Parsed]) -> Iterator[t
         values = [each.value(given) for each in parses if each.holds(given)]
         if len(values) > 1:
             yield given, values[0].isNotNull() & values[1].isNotNull()
-
-
-def _parquet(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
-    return [
-        _parquet_group(session, stream, schema, group)
-        for schema, group in _by_footer(stream, files).values()
-    ]
-
-
-def _by_footer(
-    stream: Stream, files: Sequence[LandingFile]
-) -> dict[str, tuple[Any, list[LandingFile]]]:
-    """Return the files by their schema, Arrow's."""
-    import pyarrow.parquet  # noqa: PLC0415 - only Parquet landings need it
-
-    groups: dict[str, tuple[Any, list[LandingFile]]] = {}
-    problems = []
-    for file in files:
-        path = stream.landing / file.path
-        try:
-            schema = pyarrow.parquet.read_schema(path)
-            bomb = beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
-        except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
-            problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
-            continue
-        problem = bomb or header_problem(stream, tuple(schema.names), _fields(schema))
-        if problem:
-            problems.append(FileProblem(file.path, *problem))
-            continue
-        key = json.dumps([(field.name, str(field.type)) for field in schema])
-        groups.setdefault(key, (schema, []))[1].append(file)
-    if problems:
-        raise UnreadableFilesError(stream.name, problems)
-    return groups
-
-
-def _fields(parent: Iterable[Any]) -> Fields:
-    """Return the names in a schema or struct of Arrow, each with the names below it."""
-    import pyarrow.types  # noqa: PLC0415 - only Parquet landings need it
-
-    return {field.name: _fields(field.type) if pyarrow.types.is_struct(field.type) else {} for field in parent}
-
-
-def _parquet_group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
-    rows = (
-        session.read.options(recursiveFileLookup="true", __globPaths__="false")
-        .parquet(*paths_of(stream, files))
-        .select("*", F.col("_metadata.file_path").alias(_FILE_PATH), F.col("_metadata.row_index").alias(_ROW_INDEX))
-    )
-    names = tuple(schema.names)
-    places = matched(stream, names, _fields(schema)).paths
-    inputs = inputs_of_records(stream)
-    kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
-    nested = [
-        f"{called_of(given)} is {kinds[given.source]}, declared {given.type}"
-        for given in inputs
-        if given.source in kinds and _other_shape(kinds[given.source], given.type)
-    ]
-    if nested:
-        raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(nested)) for file in files])
-    values, faults = [], []
-    for given in inputs:
-        path = places.get(given.source)
-        if path is None:
-            values.append(F.lit(None).cast(given.type).alias(given.label))
-            continue
-        source = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0])))
-        # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
-        value, failed = from_value(source, kinds[given.source], given)
-        values.append(value.alias(given.label))
-        if failed is not None:
-            faults.append((given, failed))
-    fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
-    for given, failed in reversed(faults):
-        fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
-        said = f'column "{called_of(given)}": the value is no {says_what(given)}'
-        message = F.when(failed, F.lit(said)).otherwise(message)
-    return rows.select(
-        *values,
-        F.col(_FILE_PATH).alias("_file"),
-        F.lit(0).cast("bigint").alias("_start"),
-        F.col(_ROW_INDEX).alias("_position"),
-        F.to_json(F.struct(*[F.col(quoted(name)) for name in names])).alias("_raw"),
-        fault.alias("_fault"),
-        message.alias("_fault_message"),
-        F.expr(f"CAST({_ROW_INDEX} < 0 AS int)").alias("_zero"),
-    )
-
-
-def _kind(schema: StructType, path: tuple[str, ...]) -> str:
-    """Return the type of a column, or of what is nested in it, as Spark has it."""
-    kind: Any = schema
-    for step in path:
-        kind = kind[step].dataType
-    return str(kind.simpleString())
-
-
-def _other_shape(kind: str, declared: str) -> bool:
-    """Whether one type is nested and the other is not, or nested otherwise: no value of it can be meant."""
-    shapes = [text.split("<", 1)[0] if "<" in text else "" for text in (kind, declared)]
-    return shapes[0] != shapes[1]
 
 
 def relative_path(uri: str, landing: Path) -> str:

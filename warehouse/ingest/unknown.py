@@ -20,6 +20,7 @@ from warehouse.catalog.model import Column
 from warehouse.catalog.types import unusable_name
 from warehouse.errors import FileProblem
 from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.columnar import schema_of
 from warehouse.ingest.columns import known_names
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.json_arrays import elements
@@ -105,7 +106,7 @@ def _columns(
                     yield file, dict.fromkeys(_fields(landing / file.path, file.size, file.mtime_ns), "string")
         else:
             for file in files:
-                yield file, _footer(landing / file.path)
+                yield file, _footer(landing / file.path, stream.format)
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -126,11 +127,9 @@ def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: A
     return tuple(found)
 
 
-def _footer(path: Path) -> dict[str, str | None]:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet landings need it
-
+def _footer(path: Path, form: str) -> dict[str, str | None]:
     try:
-        schema = pq.read_schema(path)
+        schema = schema_of(path, form)
     except Exception:  # noqa: BLE001 - whatever a damaged footer raises; whoever reads the file says what is wrong with it
         return {}
     return {field.name: _spark_type(field.type) for field in schema}

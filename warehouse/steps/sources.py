@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.codecs import is_compressed
+from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
@@ -211,8 +212,8 @@ class Sources:
 def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
     """Session settings for a stream's, relation's or archive's batch and what is rewritten with it."""
     files = [file for group in planned.inputs for file in group.files]
-    parquet = planned.declaration.format == "parquet"
-    rows = sum(file.size // (_COMPRESSED_TO if parquet or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
+    packed = planned.declaration.format in COLUMNAR
+    rows = sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
     rows += _stored(last, planned.archive_of)
     state = last.table(planned.name) if last else None
     if state is not None:

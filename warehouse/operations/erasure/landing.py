@@ -20,19 +20,21 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import duckdb
+import pyarrow.dataset as ds
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.folders import folder_values
 from warehouse.catalog.json_arrays import is_array_file
+from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.columnar import beyond_columnar_bounds
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, matches, zeek_header
 from warehouse.ingest.object_copies import copied
-from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
@@ -96,10 +98,9 @@ def _near(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream
 
 def _is_beyond(stream: Stream, file: LandingFile) -> bool:
     """Whether a file breaks a bound of its stream, so that no update reads it, and nothing here may."""
-    if stream.format != "parquet":
+    if stream.format not in COLUMNAR:
         return bool(beyond_bounds(stream, [file]))
-    path = stream.landing / file.path
-    return beyond_parquet_bounds(path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion) is not None
+    return beyond_columnar_bounds(stream, file) is not None
 
 
 def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
@@ -116,8 +117,10 @@ def _holds(stream: Stream, file: LandingFile, keys: ErasedKeys) -> bool:
         return True  # a part of the key should be on its path, and is not
     sources = {column.name.lower(): column.source_name for column in of_key}
     moved = any(column.source_name != column.name for column in of_key)  # an older file may have the key under another name
-    if stream.format == "parquet":
-        return _parquet_holds(path, keys, sources, folders, moved=moved)
+    if stream.format == "orc" and any(column.type == "timestamp" for column in of_key):
+        return True  # what reads the file here does not know all times
+    if stream.format in COLUMNAR:
+        return _columnar_holds(stream, path, keys, sources, folders, moved=moved)
     test = shows(keys)
     records = _csv_records(stream, path) if is_delimited(stream) else _json_records(path)
     on_path = " ".join(filter(None, folders.values()))
@@ -239,12 +242,16 @@ def _opened(path: Path, encoding: str) -> Iterator[io.TextIOWrapper]:
         yield io.TextIOWrapper(content, encoding=encoding, errors="replace", newline="\n")
 
 
-def _parquet_holds(
-    path: Path, keys: ErasedKeys, sources: dict[str, str], folders: dict[str, str | None], *, moved: bool
+def _columnar_holds(
+    stream: Stream, path: Path, keys: ErasedKeys, sources: dict[str, str], folders: dict[str, str | None], *, moved: bool
 ) -> bool:
     connection = connect(Resources())
     try:
-        described = connection.execute(f"DESCRIBE FROM read_parquet({literal(str(path))})").fetchall()
+        landed = f"read_parquet({literal(str(path))})"
+        if stream.format == "orc":
+            landed = "landed"
+            connection.register(landed, ds.dataset(path, format="orc"))
+        described = connection.execute(f"DESCRIBE FROM {landed}").fetchall()
         there = {str(row[0]).lower() for row in described}
         own = [column for column in keys.columns if column.name.lower() not in folders]
         names = {column.name: sources.get(column.name.lower(), column.name) for column in own}
@@ -259,7 +266,7 @@ def _parquet_holds(
         )
         condition = keys.condition
         found = connection.execute(
-            f"SELECT 1 FROM (SELECT {cast} FROM read_parquet({literal(str(path))})) WHERE {condition.sql} LIMIT 1",
+            f"SELECT 1 FROM (SELECT {cast} FROM {landed}) WHERE {condition.sql} LIMIT 1",
             list(condition.parameters),
         ).fetchone()
     finally:

@@ -1,0 +1,189 @@
+"""Files that name and type their columns, Parquet and ORC, as Spark data frames of typed rows (see :mod:`.reading`)."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.errors import FileProblem, UnreadableFilesError
+from warehouse.ingest.columns import Fields, header_problem, inputs_of_records, matched
+from warehouse.ingest.conversion import from_value, says_what
+from warehouse.ingest.orc import beyond_orc_bounds, is_local_time, orc_schema
+from warehouse.ingest.parquet_bounds import beyond_parquet_bounds
+from warehouse.ingest.record_parts import called_of, paths_of, place_of_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+    from warehouse.catalog.model import Stream
+    from warehouse.ingest.columns import Input
+    from warehouse.ingest.files import LandingFile
+
+__all__ = ["beyond_columnar_bounds", "read_columnar", "schema_of"]
+
+_FILE, _START, _POSITION, _ZERO = (f"_stream_wh_{name}" for name in ("file_path", "start", "position", "zero"))
+"""What Spark knows of a row, by names that no file has: `file_path` and `row_index` may be columns of one."""
+
+
+def read_columnar(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> list[DataFrame]:
+    """Return frames of the rows of files: the values that are read of each, and where it stands.
+
+    Raises
+    ------
+    UnreadableFilesError
+        When a footer cannot be read, a bound is broken, or a column cannot become the declared type.
+
+    """
+    return [_group(session, stream, schema, group) for schema, group in _by_schema(stream, files).values()]
+
+
+def schema_of(path: Path, form: str) -> Any:  # noqa: ANN401 - Arrow's
+    """Return the schema of a file, Arrow's.
+
+    Raises
+    ------
+    Exception
+        Whatever a damaged footer makes its reader raise.
+
+    """
+    if form == "orc":
+        return orc_schema(path)
+    import pyarrow.parquet  # noqa: PLC0415 - only such landings need it
+
+    return pyarrow.parquet.read_schema(path)
+
+
+def beyond_columnar_bounds(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
+    """Return why a file is beyond the bounds of its stream, (reason, message), or nothing.
+
+    Raises
+    ------
+    Exception
+        Whatever a damaged footer makes its reader raise.
+
+    """
+    look = beyond_orc_bounds if stream.format == "orc" else beyond_parquet_bounds
+    return look(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, stream.max_expansion)
+
+
+def _by_schema(stream: Stream, files: Sequence[LandingFile]) -> dict[str, tuple[Any, list[LandingFile]]]:
+    groups: dict[str, tuple[Any, list[LandingFile]]] = {}
+    problems = []
+    for file in files:
+        try:
+            schema = schema_of(stream.landing / file.path, stream.format)
+            bomb = beyond_columnar_bounds(stream, file)
+        except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
+            problems.append(FileProblem(file.path, "unreadable", f"its footer cannot be read: {error}"))
+            continue
+        problem = bomb or header_problem(stream, tuple(schema.names), _fields(schema))
+        if problem:
+            problems.append(FileProblem(file.path, *problem))
+            continue
+        key = json.dumps([(field.name, str(field.type)) for field in schema])
+        groups.setdefault(key, (schema, []))[1].append(file)
+    if problems:
+        raise UnreadableFilesError(stream.name, problems)
+    return groups
+
+
+def _fields(parent: Iterable[Any]) -> Fields:
+    """Return the names in a schema or struct of Arrow, each with the names below it."""
+    import pyarrow.types  # noqa: PLC0415 - only such landings need it
+
+    return {field.name: _fields(field.type) if pyarrow.types.is_struct(field.type) else {} for field in parent}
+
+
+def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
+    rows = _rows(session, stream, files)
+    names = tuple(schema.names)
+    places = matched(stream, names, _fields(schema)).paths
+    inputs = inputs_of_records(stream)
+    kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
+    nested = [
+        f"{called_of(given)} is {kinds[given.source]}, declared {given.type}"
+        for given in inputs
+        if given.source in kinds and _other_shape(kinds[given.source], given.type)
+    ]
+    if nested:
+        raise UnreadableFilesError(stream.name, [FileProblem(file.path, "mistyped", ", ".join(nested)) for file in files])
+    jvm: Any = session._jvm  # noqa: SLF001 - its time zone has no other handle
+    zone = jvm.java.util.TimeZone.getDefault().getID() if stream.format == "orc" else ""
+    values, faults = [], []
+    for given in inputs:
+        path = places.get(given.source)
+        if path is None:
+            values.append(F.lit(None).cast(given.type).alias(given.label))
+            continue
+        source, kind = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0]))), kinds[given.source]
+        if stream.format == "orc" and kind == "timestamp" and is_local_time(schema, path):
+            source, kind = _local_time(source, zone), "timestamp_ntz"
+        # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
+        value, failed = from_value(source, kind, given)
+        values.append(value.alias(given.label))
+        if failed is not None:
+            faults.append((given, failed))
+    return rows.select(
+        *values,
+        F.col(_FILE).alias("_file"),
+        F.col(_START).alias("_start"),
+        F.col(_POSITION).alias("_position"),
+        F.to_json(F.struct(*[F.col(quoted(name)) for name in names])).alias("_raw"),
+        *_told(faults),
+        F.col(_ZERO).alias("_zero"),
+    )
+
+
+def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
+    """Return all columns of files, and where each row stands."""
+    reader = session.read.options(recursiveFileLookup="true", __globPaths__="false")
+    if stream.format == "orc":
+        where = place_of_record()
+        return reader.orc(paths_of(stream, files)).select(
+            "*", *[each.alias(name) for each, name in zip(where, (_FILE, _START, _POSITION, _ZERO), strict=True)]
+        )
+    return reader.parquet(*paths_of(stream, files)).select(
+        "*",
+        F.col("_metadata.file_path").alias(_FILE),
+        F.lit(0).cast("bigint").alias(_START),
+        F.col("_metadata.row_index").alias(_POSITION),
+        F.expr("CAST(_metadata.row_index < 0 AS int)").alias(_ZERO),
+    )
+
+
+def _told(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:
+    fault, message = F.lit(None).cast("string"), F.lit(None).cast("string")
+    for given, failed in reversed(faults):
+        fault = F.when(failed, F.lit("mistyped")).otherwise(fault)
+        said = f'column "{called_of(given)}": the value is no {says_what(given)}'
+        message = F.when(failed, F.lit(said)).otherwise(message)
+    return fault.alias("_fault"), message.alias("_fault_message")
+
+
+def _local_time(value: SparkColumn, zone: str) -> SparkColumn:
+    """Return the local time that Spark has taken for one of the JVM's zone."""
+    micros = F.unix_micros(F.from_utc_timestamp(value, zone))
+    return F.timestamp_add("MICROSECOND", micros, F.expr("TIMESTAMP_NTZ'1970-01-01 00:00:00'"))
+
+
+def _kind(schema: StructType, path: tuple[str, ...]) -> str:
+    """Return the type of a column, or of what is nested in it, as Spark has it."""
+    kind: Any = schema
+    for step in path:
+        kind = kind[step].dataType
+    return str(kind.simpleString())
+
+
+def _other_shape(kind: str, declared: str) -> bool:
+    """Whether one type is nested and the other is not, or nested otherwise: no value of it can be meant."""
+    shapes = [text.split("<", 1)[0] if "<" in text else "" for text in (kind, declared)]
+    return shapes[0] != shapes[1]
