@@ -217,6 +217,7 @@ def validated(directory: Path) -> Report:
         "streams": [stream.name for stream in catalog.streams],
         "relations": [relation.name for relation in catalog.relations],
         "views": [view.name for view in catalog.views],
+        "aggregates": [aggregate.name for aggregate in catalog.aggregates],
     }
     warnings = catalog.warnings
     if catalog.views:

@@ -242,7 +242,7 @@ class InstantOrFirst(Instant):
 
 def complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Return the declared tables whose names begin so."""
-    return _complete(ctx, incomplete, "streams", "relations", "views")
+    return _complete(ctx, incomplete, "streams", "relations", "views", "aggregates")
 
 
 def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001

@@ -325,6 +325,8 @@ def _epoch_lines(epoch: Epoch) -> Iterator[str]:
         match kinds.get(counts.stream):
             case "view":
                 yield f"  {counts.stream}: {_results(counts)}"
+            case "aggregate":
+                yield f"  {counts.stream}: {counted(counts.inserted, 'answer')}"
             case "archive":
                 yield f"  {counts.stream}: {counted(counts.inserted, 'expired row')} kept"
             case _:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["toml", "write_declarations"]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
-_OF_NAMES = ("streams", "relations", "views")
+_OF_NAMES = ("streams", "relations", "views", "aggregates")
 
 
 def toml(value: object) -> str:

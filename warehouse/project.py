@@ -148,7 +148,7 @@ class Warehouse:
         from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
-        declared = [source.name for source in catalog.sources] + [view.name for view in catalog.views]
+        declared = [each.name for tables in (catalog.sources, catalog.views, catalog.aggregates) for each in tables]
         known = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
         for name in names:
             if name not in known:

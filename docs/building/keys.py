@@ -37,16 +37,16 @@ def joined(text: str) -> str:
     def whole(match: re.Match[str]) -> str:
         model: type[BaseModel] = getattr(config, match[1])
         elsewhere: type[BaseModel] | None = getattr(config, match[2]) if match[2] else None
-        lines = match[3].splitlines()
+        fields, lines = config.keys_of(model), match[3].splitlines()
         keys = [_cells(line)[0].strip().strip("`") for line in lines[2:]]
-        shared = {name for name in model.model_fields if elsewhere is not None and name in elsewhere.model_fields}
-        missing = [name for name in model.model_fields if name not in keys and name not in shared]
-        unknown = [name for name in keys if name not in model.model_fields]
+        shared = {name for name in fields if elsewhere is not None and name in config.keys_of(elsewhere)}
+        missing = [name for name in fields if name not in keys and name not in shared]
+        unknown = [name for name in keys if name not in fields]
         if missing or unknown:
             raise KeysError(f"[{match[1]}] the table of keys misses {missing} and has {unknown}, which the model does not know")
         made = [_with(lines[0], "allowed"), _with(lines[1], "---")]
         for name, line in zip(keys, lines[2:], strict=True):
-            field = model.model_fields[name]
+            field = fields[name]
             _check_default(name, field, _cells(line)[1].strip())
             made.append(_with(line, _allowed(field)))
         return "\n".join(made) + "\n"

@@ -96,6 +96,7 @@ class Project:
     clock: int = LATER
     views: dict[str, dict[str, object]] = field(default_factory=dict)
     relations: dict[str, dict[str, object]] = field(default_factory=dict)
+    aggregates: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.declare()
@@ -108,7 +109,7 @@ class Project:
     def declare(self) -> None:
         """Write ``warehouse.toml`` as the fields say, and make the landing directories."""
         head: dict[str, object] = {"anchor": format_instant(ANCHOR), "update_interval": "1h", **self.warehouse}
-        sections = {"streams": self.streams, "relations": self.relations, "views": self.views}
+        sections = {"streams": self.streams, "relations": self.relations, "views": self.views, "aggregates": self.aggregates}
         for declared in sections.values():
             for keys in declared.values():
                 if "landing" in keys and not is_uri(str(keys["landing"])):
@@ -134,9 +135,9 @@ class Project:
         """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
         shutil.copytree(self.directory, directory)
         replace_if_needed(directory / "data", newest_epoch(directory / "data"))
-        plain = json.loads(json.dumps([self.streams, self.views, self.relations]))
-        streams, views, relations = plain
-        return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations)
+        plain = json.loads(json.dumps([self.streams, self.views, self.relations, self.aggregates]))
+        streams, views, relations, aggregates = plain
+        return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations, aggregates)
 
     # --- moving the windows ---
 

@@ -30,13 +30,16 @@ from warehouse.catalog.source_columns import ColumnValue, SourceValue  # noqa: T
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them when the classes are made
     Duration,
+    Durations,
     Grid,
     Instant,
     Keep,
+    Names,
     Options,
     OutputWindow,
     Partitions,
     SearchKey,
+    Selected,
     Size,
     SqlText,
     TimeZone,
@@ -47,9 +50,11 @@ from warehouse.layout import Expiration, Insertion, Technique
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
 __all__ = [
+    "AggregateSection",
     "HealthSection",
     "LayoutSection",
     "RelationSection",
@@ -57,6 +62,7 @@ __all__ = [
     "StreamSection",
     "ViewSection",
     "WarehouseSection",
+    "keys_of",
     "read_section",
 ]
 
@@ -210,6 +216,22 @@ class ViewSection(BaseModel):
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 
+class AggregateSection(BaseModel):
+    """``[aggregates.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
+
+    model_config = _STRICT
+
+    source: str | None = Field(default=None, alias="from", description='the name of a stream such as "flights"')
+    where: SqlText | None = Field(default=None, description="a Spark SQL condition over columns of the stream")
+    group_by: Names = Field(default=(), description='a column of the stream, or a list of them such as ["origin"]')
+    select: Selected = Field(default=(), description='a table of values such as { flights = "count(*)", late = "max(delay)" }')
+    windows: Durations = Field(default=(), description='a list of durations such as ["1h", "1d"]')
+    every: Durations = Field(default=(), description='a duration such as "6h", or a list with one for each window')
+    over: Literal["arrivals"] = Field(default="arrivals", description='"arrivals"')
+    keep: Duration | None = Field(default=None, description='a duration such as "90d"')
+    search_key: SearchKey | None = Field(default=None, description="a column of the answers, or a list of them")
+
+
 _ENDS = "nothing: a version of a relation ends when its key changes next"
 _VERSIONS_NEED_NO = {
     "arrival": "changed_at, the time of the change",
@@ -232,6 +254,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[streams.NAME.layout]": LayoutSection,
     "[relations.NAME]": RelationSection,
     "[views.NAME]": ViewSection,
+    "[aggregates.NAME]": AggregateSection,
 }
 
 
@@ -272,7 +295,7 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, FaultError):
         return path, cause
-    fields = owner.model_fields
+    fields = keys_of(owner)
     if detail["type"] == "extra_forbidden":
         if owner is RelationSection and name in _VERSIONS_NEED_NO:
             return path, FaultError(f'the key "{name}"', _VERSIONS_NEED_NO[name])
@@ -283,6 +306,11 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     return path, FaultError(as_written(found), allowed, nearest(found, words) if isinstance(found, str) else None)
 
 
+def keys_of(kind: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the fields of a section by the keys that stand for them in the file."""
+    return {field.alias or name: field for name, field in kind.model_fields.items()}
+
+
 def _home(name: str, fields: Iterable[str]) -> str:
-    elsewhere = [home for home, kind in _HOMES.items() if name in kind.model_fields]
+    elsewhere = [home for home, kind in _HOMES.items() if name in keys_of(kind)]
     return f"in {elsewhere[0]}, where it belongs" if elsewhere else ", ".join(fields)

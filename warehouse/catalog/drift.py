@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.catalog.declaration import ColumnRecord, Declaration
-    from warehouse.catalog.model import Catalog, Column, LayoutSpec, Stream
+    from warehouse.catalog.model import Aggregate, Catalog, Column, LayoutSpec, Stream
     from warehouse.layout import Layout
 
 __all__ = [
@@ -38,8 +38,9 @@ __all__ = [
 _BUILT = "the tables on disk were built with it; restore it"
 _ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
 
-Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive"]
-"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive."""
+Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive", "aggregate"]
+"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive, or
+the columns of an aggregate's answers."""
 
 
 class RecordedTable(Protocol):
@@ -114,7 +115,7 @@ class Difference:
         """The command that makes the tables follow; none when there is none but loading everything again."""
         if self.kind == "time":
             return "stream-wh migrate --rebuild"
-        if self.section == "relations" or self.archive is not None:
+        if self.section in ("relations", "aggregates") or self.archive is not None:
             return None
         if self.kind == "layout":
             return f"stream-wh migrate {self.table}"
@@ -123,6 +124,11 @@ class Difference:
     @property
     def remedy(self) -> str:
         """What to do."""
+        if self.kind == "aggregate":
+            return (
+                "an answer stays as it was given, so answers with other columns or another key are another table: give the "
+                f"aggregate another name, `stream-wh update`, and `stream-wh drop {self.table}` once its answers are not needed"
+            )
         if self.archive is not None:
             return _ARCHIVE_REMEDY.format(self.archive)
         if self.command is not None:
@@ -167,6 +173,9 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...
     for name, stream in catalog.archives.items():
         if name in recorded:
             found += _archive(stream, recorded[name])
+    for aggregate in catalog.aggregates:
+        if aggregate.name in recorded:
+            found += _answers(aggregate, recorded[aggregate.name])
     return tuple(found)
 
 
@@ -177,9 +186,9 @@ def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
 
 
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
-    """Whether a recorded table belongs to something that is declared: operators' state to its view, an archive to its stream."""
+    """Whether a recorded table belongs to something that is declared: operators' state to its view, archives to streams."""
     known = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
-    return known or table.owner in catalog.archives
+    return known or table.owner in catalog.archives or catalog.aggregate(table.owner) is not None
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:
@@ -266,6 +275,18 @@ def _archive(stream: Stream, table: RecordedTable) -> Iterator[Difference]:
         found = ", ".join(f"{name} {kind}" for name, kind in own.items())
         old = f"rows of {found} with key {', '.join(table.declaration.search_key)}"
         yield Difference("archive", stream.name, "streams", "on_expiry", as_written(stream.on_expiry), old, archive=table.name)
+
+
+def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[Difference]:
+    """Yield the difference, if there is one, between the columns of an aggregate's answers and those that are stored."""
+    stored = {column.name: column.type for column in table.declaration.columns}
+    asked = dict(aggregate.definition.columns)
+    if asked != stored:
+        new, old = (", ".join(f"{name} {kind}" for name, kind in each.items()) for each in (asked, stored))
+        yield Difference("aggregate", aggregate.name, "aggregates", "select", f"answers with {new}", f"answers with {old}")
+    elif aggregate.search_key != table.declaration.search_key:
+        new, old = as_written(list(aggregate.search_key)), as_written(list(table.declaration.search_key))
+        yield Difference("aggregate", aggregate.name, "aggregates", "search_key", new, old)
 
 
 def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:

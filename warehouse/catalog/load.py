@@ -9,6 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from warehouse.catalog.aggregates import AggregateDraft, definition_of
 from warehouse.catalog.archives import taken_names
 from warehouse.catalog.checks import (
     RELATION_RULES,
@@ -19,6 +20,7 @@ from warehouse.catalog.checks import (
     view_faults,
 )
 from warehouse.catalog.config import (
+    AggregateSection,
     HealthSection,
     RelationSection,
     SqlSection,
@@ -28,7 +30,7 @@ from warehouse.catalog.config import (
     read_section,
 )
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
-from warehouse.catalog.model import Catalog
+from warehouse.catalog.model import Aggregate, Catalog
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.places import landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.report import Report
@@ -46,10 +48,12 @@ if TYPE_CHECKING:
 
     from pydantic import BaseModel
 
+    from warehouse.aggregates.definition import Definition
+
 __all__ = ["FILE_NAME", "load_catalog"]
 
 FILE_NAME = "warehouse.toml"
-_TABLES = ("streams", "relations", "views")
+_TABLES = ("streams", "relations", "views", "aggregates")
 _SECTIONS = ("warehouse", "spark", "sql", "health", *_TABLES)
 _Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
@@ -90,8 +94,9 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
     for name, draft in drafts.items():
         for rule in RULES:
             report.add_each(f"streams.{name}", rule(draft))
+    aggregates = _aggregates(raw, drafts, warehouse, report)
     archived = [name for name, draft in drafts.items() if draft.section.on_expiry == "archive"]
-    for name, fault in taken_names(archived, (*drafts, *relations, *views)):
+    for name, fault in taken_names(archived, (*drafts, *relations, *views, *aggregates)):
         report.add(f"streams.{name}.on_expiry", fault)
     for name, changes in relations.items():
         for check in RELATION_RULES:
@@ -145,6 +150,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         target_file_size=warehouse.target_file_size,
         verify_views=warehouse.verify_views,
         health=Thresholds(**health.model_dump()),
+        aggregates=tuple(Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None),
     )
 
 
@@ -190,7 +196,7 @@ def _namespace(raw: dict[str, object], report: Report) -> None:
             owner = owners.setdefault(name, kind)
             if owner != kind:
                 found = f'the name "{name}", which a {owner.removesuffix("s")} has'
-                report.add(f"{kind}.{name}", FaultError(found, "one namespace for streams, relations and views"))
+                report.add(f"{kind}.{name}", FaultError(found, "one namespace for streams, relations, views and aggregates"))
 
 
 def _table(value: object, key: str, report: Report) -> dict[str, object]:
@@ -228,6 +234,22 @@ def _sections(
         report.add_section(f"{kind}.{name}", faults)
         columns = table.get("columns")
         yield name, section, frozenset(faults), tuple(columns) if isinstance(columns, dict) else ()
+
+
+def _aggregates(
+    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: Report
+) -> dict[str, Definition | None]:
+    """Return what each ``[aggregates.NAME]`` asks; None where it is at fault."""
+    found: dict[str, Definition | None] = {}
+    sections = {kind: raw.get(kind) for kind in _TABLES}
+    kinds = {
+        name: kind.removesuffix("s") for kind, section in sections.items() if isinstance(section, dict) for name in section
+    }
+    for name, section, faulty, _ in _sections("aggregates", AggregateSection, raw, report):
+        draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval)
+        found[name], faults = definition_of(draft)
+        report.add_each(f"aggregates.{name}", faults)
+    return found
 
 
 def _landings(

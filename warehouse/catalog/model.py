@@ -17,11 +17,13 @@ from warehouse.health import Thresholds
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from warehouse.aggregates.definition import Definition
     from warehouse.objects.path import ObjectPath
 
 __all__ = [
     "COLUMNAR",
     "AfterLoad",
+    "Aggregate",
     "Catalog",
     "Changes",
     "Column",
@@ -266,6 +268,19 @@ class View:
 
 
 @dataclass(frozen=True)
+class Aggregate:
+    """A declared aggregate over windows of a stream; its answers are a table, to which each due end adds rows."""
+
+    name: str
+    definition: Definition
+
+    @property
+    def search_key(self) -> tuple[str, ...]:
+        """The key of its answers."""
+        return self.definition.search_key
+
+
+@dataclass(frozen=True)
 class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
@@ -293,6 +308,7 @@ class Catalog:
     target_file_size: int | None = None
     verify_views: int | None = None
     health: Thresholds = field(default_factory=Thresholds)
+    aggregates: tuple[Aggregate, ...] = ()
 
     @property
     def sources(self) -> tuple[Stream, ...]:
@@ -321,6 +337,10 @@ class Catalog:
     def view(self, name: str) -> View | None:
         """Return the declared view of that name."""
         return next((view for view in self.views if view.name == name), None)
+
+    def aggregate(self, name: str) -> Aggregate | None:
+        """Return the declared aggregate of that name."""
+        return next((aggregate for aggregate in self.aggregates if aggregate.name == name), None)
 
     @property
     def archives(self) -> dict[str, Stream]:

@@ -16,13 +16,16 @@ from warehouse.time import DAY, parse_duration, parse_instant, to_micros
 __all__ = [
     "FOREVER",
     "Duration",
+    "Durations",
     "Grid",
     "Instant",
     "Keep",
+    "Names",
     "Options",
     "OutputWindow",
     "Partitions",
     "SearchKey",
+    "Selected",
     "Size",
     "SqlText",
     "TimeZone",
@@ -105,6 +108,26 @@ def _partitions(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _names(value: object) -> tuple[str, ...]:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FaultError(as_written(value), "a column, or a list of columns")
+    return tuple(names)
+
+
+def _selected(value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict) or not all(isinstance(text, str) for text in value.values()):
+        raise FaultError(as_written(value), 'a table of values such as { flights = "count(*)", late = "max(delay)" }')
+    return tuple(value.items())
+
+
+def _durations(value: object) -> tuple[tuple[str, int], ...]:
+    texts = [value] if isinstance(value, str) else value
+    if not isinstance(texts, list) or not texts:
+        raise FaultError(as_written(value), f"{_DURATION}, or a list of them")
+    return tuple((str(text), _duration(text)) for text in texts)
+
+
 def _grid(value: object) -> tuple[int, int]:
     whole = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
     if not isinstance(value, list) or not whole:
@@ -177,6 +200,11 @@ Partitions: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_partitions)]
 SqlText: TypeAlias = Annotated[str, BeforeValidator(_sql_text)]
 OutputWindow: TypeAlias = Annotated[tuple[int | None, int | None], BeforeValidator(_output_window)]
 """(length in microseconds, rows): one of them."""
+Names: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(_names)]
+Selected: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_selected)]
+"""(name, expression) of each value."""
+Durations: TypeAlias = Annotated[tuple[tuple[str, int], ...], BeforeValidator(_durations)]
+"""(as written, microseconds) of each."""
 Grid: TypeAlias = Annotated[tuple[int, int], BeforeValidator(_grid)]
 Options: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_options)]
 

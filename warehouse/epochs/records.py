@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from warehouse.aggregates.definition import Definition
+from warehouse.aggregates.synopses import Synopsis
 from warehouse.catalog.declaration import ColumnRecord, Declaration
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
@@ -18,6 +20,7 @@ from warehouse.views.algebra import Node
 
 __all__ = [
     "AgeMark",
+    "AnswersRecord",
     "Cause",
     "ColumnRecord",
     "Counts",
@@ -36,6 +39,7 @@ __all__ = [
     "SideTable",
     "StepSeconds",
     "Stopped",
+    "SynopsisRecord",
     "TableState",
     "ViewRecord",
     "WaitingSlot",
@@ -142,6 +146,27 @@ class ViewRecord:
 
 
 @dataclass(frozen=True)
+class SynopsisRecord:
+    """What a synopsis holds, for how many slots, and from which slot on it knows all that arrived.
+
+    One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again.
+    """
+
+    synopsis: Synopsis
+    slots: int
+    full_from: int
+    emptied: bool = False
+
+
+@dataclass(frozen=True)
+class AnswersRecord:
+    """What an aggregate asked when its last answers were given, and the slot up to which its due ends are answered."""
+
+    definition: Definition
+    through: int
+
+
+@dataclass(frozen=True)
 class FormerLayout:
     """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
 
@@ -163,8 +188,8 @@ class FormerLayout:
 class TableState:
     """A table at one epoch.
 
-    A ``state`` table holds what an operator of a view keeps; nobody declared it. An ``archive`` holds the expired rows of the
-    stream ``archive_of``.
+    A ``state`` table holds what an operator of a view keeps, or is a ``synopsis``; nobody declared it. An ``archive`` holds the
+    expired rows of the stream ``archive_of``, an ``aggregate`` its ``answers``.
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
@@ -176,7 +201,7 @@ class TableState:
     """
 
     name: str
-    kind: Literal["stream", "view", "relation", "state", "archive"]
+    kind: Literal["stream", "view", "relation", "state", "archive", "aggregate"]
     path: str
     table_id: str
     version: int
@@ -195,6 +220,8 @@ class TableState:
     properties: int = 0
     stopped: Stopped | None = None
     adopted: tuple[str, ...] = ()
+    synopsis: SynopsisRecord | None = None
+    answers: AnswersRecord | None = None
 
     def layout_at(self, sub_index: int) -> Layout:
         """The layout that places the rows of a sub-index."""
@@ -202,7 +229,9 @@ class TableState:
 
     @property
     def owner(self) -> str:
-        """The declared name that it belongs to: its own, or its view's."""
+        """The declared name that it belongs to: its own, its view's, or that of the stream whose synopsis it is."""
+        if self.synopsis is not None:
+            return self.synopsis.synopsis.source
         return self.view.view if self.view else self.name
 
     @property

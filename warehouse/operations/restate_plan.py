@@ -68,6 +68,8 @@ def restate_base(
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
             states.append(replace(_put_back(restoring, state, found.since), stopped=None))
+        elif state.synopsis is not None and state.owner == table and found.retried is None:
+            states.append(_put_back(restoring, state, found.since))
         elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
             states.append(restoring.rebuilt(state))
         else:
@@ -116,7 +118,10 @@ def restate_plan(
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
-        streams=tuple(msgspec.structs.replace(each, retried=found.retried or (), put_back=back) for each in plan.streams),
+        streams=tuple(
+            msgspec.structs.replace(each, retried=found.retried or (), put_back=back) if each.lands else each
+            for each in plan.streams
+        ),
         base=epoch,
         cause="restate",
         starts_from=found.since.number if found.since else None,

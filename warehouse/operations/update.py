@@ -218,7 +218,7 @@ class Updater(PlanExecutor):
             state = last.table(table) if last else None
             if last is None or state is None:
                 raise UnknownNameError("table", table, names)
-            declared = self.catalog.source(table) is not None or table in self.catalog.archives
+            declared = table in self._declared
             if self.catalog.view(state.owner) is not None or declared:
                 raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
             dropped = [each for each in last.tables if each.owner == state.owner]
@@ -592,7 +592,8 @@ class Updater(PlanExecutor):
 
     @property
     def _declared(self) -> set[str]:
-        return {source.name for source in self.catalog.sources} | set(self.catalog.archives)
+        aggregates = {aggregate.name for aggregate in self.catalog.aggregates}
+        return {source.name for source in self.catalog.sources} | aggregates | set(self.catalog.archives)
 
     def _still(self, last: Epoch | None, inputs: Sequence[StreamInput], still: StandingStill) -> list[int]:
         """An epoch at the same window time, when declared tables or columns do not exist yet or files were left over.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import declaration, with_added
 from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
+from warehouse.planning.aggregate_plans import aggregate_plans
 from warehouse.planning.archive_plan import archive_plan, expire_within
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, overdue_epoch
@@ -113,6 +114,10 @@ def make_plan(
         if given.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
             streams.append(archive_plan(planned, last, slot))
             steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
+    arriving = {step.stream for step in steps if isinstance(step, MoveDeferred)}
+    for followed in aggregate_plans(catalog, last, tuple(streams), arriving, slot=slot, epoch=epoch, stopped=stopped or ()):
+        streams.append(followed)
+        steps.extend(_following_steps(followed, last, slot, _Ids(epoch, clock), longer=catalog.retain))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
     planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
@@ -273,6 +278,21 @@ def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
     source = last.table(planned.archive_of or "") if last else None
     yield from _main_step(planned, state, slot, ids, batch=expire_within(source, planned.k0, slot))
+    if state is not None and last is not None and _other_properties(state, last, longer):
+        yield SetProperties(name, state.path, state.version)
+
+
+def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
+    """Yield what becomes of a synopsis or of answers."""
+    name, own = planned.name, planned.synopsis
+    state = last.table(name) if last else None
+    if state is None:
+        yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
+    elif own is not None and own.carried:
+        yield ReplaceTable(name, state.path, state.table_id, state.version)
+        state = replace(state, partitions=())
+    batch = bool(planned.answers and planned.answers.due) or (own is not None and (own.arrives or own.history or own.carried))
+    yield from _main_step(planned, state, slot, ids, batch=batch)
     if state is not None and last is not None and _other_properties(state, last, longer):
         yield SetProperties(name, state.path, state.version)
 

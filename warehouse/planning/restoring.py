@@ -61,6 +61,7 @@ class Restoring:
             newest=None,
             former=(),
             stopped=None,
+            synopsis=None if state.synopsis is None else replace(state.synopsis, emptied=True),
         )
 
     def replaced(self, state: TableState, declaration: Declaration, layout: Layout, epoch: int) -> TableState:

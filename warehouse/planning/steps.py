@@ -10,12 +10,15 @@ from typing import Literal
 
 import msgspec
 
+from warehouse.aggregates.definition import Definition, Due
+from warehouse.aggregates.synopses import State, Synopsis
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LeftOut, Loaded
 from warehouse.layout import Layout, Seal
 from warehouse.views.algebra import Node
 
 __all__ = [
     "AddColumns",
+    "AnswersPlan",
     "CreateTable",
     "CutLog",
     "DropOverdue",
@@ -40,6 +43,8 @@ __all__ = [
     "StoreRejected",
     "StoreRestored",
     "StreamPlan",
+    "SynopsisPlan",
+    "SynopsisRead",
 ]
 
 Role = Literal["rows", "deferred", "rejected", "restored"]
@@ -288,14 +293,52 @@ class PutBack(msgspec.Struct, frozen=True):
     path: str
 
 
+class SynopsisPlan(msgspec.Struct, frozen=True):
+    """What an update does for a synopsis of a stream; its rows stay for ``slots`` slots.
+
+    ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
+    have gone. With ``history`` the rows that the stream and its archive hold are added, with ``carried`` the synopsis's own are
+    written again, to stay longer.
+    """
+
+    synopsis: Synopsis
+    slots: int
+    arrives: bool
+    opening: bool
+    history: bool
+    carried: bool
+
+
+class SynopsisRead(msgspec.Struct, frozen=True):
+    """What answers read of the synopsis of that table: states of columns, and with ``rows`` how many rows there are."""
+
+    table: str
+    synopsis: Synopsis
+    states: tuple[State, ...]
+    rows: bool
+
+
+class AnswersPlan(msgspec.Struct, frozen=True):
+    """The answers that an update gives of an aggregate: what is due, and from which synopses.
+
+    Ends up to the slot ``through`` are given then. Those before the slot ``sure`` may lack rows that were there at their time.
+    """
+
+    definition: Definition
+    reads: tuple[SynopsisRead, ...]
+    due: tuple[Due, ...]
+    through: int
+    sure: int
+
+
 class StreamPlan(msgspec.Struct, frozen=True):
-    """What an update does for one stream.
+    """What an update does for one stream, or for a table that follows one.
 
     ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
     plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
     rejected are loaded. Files that were put away are ``put_back`` before anything is read. ``archive_of`` names the stream
-    whose expired rows the table gets, when it is an archive.
+    whose expired rows the table gets, when it is an archive; ``synopsis`` and ``answers`` say what it gets otherwise.
     """
 
     name: str
@@ -310,6 +353,13 @@ class StreamPlan(msgspec.Struct, frozen=True):
     retried: tuple[str, ...] = ()
     put_back: tuple[PutBack, ...] = ()
     archive_of: str | None = None
+    synopsis: SynopsisPlan | None = None
+    answers: AnswersPlan | None = None
+
+    @property
+    def lands(self) -> bool:
+        """Whether it loads landing files: other tables follow a stream."""
+        return self.archive_of is None and self.synopsis is None and self.answers is None
 
 
 class NodePlan(msgspec.Struct, frozen=True):

@@ -195,7 +195,7 @@ def describe(reader: Reader, table: str) -> TableDescription:
             ColumnDescription(
                 column.name,
                 column.type,
-                types[column.name],
+                types.get(column.name, column.type),  # a synopsis's own columns are nobody's to query
                 key.index(column.name) + 1 if column.name in key else None,
                 origin_of(column),
             )

@@ -1,4 +1,4 @@
-"""The state of operators that a view has no more once a plan is executed."""
+"""The state of operators that a view has no more once a plan is executed, and synopses that nothing reads any more."""
 
 from __future__ import annotations
 
@@ -16,12 +16,16 @@ __all__ = ["forgotten_state"]
 
 
 def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableState]:
-    """Return the state of operators that a changed view does not have any more.
+    """Return the state of operators that a changed view does not have any more, and synopses without a reader.
 
     A plan may build only some of a view's nodes again; the state that these read, directly or not, is the view's still.
+    A plan that moves a stream's window has all synopses of it that an aggregate reads.
     """
     planned = {node.name for node in plan.nodes}
-    forgotten = []
+    moved = {stream.name for stream in plan.streams} if plan.slot > plan.previous_slot else set()
+    forgotten = [
+        state for state in states.values() if state.synopsis is not None and state.owner in moved and state.name not in moved
+    ]
     for view in {node.view for node in plan.nodes if node.first}:
         kept = planned | _read_by(view, states)
         for state in states.values():

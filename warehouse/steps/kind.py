@@ -10,8 +10,10 @@ import pyarrow as pa
 from warehouse.catalog.identifiers import quoted
 from warehouse.epochs.points import Moment, Point
 from warehouse.layout.tasks import file_rows
+from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.node_source import NodeSource
 from warehouse.steps.stream_source import StreamSource
+from warehouse.steps.synopsis_source import SynopsisSource
 from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.tables import SYSTEM_COLUMNS
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["Done", "Incoming", "Kind", "StepExplanation", "Task", "framed", "gained", "stored_columns", "united", "yes"]
+__all__ = ["Done", "Incoming", "Kind", "Source", "StepExplanation", "Task", "framed", "gained", "stored_columns", "united", "yes"]
 
 S = TypeVar("S")
+Source = StreamSource | NodeSource | SynopsisSource | AnswersSource
+"""The rows of a step: of a stream, a view's node, a synopsis or an aggregate's answers."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Task:
     observer
         Called when the step is ready to commit and when its rows are staged.
     source
-        The rows of the stream, or of the view's node; None for a step that reads none.
+        What the table gains; None for a step that reads no rows.
     session
         For a step that reads stored rows only: any session.
 
@@ -104,11 +108,11 @@ class Task:
     head: LogEntry
     files: TableFiles
     observer: Observer
-    source: StreamSource | NodeSource | None = None
+    source: Source | None = None
     session: SparkSession | None = None
 
-    def rows(self) -> StreamSource | NodeSource:
-        """Return the source, for a step of streams and views."""
+    def rows(self) -> Source:
+        """Return the source, for a step of any table."""
         if self.source is None:
             raise TypeError(f"step {self.number} reads rows")
         return self.source
@@ -147,8 +151,10 @@ class Task:
 
     def batch_facts(self, table_id: str, batch: Batch, **more: object) -> CommitFacts:
         """Return the same, with what the batch held and which files it was read without."""
-        left_out = [[entry.file.path, entry.reason, entry.message] for entry in self.rows().left_out]
-        return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **more)
+        source = self.rows()
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
+        told = source.told if isinstance(source, SynopsisSource) else {}
+        return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **told, **more)
 
     def write_runs(
         self,
@@ -187,16 +193,16 @@ class Task:
 
         """
         self.observer(Moment(Point.STAGED, self.plan.epoch, self.number))
-        if isinstance(self.source, StreamSource):
+        if isinstance(self.source, StreamSource | SynopsisSource):
             self.source.require_unchanged()
 
 
-def stored_columns(source: StreamSource | NodeSource) -> list[str]:
+def stored_columns(source: Source) -> list[str]:
     """Return the names of the columns of a table of rows: the source's and the system's."""
     return [*(column.name for column in source.columns), *(name for name, _ in SYSTEM_COLUMNS)]
 
 
-def united(parts: Sequence[DataFrame | pa.Table], source: StreamSource | NodeSource) -> DataFrame | pa.Table:
+def united(parts: Sequence[DataFrame | pa.Table], source: Source) -> DataFrame | pa.Table:
     """Return the rows of several parts, with the columns of a table of rows; in the driver if all of them are there."""
     known = [part for part in parts if isinstance(part, pa.Table)]
     if len(known) == len(parts):
@@ -209,7 +215,7 @@ def united(parts: Sequence[DataFrame | pa.Table], source: StreamSource | NodeSou
     return rows
 
 
-def framed(rows: DataFrame | pa.Table, source: StreamSource | NodeSource) -> DataFrame:
+def framed(rows: DataFrame | pa.Table, source: Source) -> DataFrame:
     """Return rows as a data frame, wherever they are."""
     return frame_of(source.session, rows) if isinstance(rows, pa.Table) else rows
 

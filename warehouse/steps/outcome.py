@@ -7,10 +7,22 @@ finished by another process records the same as one that ran through; only count
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.catalog.declaration import reading_digest, table_declaration
-from warehouse.epochs.records import AgeMark, Counts, Epoch, Loaded, Removed, StepSeconds, Stopped, TableState, ViewRecord
+from warehouse.epochs.records import (
+    AgeMark,
+    AnswersRecord,
+    Counts,
+    Epoch,
+    Loaded,
+    Removed,
+    StepSeconds,
+    Stopped,
+    SynopsisRecord,
+    TableState,
+    ViewRecord,
+)
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
 from warehouse.planning.former_layouts import still_there
@@ -30,6 +42,7 @@ from warehouse.planning.steps import (
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
+from warehouse.steps.synopsis_source import full_from, lacks_files
 from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 
@@ -90,6 +103,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         }
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update(_standing(outcome))
+    states.update(_standing_beside(outcome))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     states.update(_left_beside(outcome, states))
     forgotten = forgotten_state(plan, states)
@@ -104,7 +118,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         committed_at=now,
         catalog_digest=plan.catalog_digest,
         tables=tuple(state for state in states.values() if state not in forgotten),
-        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams if planned.archive_of is None)),
+        files=(*plan.known, *(_loaded(outcome, planned) for planned in plan.streams if planned.lands)),
         counts=(
             *(_counts(outcome, planned) for planned in plan.streams),
             *(_counts(outcome, planned) for planned in plan.nodes),
@@ -142,6 +156,18 @@ def _standing(outcome: Outcome) -> dict[str, TableState]:
         since = before.stopped or (Stopped("", left.k0, left.first) if left else Stopped("", last.slot))
         found[name] = replace(before, stopped=replace(since, reason=reason))
     return found
+
+
+def _standing_beside(outcome: Outcome) -> dict[str, TableState]:
+    """The synopses and answers that follow a stream that stands still, or that stand still themselves: as they were."""
+    still = dict(outcome.plan.stopped)
+    tables = outcome.last.tables if outcome.last else ()
+    following = [state for state in tables if state.synopsis is not None or state.answers is not None]
+    return {
+        state.name: state
+        for state in following
+        if state.owner in still or (state.answers is not None and state.answers.definition.source in still)
+    }
 
 
 def _left_beside(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
@@ -182,7 +208,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         schema = schema_file(path, outcome.plan.epoch)
     return TableState(
         name=planned.name,
-        kind="archive" if planned.archive_of else "stream" if planned.declaration.op is None else "relation",
+        kind=_kind(planned),
         path=path,
         table_id=table_id,
         version=version,
@@ -194,10 +220,31 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
         newest=_newest(before, table),
         archive_of=planned.archive_of,
+        synopsis=_synopsis(outcome, planned),
+        answers=None if planned.answers is None else AnswersRecord(planned.answers.definition, planned.answers.through),
         former=still_there(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
         adopted=_adopted(before, table),
     )
+
+
+def _kind(planned: StreamPlan) -> Literal["stream", "relation", "state", "archive", "aggregate"]:
+    if planned.lands:
+        return "stream" if planned.declaration.op is None else "relation"
+    return "archive" if planned.archive_of else "aggregate" if planned.answers else "state"
+
+
+def _synopsis(outcome: Outcome, planned: StreamPlan) -> SynopsisRecord | None:
+    """What a synopsis holds after the plan."""
+    own = planned.synopsis
+    if own is None:
+        return None
+    source = own.synopsis.source
+    commit = outcome.main_commit(planned.name)
+    metadata: Mapping[str, Any] = commit.metadata if commit else {}
+    read_without = [entry.file.path for entry in outcome.left_out.get(source, ())]
+    partial = lacks_files(outcome.first_commit(source), metadata, read_without)
+    return SynopsisRecord(own.synopsis, own.slots, full_from(outcome.plan, planned, outcome.last, metadata, partial=partial))
 
 
 def node_state(outcome: Outcome, planned: NodePlan) -> TableState:

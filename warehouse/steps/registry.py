@@ -50,6 +50,10 @@ def explain(plan: Plan) -> tuple[StepExplanation, ...]:
     for stream in plan.streams:
         files = [file for group in stream.inputs for file in group.files]
         gained = f"rows that expired from {stream.archive_of}" if stream.archive_of else f"{len(files)} files"
+        if stream.synopsis is not None:
+            gained = f"the states of what {stream.synopsis.synopsis.source} takes in"
+        elif stream.answers is not None:
+            gained = f"the answers of {len(stream.answers.due)} window(s)"
         come[stream.name] = Incoming(files, gained)
     results = Incoming((), "the results that come")
     return tuple(

@@ -6,15 +6,18 @@ Files that cannot be read are left out from there on, and the epoch says so; a s
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import is_compressed
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.files import LeftOut
+from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
 from warehouse.steps.stream_source import stream_source
+from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
+from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import INTERPRETED, table_session
 from warehouse.storage.writer import key_settings
@@ -24,7 +27,7 @@ from warehouse.views.maintenance.inputs import Dead, NodeInputs
 from warehouse.views.maintenance.join_inputs import PUSHED_KEYS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -33,8 +36,10 @@ if TYPE_CHECKING:
     from warehouse.errors import FileProblem
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.steps.kind import Source
     from warehouse.steps.progress import TableProgress
     from warehouse.steps.stream_source import StreamSource
+    from warehouse.storage.deltalog import Commit
 
 __all__ = ["Sources"]
 
@@ -79,14 +84,43 @@ class Sources:
     files: TableFiles = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
+    _following: dict[str, SynopsisSource | AnswersSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
 
-    def of(self, name: str) -> StreamSource | NodeSource:
-        """Return the source of a stream's or a view's table."""
-        return self.stream(name) if self.plan.node(name) is None else self.node(name)
+    def of(self, name: str) -> Source:
+        """Return the source of a table."""
+        if self.plan.node(name) is not None:
+            return self.node(name)
+        planned = self.plan.stream(name)
+        if planned.synopsis is None and planned.answers is None:
+            return self.stream(name)
+        if name not in self._following:
+            self._following[name] = self._follower(planned)
+        return self._following[name]
+
+    def _follower(self, planned: StreamPlan) -> SynopsisSource | AnswersSource:
+        """Return the source of a table that follows a stream."""
+        if planned.synopsis is None:
+            return AnswersSource(self.plan, planned, self.root, self.last, self.files, self.spark, self.partial)
+        stream = planned.synopsis.synopsis.source
+        return SynopsisSource(self.plan, planned, self.last, self.files, lambda: self.stream(stream), self.spark)
+
+    def partial(self, name: str, metadata: Mapping[str, Any]) -> bool:
+        """Whether what a table of a plan gained, by what its commit says, lacks files that its stream was loaded from."""
+        first = next(self._batch_commits(name), None)
+        read_without = [entry.file.path for entry in self._streams[name].left_out] if name in self._streams else []
+        return lacks_files(first, metadata, read_without)
+
+    def _batch_commits(self, name: str) -> Iterator[Commit]:
+        """The commits that took rows of a stream's batch, by now."""
+        for number, step in enumerate(self.plan.steps):
+            if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
+                for commit in commits_after(self.root / step.path, getattr(step, "base_version", -1)):
+                    if (commit.metadata.get("epoch"), commit.metadata.get("step")) == (self.plan.epoch, number):
+                        yield commit
 
     def stream(self, name: str) -> StreamSource:
         """Return a stream's source; files that steps done before a crash were executed without stay out."""
@@ -153,6 +187,7 @@ class Sources:
         """Drop a stream's batch: it is read again when it is needed, without these files."""
         source = self.stream(name)
         source.release()
+        self._following.clear()
         self.counted.pop(name, None)
         planned = {file.path: file for group in source.planned.inputs for file in group.files}
         left_out = tuple(LeftOut(planned[each.path], each.reason, each.message) for each in problems)
@@ -171,6 +206,11 @@ class Sources:
                     self._nodes.pop(each).release()
             new, self.unstored = self.unstored, False
             return new
+        followed = self.plan.stream(name)
+        if followed.answers is not None or (followed.synopsis is not None and not followed.synopsis.arrives):
+            return False
+        if followed.synopsis is not None:
+            name = followed.synopsis.synopsis.source
         problems = self.stream(name).unreadable()
         self.read_without(name, problems)
         return bool(problems)
@@ -199,6 +239,7 @@ class Sources:
 
     def release(self) -> None:
         """Drop all cached rows."""
+        self._following.clear()
         for stream in self._streams.values():
             stream.release()
         for node in self._nodes.values():

@@ -21,7 +21,7 @@ from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.operations.erasure.plan import Sought, erasure_plan, nodes_to_build
 from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
-from warehouse.operations.erasure.scope import archives_of, tables_above
+from warehouse.operations.erasure.scope import answers_of, beside, tables_above
 from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.vacuum import forget_past, named_files, retire, sweep
 from warehouse.planning.plan import history_of
@@ -118,6 +118,9 @@ def outlook(
         raise UsageError(
             f'"{state.name}" is the archive of "{state.archive_of}"; erase the rows of "{state.archive_of}": they leave both'
         )
+    if state.answers is not None:
+        source = state.answers.definition.source
+        raise UsageError(f'"{state.name}" holds answers over "{source}"; erase the rows of "{source}": its groups go with them')
     columns = key_columns(state.declaration.columns, state.declaration.search_key)
     erased = erased_keys(columns, keys)
     if not erased.keys:
@@ -133,7 +136,7 @@ def outlook(
         salt=secrets.token_hex(16),
     )
     dead_by = last.window_time if state.kind == "stream" else None
-    archives = archives_of(last, state.name)
+    archives = beside(last, state.name)
     sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
     sought += [Sought(archive, tuple(rows_of_keys(catalog.root, archive, erased)), None) for archive in archives]
     built = nodes_to_build(nodes, above)
@@ -142,6 +145,18 @@ def outlook(
     own = frozenset((state.name, *(archive.name for archive in archives)))
     before = Proof() if some and not everywhere else prove(catalog.root, own, erased, _named(catalog.root, last))
     return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
+
+
+def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
+    """Yield what aggregates that are not grouped by the key still hold of erased rows: nobody can tell their part."""
+    table = erasure.table or ""
+    for each in answers_of(epoch, table) if erasure.keys else ():
+        if each.answers is not None and each not in beside(epoch, table):
+            yield (
+                f'the aggregate "{each.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
+                f"these rows' part, until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, "
+                f"`stream-wh update` and `stream-wh drop {each.name}`"
+            )
 
 
 def _sources(epoch: Epoch, view: TableState) -> list[str]:
@@ -234,7 +249,7 @@ def complete(
         proof=proof,
         landing=tuple(str(path) for path in landing),
         store=store,
-        beyond_reach=beyond_reach(newest.number),
+        beyond_reach="; ".join((beyond_reach(newest.number), *_left_in_answers(newest, erasure))),
     )
     write_receipt(root, receipt)
     observer(Moment(Point.RECEIPT_WRITTEN, newest.number))
@@ -273,7 +288,7 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)
         table = plan.erasure.table or ""
-        own = frozenset((table, *(archive.name for archive in archives_of(newest, table))))
+        own = frozenset((table, *(other.name for other in beside(newest, table))))
         return prove(root, own, keys, named, passed_over=plan_path(root, newest.number))
     left = Proof()
     for step in plan.steps:

@@ -9,12 +9,30 @@ from warehouse.serving.visible_tables import read_by
 if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["archives_of", "tables_above"]
+__all__ = ["answers_of", "beside", "tables_above"]
 
 
-def archives_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the tables that keep the expired rows of a stream: its archive, or none."""
-    return tuple(state for state in epoch.tables if state.archive_of == table)
+def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the tables from which the rows of a stream's keys go too: its archive, and synopses and answers by its key."""
+    state = epoch.table(table)
+    key = () if state is None else state.declaration.search_key
+    following = (each for each in answers_of(epoch, table) if _by_key(each, key))
+    return (*(each for each in epoch.tables if each.archive_of == table), *following)
+
+
+def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the synopses of a stream and the answers of aggregates over it."""
+    return tuple(
+        state
+        for state in epoch.tables
+        if (state.synopsis is not None and state.owner == table)
+        or (state.answers is not None and state.answers.definition.source == table)
+    )
+
+
+def _by_key(state: TableState, key: tuple[str, ...]) -> bool:
+    columns = {column.name.lower() for column in state.declaration.columns}
+    return all(name.lower() in columns for name in key)
 
 
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:

@@ -1,0 +1,95 @@
+"""``[aggregates.NAME]``: what a sound declaration asks, and every fault of an unsound one with its key and what is allowed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.declared import write_declarations
+from warehouse.aggregates.definition import Value, Window
+from warehouse.catalog.load import load_catalog
+from warehouse.errors import ConfigurationError
+from warehouse.time import HOUR
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.model import Aggregate
+
+SOUND: dict[str, object] = {"from": "s", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["1h", "2h"], "keep": "4h"}
+
+
+def declared(directory: Path, **changes: object) -> Aggregate:
+    """Load a warehouse with a stream, a relation and one aggregate."""
+    columns = {"k": "string", "v": "int", "d": "double", "amount": "decimal(10,2)", "parts": "array<int>", "b": "timestamp"}
+    stream: dict[str, object] = {
+        "landing": "s", "format": "json", "search_key": "k", "arrival": "b", "columns": columns, **changes.pop("stream", {}),
+    }  # fmt: skip
+    changes_of = {"k": "string", "b": "timestamp"}
+    relation = {"landing": "r", "format": "csv", "search_key": "k", "changed_at": "b", "columns": changes_of}
+    keys = {key: value for key, value in {**SOUND, **changes}.items() if value is not None}
+    write_declarations(directory, {
+        "warehouse": {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"},
+        "streams": {"s": stream}, "relations": {"r": relation}, "aggregates": {"a": keys},
+    })  # fmt: skip
+    (aggregate,) = load_catalog(directory).aggregates
+    return aggregate
+
+
+def test_what_is_left_out_has_a_default(tmp_path: Path) -> None:
+    """Each window is due at every update, and the key is the groups."""
+    definition = declared(tmp_path).definition
+    assert definition.windows == (Window("1h", 1, 1), Window("2h", 2, 1))
+    assert (definition.keep, definition.search_key, definition.where) == (4 * HOUR, ("k",), None)
+    assert declared(tmp_path, group_by=None).search_key == ("window_end",)
+    assert declared(tmp_path, every=["1h", "2h"]).definition.windows == (Window("1h", 1, 1), Window("2h", 2, 2))
+
+
+def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
+    """Names of functions and columns in any case; averages and what is between two values are doubles."""
+    select = {"n": "COUNT(*)", "total": "sum(Amount)", "mean": "avg(v)", "kinds": "count(distinct k)", "p": "percentile(v, 0.9)", "m": "median(d)"}  # noqa: E501 - one value each
+    values = declared(tmp_path, select=select).definition.values
+    assert values == (
+        Value("n", "rows", "bigint"),
+        Value("total", "sum", "decimal(20,2)", "amount", "decimal(10,2)"),
+        Value("mean", "avg", "double", "v", "int"),
+        Value("kinds", "distinct", "bigint", "k", "string"),
+        Value("p", "percentile", "double", "v", "int", 0.9),
+        Value("m", "percentile", "double", "d", "double", 0.5),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "told"),
+    [
+        ({"from": "x"}, "from", "unknown name"),
+        ({"from": "r"}, "from", "a relation: its versions do not arrive once each"),
+        ({"windows": ["90m"]}, "windows", "multiples of update_interval"),
+        ({"windows": ["1h", "60m"]}, "windows", "a length twice"),
+        ({"every": "30m"}, "every", "multiples of update_interval"),
+        ({"every": ["1h", "1h", "1h"]}, "every", "one, or one for each window"),
+        ({"every": "6h"}, "keep", "an answer is gone before the next one"),
+        ({"keep": None}, "keep", "required"),
+        ({"group_by": "nobody"}, "group_by", "a column of s"),
+        ({"group_by": ["parts"]}, "group_by", "columns without parts"),
+        ({"group_by": ["d"]}, "search_key", "another `search_key`"),
+        ({"where": "nobody > 1"}, "where", "nobody"),
+        ({"select": {"n": "first(v)"}}, "select.n", "count(*)"),
+        ({"select": {"n": "sum(v + 1)"}}, "select.n", "declared as a column of the stream"),
+        ({"select": {"n": "sum(k)"}}, "select.n", "a column of numbers"),
+        ({"select": {"n": "percentile(v, 2)"}}, "select.n", "a share from 0 to 1"),
+        ({"select": {"full": "count(*)"}}, "select.full", "another name"),
+        ({"select": {"k": "count(*)"}}, "select.k", "which a group has"),
+        ({"search_key": "n"}, "search_key", "columns of the answers"),
+        ({"over": "live"}, "over", '"arrivals"'),
+        ({"error": 0.01}, "error", "unknown"),
+        ({"stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "groups and extremes show values of rows"),
+    ],
+)
+def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict[str, object], key: str, told: str) -> None:
+    """Before anything is read."""
+    with pytest.raises(ConfigurationError) as caught:
+        declared(tmp_path, **changes)
+    found = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
+    assert any(key in each and told in text for each, text in found.items()), found

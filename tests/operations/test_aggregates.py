@@ -1,0 +1,260 @@
+"""Aggregates over windows of arrivals: each answer is what a query over all rows that had arrived by its epoch gives.
+
+Updates at 1, 2, 3, 6 and 7; files by the update that loads them, rows as (group, value, arrival, end)::
+
+    hour   0.....1.....2.....3.....4.....5.....6.....7
+    1        x x                                         one dies at once, one lives on
+    2        L     x     D                               L is late by one slot, D waits for slot 3
+    3                    x
+    6                          x     x     x             a catch-up over slots 4, 5 and 6
+    7        L                                   x       L is late by six slots
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from warehouse.checking.check import check
+from warehouse.epochs.points import Point
+from warehouse.errors import ChangedDeclarationError
+from warehouse.operations.update import UpdateOptions
+from warehouse.time import to_micros
+
+from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+HOUR = 3_600_000_000
+Row = tuple[str, int | None, float, float]
+ROWS: dict[int, list[Row]] = {
+    1: [("a", 5, 0.2, 0.4), ("b", None, 0.3, 5), ("a", 7, 0.5, 3)],
+    2: [("a", 1, 0.9, 2.5), ("b", 4, 1.5, 2.5), ("", 3, 1.6, 1.6), ("a", 50, 2.5, 4)],
+    3: [("b", 8, 2.2, 2.8)],
+    6: [("a", 2, 3.3, 3.4), ("a", 2, 4.4, 9), ("b", 6, 5.5, 9)],
+    7: [("a", 9, 0.8, 9), ("b", -3, 6.5, 8)],
+}
+SELECT = {
+    "n": "count(*)", "known": "count(v)", "total": "sum(v)", "low": "min(v)", "high": "max(v)", "mean": "avg(v)",
+    "spread": "stddev(v)", "kinds": "count(DISTINCT v)", "middle": "median(v)", "p90": "percentile(v, 0.9)",
+}  # fmt: skip
+
+
+def declared(directory: Path, spark: SparkSession, **changes: object) -> Project:
+    """A stream of groups and values, and two aggregates of it."""
+    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+    streams = {"a": stream(columns=columns, max_lifetime="8h")}
+    grouped = {"from": "a", "group_by": ["k"], "select": SELECT, "windows": ["1h", "3h", "6h"], "every": ["1h", "1h", "2h"]}
+    every = {"from": "a", "where": "v > 3", "select": {"n": "count(*)", "high": "max(v)"}, "windows": ["2h"], "keep": "8h"}
+    aggregates = {"grouped": {**grouped, "keep": "8h", **changes}, "every": every}
+    return Project(directory, spark, streams, aggregates=aggregates)
+
+
+def land(project: Project, hour: int) -> None:
+    """Put the rows of an hour into a file."""
+    lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in ROWS[hour])
+    project.land(f"{hour}.csv", csv(*lines, header="k,v,b,e"))
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """All updates made."""
+    project = declared(tmp_path_factory.mktemp("aggregates"), spark)
+    for hour in ROWS:
+        land(project, hour)
+        project.update(hour)
+    return project
+
+
+def arrived(hours: int, first: int, end: int) -> list[Row]:
+    """The rows in slots ``first .. end`` that updates up to an hour had loaded."""
+    loaded = [row for hour, rows in ROWS.items() if hour <= hours for row in rows]
+    return [row for row in loaded if first <= math.ceil(row[2]) <= end]
+
+
+def expected(rows: list[Row]) -> dict[str, object]:
+    """What a query gives of the values of these rows."""
+    values = sorted(row[1] for row in rows if row[1] is not None)
+    place = (len(values) - 1) * 0.9
+    low, high = math.floor(place), math.ceil(place)
+    return {
+        "n": len(rows),
+        "known": len(values),
+        "total": sum(values) if values else None,
+        "low": min(values, default=None),
+        "high": max(values, default=None),
+        "mean": pytest.approx(statistics.mean(values)) if values else None,
+        "spread": pytest.approx(statistics.stdev(values)) if len(values) > 1 else None,
+        "kinds": len(set(values)),
+        "middle": statistics.median(values) if values else None,
+        "p90": pytest.approx(values[low] + (values[high] - values[low]) * (place - low)) if values else None,
+    }
+
+
+def _options(hours: float) -> UpdateOptions:
+    return UpdateOptions(at=at(hours))
+
+
+def answers(project: Project, table: str) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Every answer that is stored, by group, length and end."""
+    return {
+        (row.get("k"), row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR): row
+        for row in project.stored(table)
+    }
+
+
+def test_answers_are_those_of_a_query_over_all_that_had_arrived(moved: Project) -> None:
+    """Of every due window, group by group: rows that were dead on arrival or late count, deferred ones when their slot comes."""
+    found = answers(moved, "grouped")
+    asked = {}
+    for hour, before in zip(ROWS, (0, *ROWS), strict=False):
+        for end in range(before + 1, hour + 1):
+            for text_, slots, every in (("1h", 1, 1), ("3h", 3, 1), ("6h", 6, 2)):
+                if end % every == 0:
+                    rows = arrived(hour, end - slots + 1, end)
+                    for group in {row[0] or None for row in rows}:
+                        asked[group, text_, end] = expected([row for row in rows if (row[0] or None) == group])
+    assert {key: {name: row[name] for name in SELECT} for key, row in found.items()} == asked
+
+
+def test_an_answer_says_what_it_knows(moved: Project) -> None:
+    """Its epoch, and whether the synopses cover its whole window: nothing was there before the first row."""
+    found = answers(moved, "grouped")
+    assert {key[2]: row["epoch"] for key, row in found.items()} == {1: 0, 2: 1, 3: 2, 4: 3, 5: 3, 6: 3, 7: 4}
+    assert {key[1:]: row["full"] for key, row in found.items()} == {
+        key[1:]: key[2] >= int(key[1][0]) for key in found
+    }
+    assert all(row["late"] == 0 for row in found.values())
+    row = found["b", "3h", 6]
+    assert (to_micros(row["_ts"]), to_micros(row["_exp"])) == (at(6), at(14))
+
+
+def test_without_groups_each_end_has_one_row(moved: Project) -> None:
+    """Also where no row arrived; ``where`` chooses rows."""
+    found = answers(moved, "every")
+    assert sorted(found) == [(None, "2h", end) for end in range(1, 8)]
+    loaded = dict.fromkeys((1,), 1) | {2: 2, 3: 3, 4: 6, 5: 6, 6: 6, 7: 7}
+    for (_, _, end), row in found.items():
+        values = [value for _, value, *_ in arrived(loaded[end], end - 1, end) if value is not None and value > 3]
+        assert (row["n"], row["high"]) == (len(values), max(values, default=None)), end
+
+
+def test_check_finds_nothing(moved: Project) -> None:
+    """Synopses and answers hold what every table does."""
+    assert list(check(moved.root).findings) == []
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """The updates up to 3, and the files of 6."""
+    project = declared(tmp_path_factory.mktemp("begun"), spark)
+    for hour in (1, 2, 3):
+        land(project, hour)
+        project.update(hour)
+    land(project, 6)
+    return project
+
+
+def plain(found: dict[tuple[Any, ...], dict[str, Any]]) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """Answers without what only their files say."""
+    places = ("sub_index", "exp_block")
+    return {key: {name: value for name, value in row.items() if name not in places} for key, row in found.items()}
+
+
+@pytest.mark.parametrize("kind", ["a", "synopsis", "grouped"])
+def test_a_killed_update_is_finished_once(kind: str, begun: Project, moved: Project, tmp_path: Path) -> None:
+    """After the stream's commit, a synopsis's or an answer's: what is there afterwards is what would have been."""
+    project = begun.copy(tmp_path / "copy")
+    plan, _ = project.updater().plan(_options(6))
+    assert plan is not None
+    number = next(place for place, step in enumerate(plan.steps) if kind in step.stream)
+    with pytest.raises(StoppedError):
+        project.update(6, observer=stop_at(Point.STEP_COMMITTED, number))
+    project.update(6)
+    for table in ("grouped", "every"):
+        until = {key: row for key, row in answers(moved, table).items() if key[2] <= 6}
+        assert plain(answers(project, table)) == plain(until)
+
+
+def test_going_back_takes_synopses_and_answers_along(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """A rollback answers what is due again without the rows that it took back; once they are loaded again all is as it was."""
+    project = begun.copy(tmp_path / "copy")
+    project.updater().rollback(1)
+    assert {row["n"] for key, row in answers(begun, "every").items() if key[2] == 3} == {3}
+    assert {row["n"] for key, row in answers(project, "every").items() if key[2] == 3} == {2}
+    project.update(6)
+    found = answers(project, "grouped")
+    assert {key: row["n"] for key, row in found.items() if key[2] > 3} == {
+        key: row["n"] for key, row in answers(moved, "grouped").items() if 3 < key[2] <= 6
+    }
+    assert list(check(project.root).findings) == []
+
+
+def test_a_restatement_gives_each_row_to_its_synopsis_once(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Of all files, and of some: answers that were given stay, the next ones are right."""
+    project = begun.copy(tmp_path / "copy")
+    before = plain(answers(project, "grouped"))
+    project.updater().restate("a", since=at(1))
+    project.updater().restate("a", since="first")
+    assert plain(answers(project, "grouped")) == before
+    project.update(6)
+    found, asked = answers(project, "grouped"), answers(moved, "grouped")
+    assert {key: (row["n"], row["full"]) for key, row in found.items()} == {
+        key: (row["n"], row["full"]) for key, row in asked.items() if key[2] <= 6
+    }
+
+
+def test_an_aggregate_of_a_stream_that_is_there_begins_with_what_it_holds(begun: Project, tmp_path: Path) -> None:
+    """Its windows are full once they lie behind its first update; one that is longer takes what is there along."""
+    project = begun.copy(tmp_path / "copy")
+    project.aggregates["new"] = {"from": "a", "select": {"n": "count(*)", "low": "min(v)"}, "windows": ["3h"], "keep": "8h"}
+    project.declare()
+    project.update(6)
+    found = answers(project, "new")
+    assert {key[2]: (row["n"], row["full"]) for key, row in found.items()} == {6: (3, False)}
+    synopses = [state.name for state in project.epoch.tables if state.synopsis is not None]
+    project.aggregates["new"]["windows"] = ["1h", "3h", "5h"]
+    project.declare()
+    land(project, 7)
+    project.update(7)
+    found = answers(project, "new")
+    assert {key[1:]: (row["n"], row["full"]) for key, row in found.items() if key[2] == 7} == {
+        ("1h", 7): (1, True), ("3h", 7): (3, False), ("5h", 7): (5, False),
+    }  # fmt: skip
+    assert [state.name for state in project.epoch.tables if state.synopsis is not None] == synopses
+    assert list(check(project.root).findings) == []
+
+
+def test_what_no_aggregate_reads_is_dropped_with_the_last_that_did(begun: Project, tmp_path: Path) -> None:
+    """Its synopses go; its answers stay, frozen, until they are dropped. Other columns are refused with the reason."""
+    project = begun.copy(tmp_path / "copy")
+    project.aggregates["grouped"]["select"] = {"n": "count(*)"}
+    project.declare()
+    with pytest.raises(ChangedDeclarationError, match="an answer stays as it was given"):
+        project.update(6)
+    del project.aggregates["grouped"]
+    project.declare()
+    report = project.update(6)
+    assert any('"grouped" is no longer declared' in warning for warning in report.warnings)
+    left = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
+    assert left == ["v > 3"]
+    project.updater().drop("grouped")
+    assert project.epoch.table("grouped") is None
+
+
+def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path) -> None:
+    """From synopses and answers; the receipt says which aggregates keep a part of the rows in their numbers."""
+    project = begun.copy(tmp_path / "copy")
+    _, receipt = project.updater().erase("a", ["a"])
+    assert receipt is not None
+    assert 'the aggregate "every" is not grouped by the key' in receipt.beyond_reach
+    assert {key[0] for key in answers(project, "grouped")} == {"b", None}
+    for state in project.epoch.tables:
+        if state.synopsis is not None and state.synopsis.synopsis.group_by:
+            assert "a" not in {row["k"] for row in project.stored(state.name)}

@@ -1,0 +1,172 @@
+"""Synopses: the states of slots from which answers are merged, and which an aggregate needs (shared-aggregates sheet, 2, 3).
+
+Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to
+``{ f(x) : x in source, where(x), slot(x.ts) = a, group(x) = g }`` for each state ``f``; a late batch adds a row of its own to its
+slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot.
+
+Exact holistic aggregates (COUNT DISTINCT, percentiles) have a synopsis of their own, grouped by the value too: its states are
+the counts of the values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.aggregates.definition import Definition, Value
+
+__all__ = ["ARRIVED", "FAILED", "ROWS", "VALUE", "Need", "Served", "State", "Synopsis", "assigned", "missing", "needs"]
+
+ARRIVED = "_arrived"
+"""The column of a synopsis that says which slot its row is of."""
+ROWS = "_rows"
+FAILED = "_failed"
+"""Rows for which ``where`` could not be evaluated: nobody knows whether they belong to the group's answer."""
+VALUE = "_value"
+
+StateFunction = Literal["count", "sum", "min", "max", "mean", "m2"]
+_MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
+_COUNTED = ("distinct", "percentile")
+
+
+@dataclass(frozen=True)
+class State:
+    """A mergeable state of a column's values: ``m2`` is the sum of squared differences from their mean."""
+
+    function: StateFunction
+    column: str
+    type: str
+
+    @property
+    def name(self) -> str:
+        """The column of a synopsis that holds it."""
+        return f"_{self.function}_{self.column}"
+
+
+@dataclass(frozen=True)
+class Synopsis:
+    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) how often each value came."""
+
+    source: str
+    where: str | None
+    group_by: tuple[tuple[str, str], ...]
+    counted: tuple[str, str] | None
+    states: tuple[State, ...]
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Its columns with their types."""
+        value = () if self.counted is None else ((VALUE, self.counted[1]),)
+        states = ((state.name, state.type) for state in self.states)
+        failed = ((FAILED, "bigint"),) if self.counted is None else ()
+        return ((ARRIVED, "bigint"), *self.group_by, *value, (ROWS, "bigint"), *failed, *states)
+
+    def alike(self, other: Synopsis) -> bool:
+        """Whether both are of the same rows, in the same groups."""
+        mine, theirs = ((each.source, each.where, each.group_by, each.counted) for each in (self, other))
+        return mine == theirs
+
+
+@dataclass(frozen=True)
+class Need:
+    """A synopsis that a definition reads, and for how many slots."""
+
+    synopsis: Synopsis
+    slots: int
+
+
+def needs(definition: Definition) -> tuple[Need, ...]:
+    """Return the synopses that a definition needs: one of states, and one for each column whose values it counts."""
+    states = dict.fromkeys(state for value in definition.values for state in _states(value))
+    counted = dict.fromkeys(
+        (value.column, value.column_type) for value in definition.values if value.function in _COUNTED and value.column
+    )
+    common = (definition.source, definition.where, definition.group_by)
+    every = (Synopsis(*common, None, tuple(states)), *(Synopsis(*common, column, ()) for column in counted))
+    return tuple(Need(synopsis, definition.longest) for synopsis in every)
+
+
+def _states(value: Value) -> Iterator[State]:
+    column, function = value.column, value.function
+    if column is None or function in _COUNTED:
+        return
+    if function not in ("min", "max"):
+        yield State("count", column, "bigint")
+    if function in ("min", "max"):
+        yield State("min" if function == "min" else "max", column, value.type)
+    elif function in ("sum", "avg"):
+        yield State("sum", column, sum_type(value.column_type))
+    elif function in _MOMENTS:
+        yield State("mean", column, "double")
+        yield State("m2", column, "double")
+
+
+_DIGITS = 38
+_CARRY = 10
+
+
+def sum_type(column_type: str) -> str:
+    """Return the type of a sum as Spark has it.
+
+    >>> sum_type("int"), sum_type("float"), sum_type("decimal(10,2)"), sum_type("decimal(38,2)")
+    ('bigint', 'double', 'decimal(20,2)', 'decimal(38,2)')
+    """
+    if column_type.startswith("decimal("):
+        precision, scale = column_type.removeprefix("decimal(").removesuffix(")").split(",")
+        return f"decimal({min(_DIGITS, int(precision) + _CARRY)},{int(scale)})"
+    return "double" if column_type in ("float", "double") else "bigint"
+
+
+@dataclass(frozen=True)
+class Served:
+    """What one synopsis, by its number, serves of a need: these states, and with ``rows`` how many rows there are."""
+
+    number: int
+    states: tuple[State, ...]
+    rows: bool
+
+
+def assigned(need: Need, there: Sequence[Synopsis]) -> tuple[Served, ...]:
+    """Return which of the synopses that are there serve a need; what none of them has is in :func:`missing`.
+
+    Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once.
+
+    >>> count, low = State("count", "x", "bigint"), State("min", "x", "int")
+    >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
+    >>> need = Need(Synopsis("s", None, (), None, (count, low)), 1)
+    >>> [(served.number, [state.name for state in served.states], served.rows) for served in assigned(need, there)]
+    [(0, ['_count_x'], True), (1, ['_min_x'], False)]
+    """
+    found: list[Served] = []
+    left = list(need.synopsis.states)
+    for number, known in enumerate(there):
+        if not known.alike(need.synopsis):
+            continue
+        states = tuple(state for state in left if state in known.states)
+        if states or not found:
+            found.append(Served(number, states, rows=not found))
+        left = [state for state in left if state not in states]
+    return tuple(served for served in found if served.states or served.rows)
+
+
+def missing(wanted: Sequence[Need], there: Sequence[Synopsis]) -> tuple[Synopsis, ...]:
+    """Return the synopses to make, so that each need is served: one for all needs of the same rows and groups.
+
+    A state that is new gets a synopsis of its own, so that those that are there keep their history.
+    """
+    made: list[Synopsis] = []
+    for need in wanted:
+        served = assigned(need, there)
+        known = {state for each in served for state in each.states}
+        left = tuple(state for state in need.synopsis.states if state not in known)
+        if served and not left:
+            continue
+        place = next((place for place, each in enumerate(made) if each.alike(need.synopsis)), None)
+        if place is None:
+            made.append(replace(need.synopsis, states=left))
+        else:
+            made[place] = replace(made[place], states=tuple(dict.fromkeys((*made[place].states, *left))))
+    return tuple(made)

@@ -1,0 +1,349 @@
+"""``[aggregates.NAME]``: what it asks, judged against the stream that it reads, as a definition that updates answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.aggregates.definition import OWN_COLUMNS, Definition, Function, Value, Window
+from warehouse.aggregates.synopses import sum_type
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.retention import as_duration
+from warehouse.catalog.spelling import FaultError, nearest
+from warehouse.catalog.types import Atomic, Decimal, SqlType, canonical, is_key_type, unusable_name
+from warehouse.layout.columns import is_reserved
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+    from warehouse.catalog.checks import Draft
+    from warehouse.catalog.config import AggregateSection
+
+__all__ = ["AggregateDraft", "definition_of"]
+
+_Faults = Iterator[tuple[str, FaultError]]
+_FLOATS = ("float", "double")
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
+_MIDDLE = 0.5
+_NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
+_TAKEN = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
+_FUNCTIONS = (
+    "count(*), count(COLUMN), count(DISTINCT COLUMN), sum, avg, min, max, stddev, stddev_samp, stddev_pop, variance, var_samp, "
+    "var_pop, median or percentile(COLUMN, SHARE)"
+)
+_NAMED: Mapping[str, Function] = {
+    "stddev": "stddev_samp",
+    "std": "stddev_samp",
+    "stddev_samp": "stddev_samp",
+    "stddev_pop": "stddev_pop",
+    "variance": "var_samp",
+    "var_samp": "var_samp",
+    "variance_pop": "var_pop",
+    "var_pop": "var_pop",
+    "sum": "sum",
+    "avg": "avg",
+    "min": "min",
+    "max": "max",
+}
+
+
+@dataclass(frozen=True)
+class AggregateDraft:
+    """An aggregate being checked: its sound keys, those at fault, and what else is declared.
+
+    ``kinds`` says of every declared name whether it is a stream, a relation, a view or an aggregate; ``interval`` is the update
+    interval in microseconds, None when itself at fault.
+    """
+
+    section: AggregateSection
+    faulty: frozenset[str]
+    streams: Mapping[str, Draft]
+    kinds: Mapping[str, str]
+    interval: int | None
+
+    @property
+    def stream(self) -> Draft | None:
+        """The stream that it reads, if there is one."""
+        return self.streams.get(self.section.source or "")
+
+    @property
+    def types(self) -> dict[str, SqlType | None]:
+        """The columns of the stream with their types; None where a type is at fault."""
+        return {} if self.stream is None else self.stream.types()
+
+
+def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
+    """Return what a sound declaration asks, and every fault of an unsound one by its key."""
+    faults = [*_required(draft), *_source(draft)]
+    if faults or draft.faulty or draft.stream is None or draft.interval is None:
+        return None, tuple(faults)
+    groups = list(_groups(draft))
+    values = list(_values(draft))
+    windows = list(_windows(draft))
+    for rule in (_where, _names, _keep, _search_key, _erasable):
+        faults += rule(draft)
+    faults += [each for each in (*groups, *values, *windows) if isinstance(each, tuple)]
+    if faults:
+        return None, tuple(faults)
+    section = draft.section
+    grouped = tuple((group.name, group.type) for group in groups if isinstance(group, _Group))
+    key = section.search_key or tuple(name for name, _ in grouped) or ("window_end",)
+    return Definition(
+        source=section.source or "",
+        where=None if section.where is None else section.where.strip(),
+        group_by=grouped,
+        values=tuple(value for value in values if isinstance(value, Value)),
+        windows=tuple(window for window in windows if isinstance(window, Window)),
+        keep=section.keep or 0,
+        search_key=key,
+    ), ()
+
+
+@dataclass(frozen=True)
+class _Group:
+    name: str
+    type: str
+
+
+def _required(draft: AggregateDraft) -> _Faults:
+    section = draft.section
+    required = {"from": section.source, "select": section.select, "windows": section.windows, "keep": section.keep}
+    for key, given in required.items():
+        if not given and key not in draft.faulty:
+            field = next(each for name, each in type(section).model_fields.items() if key in (each.alias, name))
+            yield key, FaultError("nothing", f"{field.description} (required)")
+
+
+def _source(draft: AggregateDraft) -> _Faults:
+    name = draft.section.source
+    if name is None or name in draft.streams:
+        return
+    listed = f"a stream ({', '.join(draft.streams) or 'none is declared'})"
+    match draft.kinds.get(name):
+        case None:
+            yield "from", FaultError(f'the unknown name "{name}"', listed, nearest(name, draft.streams))
+        case "relation":
+            yield "from", FaultError(f'"{name}", a relation: its versions do not arrive once each', listed)
+        case kind:
+            article = "an" if kind == "aggregate" else "a"
+            yield "from", FaultError(f'"{name}", {article} {kind}', f"{listed}: others are not read yet")
+
+
+def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultError:
+    """Return a column of the stream as it is declared, with its type."""
+    types = draft.types
+    own = next((each for each in types if each.lower() == name.lower()), None)
+    kind = types.get(own or "")
+    if own is None or kind is None:
+        stream = draft.section.source
+        remedy = f"a column of {stream} ({', '.join(types)}); {_NO_EXPRESSION}"
+        return FaultError(f'"{name}"', remedy, nearest(name, types))
+    return own, kind
+
+
+def _groups(draft: AggregateDraft) -> Iterator[_Group | tuple[str, FaultError]]:
+    seen: set[str] = set()
+    for name in draft.section.group_by:
+        found = _column(draft, name)
+        if isinstance(found, FaultError):
+            yield "group_by", found
+        elif found[0] in seen:
+            yield "group_by", FaultError(f'"{name}" twice', "each column once")
+        elif not isinstance(found[1], (Atomic, Decimal)):
+            yield "group_by", FaultError(f'the column "{name}" of type {canonical(found[1])}', "columns without parts")
+        else:
+            seen.add(found[0])
+            yield _Group(found[0], canonical(found[1]))
+
+
+def _where(draft: AggregateDraft) -> _Faults:
+    if draft.section.where is not None:
+        for fault in expression_faults(draft.section.where, draft.types, ts=False, gives=Atomic("boolean")):
+            yield "where", fault
+
+
+def _names(draft: AggregateDraft) -> _Faults:
+    """Yield what is wrong with the names of values, among them those of groups."""
+    taken = {name.lower(): "a group" for name in draft.section.group_by}
+    for name in taken:
+        if name in OWN_COLUMNS:
+            yield "group_by", FaultError(f'the column "{name}"', _TAKEN)
+    for name, _ in draft.section.select:
+        key, lower = f"select.{name}", name.lower()
+        if lower in OWN_COLUMNS:
+            yield key, FaultError(f'the name "{name}"', _TAKEN)
+        elif is_reserved(name):
+            yield key, FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
+        elif why := unusable_name(name):
+            yield key, FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
+        elif lower in taken:
+            yield key, FaultError(f'the name "{name}", which {taken[lower]} has', "names that are unique ignoring case")
+        taken[lower] = "another value"
+
+
+def _values(draft: AggregateDraft) -> Iterator[Value | tuple[str, FaultError]]:
+    for name, text in draft.section.select:
+        try:
+            yield _value(draft, name, text)
+        except FaultError as fault:
+            yield f"select.{name}", fault
+
+
+def _value(draft: AggregateDraft, name: str, text: str) -> Value:
+    """Return one value of ``select``.
+
+    Raises
+    ------
+    FaultError
+        When it is none that is known, or of a column that it cannot be of.
+
+    """
+    function, argument, share = _parsed(text)
+    if argument is None:
+        return Value(name, "rows", "bigint")
+    found = _column(draft, argument)
+    if isinstance(found, FaultError):
+        raise found
+    column, kind = found
+    type_ = canonical(kind)
+    numeric = isinstance(kind, Decimal) or type_ in (*_WHOLE, *_FLOATS)
+    if not isinstance(kind, (Atomic, Decimal)) or (function in ("min", "max") and not (numeric or is_key_type(kind))):
+        raise FaultError(f"{text}, of a column of type {type_}", "columns whose values have an order")
+    if function not in ("count", "distinct", "min", "max") and not numeric:
+        raise FaultError(f"{text}, of a column of type {type_}", "a column of numbers")
+    own = {"min": type_, "max": type_, "sum": sum_type(type_)}
+    result = own | {"count": "bigint", "distinct": "bigint"}
+    return Value(name, function, result.get(function, "double"), column, type_, share)
+
+
+def _parsed(text: str) -> tuple[Function, str | None, float | None]:
+    """Return the function of a value, the column it is of (None: rows), and the share of a percentile.
+
+    Raises
+    ------
+    FaultError
+        When it is not one aggregate of a column.
+
+    """
+    import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no aggregate
+    from sqlglot import exp  # noqa: PLC0415 - same
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
+
+    try:
+        tree = sqlglot.parse_one(f"SELECT {text}", read="spark")
+    except SqlglotError:
+        raise FaultError(f'"{text}", which does not parse', f"one of {_FUNCTIONS}") from None
+    listed = tree.expressions if isinstance(tree, exp.Select) and set(_given(tree)) == {"expressions"} else []
+    whole = listed[0] if len(listed) == 1 else None
+    unknown = FaultError(f'"{text}"', f"one of {_FUNCTIONS}")
+    if isinstance(whole, exp.Count):
+        return _counted(whole, unknown)
+    if isinstance(whole, exp.Func):
+        name = (whole.name if isinstance(whole, exp.Anonymous) else whole.sql_name()).lower()
+        arguments = whole.expressions if isinstance(whole, exp.Anonymous) else list(whole.iter_expressions())
+        if name in ("percentile", "percentile_cont", "quantile", "median"):
+            return _percentile(name, arguments, unknown)
+        function = _NAMED.get(name)
+        if function is not None and len(arguments) == 1:
+            return function, _column_name(arguments[0], unknown), None
+    raise unknown
+
+
+def _given(tree: exp.Expr) -> list[str]:
+    return [key for key, value in tree.args.items() if value]
+
+
+def _counted(whole: exp.Count, unknown: FaultError) -> tuple[Function, str | None, float | None]:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    if whole.expressions or whole.this is None:
+        raise unknown
+    if isinstance(whole.this, exp.Star):
+        return "rows", None, None
+    if isinstance(whole.this, exp.Distinct):
+        if len(whole.this.expressions) != 1:
+            raise unknown
+        return "distinct", _column_name(whole.this.expressions[0], unknown), None
+    return "count", _column_name(whole.this, unknown), None
+
+
+def _percentile(name: str, arguments: list[exp.Expr], unknown: FaultError) -> tuple[Function, str | None, float | None]:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    if name == "median" and len(arguments) == 1:
+        return "percentile", _column_name(arguments[0], unknown), _MIDDLE
+    number = arguments[1] if len(arguments) == 2 else None  # noqa: PLR2004 - a column and a share
+    if not isinstance(number, exp.Literal) or number.is_string:
+        raise unknown
+    share = float(number.this)
+    if not 0 <= share <= 1:
+        raise FaultError(f"the share {number.this}", "a share from 0 to 1, such as 0.95")
+    return "percentile", _column_name(arguments[0], unknown), share
+
+
+def _column_name(tree: exp.Expr, unknown: FaultError) -> str:
+    from sqlglot import exp  # noqa: PLC0415 - as above
+
+    if isinstance(tree, exp.Column) and len(tree.parts) == 1:
+        return str(tree.name)
+    raise FaultError(f'"{tree.sql("spark")}" in {unknown.found}', f"a column; {_NO_EXPRESSION}")
+
+
+def _windows(draft: AggregateDraft) -> Iterator[Window | tuple[str, FaultError]]:
+    section, interval = draft.section, draft.interval or 1
+    lengths, periods = section.windows, section.every or ((as_duration(interval), interval),)
+    if len(periods) not in (1, len(lengths)):
+        yield "every", FaultError(f"{len(periods)} periods for {len(lengths)} windows", "one, or one for each window")
+        return
+    if len({length for _, length in lengths}) < len(lengths):
+        yield "windows", FaultError("a length twice", "each length once")
+        return
+    sound = True
+    for key, given in (("windows", lengths), ("every", periods)):
+        for text, length in given:
+            if length <= 0 or length % interval:
+                sound = False
+                yield key, FaultError(f'"{text}"', f"multiples of update_interval = {as_duration(interval)}")
+    if not sound:
+        return
+    for place, (text, length) in enumerate(lengths):
+        _, period = periods[place if len(periods) > 1 else 0]
+        yield Window(text, length // interval, period // interval)
+
+
+def _keep(draft: AggregateDraft) -> _Faults:
+    keep, interval = draft.section.keep or 0, draft.interval or 1
+    longest = max([interval, *(period for _, period in draft.section.every)])
+    if keep < longest:
+        allowed = f"at least {as_duration(longest)}, the longest period of `every`, else an answer is gone before the next one"
+        yield "keep", FaultError(as_duration(keep), allowed)
+
+
+def _search_key(draft: AggregateDraft) -> _Faults:
+    section = draft.section
+    keys: dict[str, SqlType | None] = {name: kind for name, kind in draft.types.items() if name in section.group_by}
+    keys |= {"window_length": Atomic("string"), "window_end": Atomic("timestamp")}
+    for name in section.search_key or section.group_by:
+        kind = keys.get(name)
+        if section.search_key is not None and name not in keys:
+            allowed = f"columns of the answers ({', '.join(keys)})"
+            yield "search_key", FaultError(f'the column "{name}"', allowed, nearest(name, keys))
+        elif kind is not None and not is_key_type(kind):
+            allowed = 'another `search_key`, e.g. "window_end": keys are strings, integers, decimals, dates, times or booleans'
+            yield "search_key", FaultError(f'the column "{name}" of type {canonical(kind)}', allowed)
+    if section.search_key is not None and len(set(section.search_key)) < len(section.search_key):
+        yield "search_key", FaultError("a column twice", "each column once")
+
+
+def _erasable(draft: AggregateDraft) -> _Faults:
+    """Yield that answers show values of rows for longer than their stream lets the rows exist."""
+    stream, section = draft.stream, draft.section
+    bound = None if stream is None else stream.section.erase_within
+    if bound is None:
+        return
+    longest = max([section.keep or 0, *(length for _, length in section.windows)])
+    if longest > bound:
+        found = f"{as_duration(longest)} of answers or windows, with erase_within = {as_duration(bound)} of {section.source}"
+        allowed = f"`keep` and `windows` of at most {as_duration(bound)}: groups and extremes show values of rows"
+        yield "keep", FaultError(found, allowed)

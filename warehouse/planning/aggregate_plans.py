@@ -1,0 +1,164 @@
+"""Planning declared aggregates: the synopses of each stream, shared by all that read them, and the answers that are due.
+
+Both are tables that follow a stream, as archives do. A synopsis gets a row for each slot and group of what the update takes
+in, in the same epoch; its rows end when no window can reach their slot any more. Answers are given of ends in the slots that the
+update moves over, from the synopses as this plan leaves them; they end ``keep`` after their window does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.aggregates.definition import Due
+from warehouse.aggregates.synopses import ARRIVED, assigned, missing, needs
+from warehouse.catalog.declaration import ColumnRecord, table_declaration
+from warehouse.layout import resolve
+from warehouse.planning.steps import AnswersPlan, StreamPlan, SynopsisPlan, SynopsisRead
+from warehouse.time import at_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from warehouse.aggregates.synopses import Need, Synopsis
+    from warehouse.catalog.model import Aggregate, Catalog
+    from warehouse.epochs.records import Epoch, TableState
+
+__all__ = ["aggregate_plans"]
+
+
+def aggregate_plans(
+    catalog: Catalog,
+    last: Epoch | None,
+    streams: Sequence[StreamPlan],
+    arriving: Collection[str],
+    *,
+    slot: int,
+    epoch: int,
+    stopped: Collection[str],
+) -> list[StreamPlan]:
+    """Return the plans of synopses and answers that follow the planned streams, synopses first.
+
+    ``arriving`` are the streams that may get rows, ``slot`` is the update's, ``epoch`` the number of the one that it makes.
+    Answers that are ``stopped`` wait.
+    """
+    plans: list[StreamPlan] = []
+    for stream in streams:
+        own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == stream.name]
+        if own:
+            plans += _Following(catalog, last, stream, slot, epoch, arrives=stream.name in arriving).plans(own)
+    return [plan for plan in plans if plan.name not in stopped]
+
+
+@dataclass(frozen=True)
+class _Following:
+    """What follows one stream of a plan."""
+
+    catalog: Catalog
+    last: Epoch | None
+    stream: StreamPlan
+    slot: int
+    epoch: int
+    arrives: bool
+
+    @property
+    def moves(self) -> bool:
+        """Whether the window moves; else the stream goes on with files that were left over."""
+        return self.last is None or self.slot > self.last.slot
+
+    def state(self, name: str) -> TableState | None:
+        """Return the state of a table at the last epoch."""
+        return self.last.table(name) if self.last else None
+
+    def plans(self, aggregates: Sequence[Aggregate]) -> Iterator[StreamPlan]:
+        wanted = [need for aggregate in aggregates for need in needs(aggregate.definition)]
+        there = [*self._recorded()]
+        known = [synopsis for _, synopsis in there]
+        new = missing(wanted, known)
+        every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
+        slots: dict[str, int] = {}
+        for need in wanted:
+            for served in assigned(need, [synopsis for _, synopsis in every]):
+                name = every[served.number][0]
+                slots[name] = max(need.slots, slots.get(name, 0))
+        made = {name: self._synopsis(name, synopsis, slots[name]) for name, synopsis in every if name in slots}
+        yield from made.values()
+        for aggregate in aggregates:
+            plan = self._answers(aggregate, [(name, synopsis) for name, synopsis in every if name in made])
+            if plan is not None:
+                yield plan
+
+    def _recorded(self) -> Iterator[tuple[str, Synopsis]]:
+        for state in self.last.tables if self.last else ():
+            if state.synopsis is not None and state.synopsis.synopsis.source == self.stream.name:
+                yield state.name, state.synopsis.synopsis
+
+    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int) -> StreamPlan:
+        state = self.state(name)
+        known = None if state is None or state.synopsis is None else state.synopsis
+        slots = max(wanted, known.slots if known else 0)
+        emptied = known is None or known.emptied
+        carried = known is not None and not emptied and slots > known.slots
+        layout = state.layout if state is not None and not carried else resolve(periods=slots, label="WKS")
+        columns = tuple(ColumnRecord(column, kind) for column, kind in synopsis.columns)
+        lowest = self.slot - layout.periods
+        return StreamPlan(
+            name=name,
+            declaration=table_declaration(columns, (ARRIVED,), label="WKS", max_lifetime=None),
+            layout=layout,
+            k0=lowest if emptied else max(lowest, self.stream.k0),
+            first=emptied,
+            inputs=(),
+            left_out=(),
+            synopsis=SynopsisPlan(
+                synopsis,
+                slots,
+                arrives=self.arrives,
+                opening=self.stream.first,
+                history=emptied and self.state(self.stream.name) is not None,
+                carried=carried,
+            ),
+        )
+
+    def _answers(self, aggregate: Aggregate, there: Sequence[tuple[str, Synopsis]]) -> StreamPlan | None:
+        """Return what is answered now; None before the windows of a new aggregate move, or while files of a slot are left."""
+        definition, state = aggregate.definition, self.state(aggregate.name)
+        record = state.answers if state else None
+        if state is None and not self.moves:
+            return None
+        interval = self.catalog.update_interval
+        kept = -(-definition.keep // interval)
+        through = self.slot if not self.stream.more else record.through if record else self.slot - 1
+        newest = definition.newest_due(self.slot) - 1
+        after = record.through if record and state and state.declared else max(newest, record.through if record else newest)
+        columns = tuple(ColumnRecord(column, kind) for column, kind in definition.columns)
+        layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
+        lowest = self.slot - layout.periods
+        due = definition.due(max(after, self.slot - kept), through)
+        return StreamPlan(
+            name=aggregate.name,
+            declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
+            layout=layout,
+            k0=lowest if state is None else max(lowest, min(after, self.slot - 1)),
+            first=state is None,
+            inputs=(),
+            left_out=(),
+            answers=AnswersPlan(
+                definition,
+                tuple(read for need in needs(definition) for read in _reads(need, there)),
+                tuple(
+                    Due(window.text, window.slots, end)
+                    for window, end in due
+                    if at_slot(end, self.catalog.anchor, interval) + definition.keep
+                    > at_slot(self.slot, self.catalog.anchor, interval)
+                ),
+                through,
+                sure=self.slot if not self.moves else 0,
+            ),
+        )
+
+
+def _reads(need: Need, there: Sequence[tuple[str, Synopsis]]) -> Iterator[SynopsisRead]:
+    for served in assigned(need, [synopsis for _, synopsis in there]):
+        name, synopsis = there[served.number]
+        yield SynopsisRead(name, synopsis, served.states, served.rows)

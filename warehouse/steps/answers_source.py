@@ -1,0 +1,185 @@
+"""The answers that an aggregate's step gives: DuckDB merges the states of slots, where Spark's driver runs.
+
+Each due window takes the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
+let go are read at the version before: an update that moves over many slots answers the ends between with what was there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.objects.path import ObjectPath
+from warehouse.steps.merging import merged
+from warehouse.steps.synopsis_source import full_from, known_batch, table_move
+from warehouse.storage.deltalog import commits_after
+from warehouse.storage.duckdb_sql import in_memory, listed
+from warehouse.storage.tables import key_types, rows_schema
+from warehouse.views.maintenance.placement import placed_here
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
+
+    import duckdb
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.epochs.records import Epoch
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import AnswersPlan, Plan, StreamPlan, SynopsisRead
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["AnswersSource"]
+
+
+@dataclass(frozen=True, eq=False)
+class AnswersSource:
+    """The rows of an aggregate's step.
+
+    Parameters
+    ----------
+    plan, planned, root
+        The plan, what it has for the aggregate, and the warehouse's directory.
+    last
+        What the plan starts from.
+    files
+        By which stored tables are read.
+    anything
+        Gives a session.
+    partial
+        Whether a synopsis lacks rows: asked with its stream and what its commit says.
+
+    """
+
+    plan: Plan
+    planned: StreamPlan
+    root: Path
+    last: Epoch | None
+    files: TableFiles
+    anything: Callable[[], SparkSession]
+    partial: Callable[[str, Mapping[str, Any]], bool]
+
+    @property
+    def own(self) -> AnswersPlan:
+        """What the plan says of the answers."""
+        if self.planned.answers is None:
+            raise TypeError(f"{self.planned.name} is no aggregate")
+        return self.planned.answers
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """Any session: the driver writes answers."""
+        return self.anything()
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its table."""
+        return self.planned.layout
+
+    @property
+    def columns(self) -> tuple[ColumnRecord, ...]:
+        """The columns of answers."""
+        return self.planned.declaration.columns
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        return key_types(self.planned.declaration.search_key, self.columns)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Answers read no landing file."""
+        return ()
+
+    @cached_property
+    def batch(self) -> Batch:
+        """The answers that are due, each group's in a row."""
+        own, plan = self.own, self.plan
+        if not own.due:
+            return empty_batch(self.session, self.columns)
+        known = max((self._full_from(read.table) for read in own.reads), default=plan.slot + 1)
+        due = pa.table(
+            {
+                "_text": pa.array([each.text for each in own.due], pa.string()),
+                "_first": pa.array([each.end - each.slots + 1 for each in own.due], pa.int64()),
+                "_end": pa.array([each.end for each in own.due], pa.int64()),
+                "_full": pa.array([each.end - each.slots + 1 >= known and each.end >= own.sure for each in own.due], pa.bool_()),
+            }
+        )
+        ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
+        with in_memory(["temp_directory = ''", "memory_limit = '1GB'"]) as connection:
+            connection.register("due", due)
+            for number, read in enumerate(own.reads):
+                connection.execute(f"CREATE TEMP VIEW synopsis_{number} AS {self._rows(connection, number, read)}")
+            query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
+            found = connection.sql(query).to_arrow_table()
+        return self._placed(found)
+
+    def _placed(self, found: pa.Table) -> Batch:
+        names = [column.name for column in self.columns]
+        every = StructType.fromJson(rows_schema(self.columns))
+        kinds = to_arrow_schema(every, timezone="UTC")
+        rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
+        ends = rows["window_end"].cast(pa.int64())
+        instant = pa.timestamp("us", tz="UTC")
+        expires = pc.add(ends, self.own.definition.keep).cast(instant)
+        timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
+        return known_batch(placed_here(timed, names, self.layout, table_move(self.plan, self.planned)), self.session)
+
+    def _full_from(self, name: str) -> int:
+        """The slot from which on a synopsis is whole, as this plan has left it."""
+        planned = self.plan.stream(name)
+        metadata = {key: value for _, said in self._commits(name) for key, value in said.items()}
+        source = "" if planned.synopsis is None else planned.synopsis.synopsis.source
+        return full_from(self.plan, planned, self.last, metadata, partial=self.partial(source, metadata))
+
+    def _commits(self, name: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        """The commits that this plan has made to a synopsis: their versions and what they say."""
+        state = self.last.table(name) if self.last else None
+        for commit in commits_after(self.root / "tables" / name, state.version if state else -1):
+            if commit.metadata.get("epoch") == self.plan.epoch:
+                yield commit.version, commit.metadata
+
+    def _rows(self, connection: duckdb.DuckDBPyConnection, number: int, read: SynopsisRead) -> str:
+        """Return the query for a synopsis's rows: those that live on as they are now, the others as they were."""
+        state = self.last.table(read.table) if self.last else None
+        path = f"tables/{read.table}"
+        now = max((version for version, _ in self._commits(read.table)), default=state.version if state else 0)
+        carried = self.plan.stream(read.table).synopsis
+        sides = [(now, f"_exp_slot > {self.plan.slot}")]
+        if state is not None and not (carried and carried.carried):
+            sides.append((state.version, f"_exp_slot <= {self.plan.slot}"))
+        names = ", ".join(f'"{name}"' for name, _ in read.synopsis.columns)
+        parts = []
+        for place, (version, where) in enumerate(sides):
+            files = self.files.files(path, version)
+            if isinstance(self.root, ObjectPath):
+                columns = self.plan.stream(read.table).declaration.columns
+                rows = self.files.read(self.session, path, version, columns, lambda _: True)
+                connection.register(f"stored_{number}_{place}", rows.toArrow())
+                parts.append(f"SELECT {names} FROM stored_{number}_{place} WHERE {where}")
+            elif files:
+                self.files.require_whole(files)
+                source = f"read_parquet({listed(file.path for file in files)}, union_by_name = true, hive_partitioning = false)"
+                parts.append(f"SELECT {names} FROM {source} WHERE {where}")
+        return " UNION ALL ".join(parts) if parts else self._none(connection, number, read)
+
+    @staticmethod
+    def _none(connection: duckdb.DuckDBPyConnection, number: int, read: SynopsisRead) -> str:
+        from warehouse.catalog.declaration import ColumnRecord  # noqa: PLC0415 - types are needed here only
+
+        every = StructType.fromJson(rows_schema([ColumnRecord(name, kind) for name, kind in read.synopsis.columns]))
+        connection.register(f"nothing_{number}", to_arrow_schema(every, timezone="UTC").empty_table())
+        return f"SELECT * FROM nothing_{number}"
+
+    def release(self) -> None:
+        """Nothing is cached: the rows are in the driver."""

@@ -1,0 +1,292 @@
+"""What a synopsis gains: the states of the rows that its stream takes in, by the slot in which they arrived and by group.
+
+All rows that arrived count, dead or alive: deferred ones when their slot comes, rejected ones never. A late row adds to its
+slot. A row of a slot that no window can reach any more is left out; the others end with the last window that reaches them, and
+in no slot before the next, so that an update that moves over many slots finds them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.compute as pc
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE
+from warehouse.catalog.archives import archive_name
+from warehouse.catalog.identifiers import quoted
+from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.guarded import guarded
+from warehouse.layout import slot_sql
+from warehouse.layout.columns import CELL
+from warehouse.time import NEVER, at_slot
+from warehouse.views.maintenance.inputs import Move
+from warehouse.views.maintenance.placement import placed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.aggregates.synopses import State, Synopsis
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.epochs.records import Epoch
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
+    from warehouse.steps.stream_source import StreamSource
+    from warehouse.storage.deltalog import Commit
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["EARLIEST", "SynopsisSource", "full_from", "known_batch", "lacks_files", "table_move"]
+
+EARLIEST = "earliest"
+"""What a commit says of the first slot that it has rows of."""
+_ARRIVED_ROWS = "_fate IN ('live', 'dead')"
+
+
+@dataclass(frozen=True, eq=False)
+class SynopsisSource:
+    """The rows of a synopsis's step.
+
+    Parameters
+    ----------
+    plan, planned
+        The plan, and what it has for the synopsis.
+    last
+        What the plan starts from.
+    files
+        By which stored tables are read.
+    below
+        Gives the source of its stream, as it is by then.
+    anything
+        Gives a session, for a step without rows of the stream.
+    """
+
+    plan: Plan
+    planned: StreamPlan
+    last: Epoch | None
+    files: TableFiles
+    below: Callable[[], StreamSource]
+    anything: Callable[[], SparkSession]
+
+    @property
+    def own(self) -> SynopsisPlan:
+        """What the plan says of the synopsis."""
+        if self.planned.synopsis is None:
+            raise TypeError(f"{self.planned.name} is no synopsis")
+        return self.planned.synopsis
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session of its stream."""
+        return self.below().session if self.own.arrives else self.anything()
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its table."""
+        return self.planned.layout
+
+    @property
+    def columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's."""
+        return self.planned.declaration.columns
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        return [(ARRIVED, "bigint")]
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Files that the rows of its stream were read without."""
+        return self.below().left_out if self.own.arrives else ()
+
+    @cached_property
+    def batch(self) -> Batch:
+        """What the synopsis gains, in the driver: it is as many rows as there are groups."""
+        parts = [*self._gained()]
+        if not parts:
+            return empty_batch(self.session, self.columns)
+        rows = parts[0]
+        for part in parts[1:]:
+            rows = rows.unionByName(part)
+        names = [column.name for column in self.columns]
+        known = placed(rows, names, self.layout, table_move(self.plan, self.planned)).toArrow()
+        return known_batch(known, self.session)
+
+    @property
+    def told(self) -> Mapping[str, object]:
+        """What its commit says beside the counts: the first slot of its rows, where that is the first of all."""
+        known = self.batch.known
+        first = pc.min(known[ARRIVED]).as_py() if self.own.opening and known is not None else None
+        return {} if first is None else {EARLIEST: first}
+
+    def require_unchanged(self) -> None:
+        """Look at the files of its stream again, as a step of the stream does."""
+        if self.own.arrives:
+            self.below().require_unchanged()
+
+    def _gained(self) -> Iterator[DataFrame]:
+        synopsis = self.own.synopsis
+        arrived = [*self._arrived()]
+        if arrived:
+            rows = arrived[0]
+            for part in arrived[1:]:
+                rows = rows.unionByName(part)
+            within = rows.where(f"{ARRIVED} + {self.own.slots}L > {self.planned.k0}L + 1L")
+            yield self._ending(_states(within, synopsis))
+        state = self.last.table(self.planned.name) if self.last else None
+        if self.own.carried and state is not None:
+            kept = self.files.read(self.session, state.path, state.version, self.columns, lambda _: True, rewritten=True)
+            yield self._ending(kept.select(*[quoted(column.name) for column in self.columns]))
+
+    def _arrived(self) -> Iterator[DataFrame]:
+        """Rows that arrived: the columns that the synopsis reads, and the slot of arrival."""
+        stream = self.last.table(self.own.synopsis.source) if self.last else None
+        declared = stream.declaration.columns if stream else ()
+        if self.own.arrives:
+            source = self.below()
+            declared = source.planned.declaration.columns
+            batch = source.batch
+            if batch.counts.live or batch.counts.dead:
+                yield batch.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}")
+        if not self.own.history or stream is None or self.last is None:
+            return
+        archive = self.last.table(archive_name(stream.name))
+        for table in (stream, archive):
+            if table is None:
+                continue
+            stored = {column.name for column in table.declaration.columns}
+            columns = [column for column in declared if column.name in stored]
+            rows = self.files.read(self.session, table.path, table.version, columns, lambda _: True, rewritten=True)
+            if archive is not None and table is stream:  # the others are in the archive
+                rows = rows.where(f"_exp_slot > {self.last.slot}L")
+            missing = {column.name: F.lit(None).cast(column.type) for column in declared if column.name not in stored}
+            slot = slot_sql("_ts", self.plan.anchor, self.plan.update_interval)
+            yield rows.withColumns(missing).selectExpr(*_own(declared), f"{slot} AS {ARRIVED}")
+
+    def _ending(self, rows: DataFrame) -> DataFrame:
+        """Rows of the synopsis with the instants at which they begin and end."""
+        plan = self.plan
+        begins = f"timestamp_micros({plan.anchor}L + {ARRIVED} * {plan.update_interval}L)"
+        slot = f"greatest({ARRIVED} + {self.own.slots}L, {plan.slot}L + 1L)"
+        ends = f"timestamp_micros(least({plan.anchor}L + {slot} * {plan.update_interval}L, {NEVER}L))"
+        names = [quoted(column.name) for column in self.columns]
+        return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
+
+    def release(self) -> None:
+        """Nothing is cached: the rows are in the driver."""
+
+
+def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:
+    return [quoted(column.name) for column in columns]
+
+
+def _states(rows: DataFrame, synopsis: Synopsis) -> DataFrame:
+    """Return a row for each slot and group, and for each value where these are counted.
+
+    A row for which ``where`` fails counts as failed in its slot and group, and in no state.
+    """
+    groups = [ARRIVED, *(quoted(name) for name, _ in synopsis.group_by)]
+    failed = "false"
+    if synopsis.where is not None:
+        tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))
+        rows, failed = tried.where("_tried IS NULL OR _tried.v"), "_tried IS NULL"
+    if synopsis.counted is not None:
+        column, kind = synopsis.counted
+        counted = rows.where(f"NOT ({failed}) AND {quoted(column)} IS NOT NULL")
+        named = counted.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
+        return named.groupBy(*groups, VALUE).agg(F.expr(f"count(*) AS {ROWS}"))
+    sound = f"FILTER (WHERE NOT ({failed}))"
+    states = [F.expr(f"CAST({_state(state, sound)} AS {state.type})").alias(state.name) for state in synopsis.states]
+    return rows.groupBy(*groups).agg(
+        F.expr(f"count(*) {sound} AS {ROWS}"), F.expr(f"count_if({failed}) AS {FAILED}"), *states
+    )
+
+
+def _state(state: State, sound: str) -> str:
+    """Return the SQL of a state; a sum that overflows is null, and so is each answer that it is part of."""
+    column = quoted(state.column)
+    match state.function:
+        case "count":
+            return f"count({column}) {sound}"
+        case "sum":
+            return f"try_sum({column}) {sound}"
+        case "min" | "max":
+            return f"{state.function}({column}) {sound}"
+        case "mean":
+            return f"avg(CAST({column} AS double)) {sound}"
+        case "m2":
+            return f"(var_pop(CAST({column} AS double)) {sound} * count({column}) {sound})"
+
+
+def table_move(plan: Plan, planned: StreamPlan) -> Move:
+    """Return from when to when a table that follows a stream is moved."""
+    return Move(
+        k0=planned.k0,
+        k=plan.slot,
+        before=at_slot(planned.k0, plan.anchor, plan.update_interval),
+        now=plan.window_time,
+        anchor=plan.anchor,
+        interval=plan.update_interval,
+        first=planned.first,
+    )
+
+
+def known_batch(rows: pa.Table, session: SparkSession) -> Batch:
+    """Return the batch of live rows that the driver has."""
+    counted = rows.select(CELL).group_by(CELL).aggregate([([], "count_all")]).select([*CELL, "count_all"])
+    cells = {(cell, block): count for cell, block, count in zip(*(each.to_pylist() for each in counted.columns), strict=True)}
+    return Batch(None, BatchCounts(rows=rows.num_rows, live=rows.num_rows, cells=cells), known=rows, session=session)
+
+
+def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without: Sequence[str]) -> bool:
+    """Return whether a synopsis lacks files that its stream was loaded from: they were gone when its turn came.
+
+    Parameters
+    ----------
+    first
+        The plan's first commit of the stream's rows; None when there is none.
+    metadata
+        What the commit of the synopsis says; nothing without one.
+    read_without
+        Paths that the rows of the stream were last read without, for a synopsis without a commit.
+
+    """
+    if first is None:
+        return False
+    lost = [path for path, *_ in metadata.get("left_out", ())] if metadata else read_without
+    return bool(set(lost) - {path for path, *_ in first.metadata.get("left_out", ())})
+
+
+def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: Mapping[str, Any], *, partial: bool) -> int:
+    """Return the slot from which on a synopsis knows all that arrived, once a plan is executed.
+
+    Parameters
+    ----------
+    plan, planned
+        The plan, and what it has for the synopsis.
+    before
+        What the plan starts from.
+    metadata
+        What the commit of its rows says; nothing without one.
+    partial
+        Whether it lacks files that the stream was loaded from.
+
+    """
+    own, state = planned.synopsis, before.table(planned.name) if before else None
+    record = state.synopsis if state else None
+    if own is None or partial:
+        return plan.slot + 1
+    known = plan.slot + 1 if record is None or record.emptied else record.full_from
+    earliest = metadata.get(EARLIEST)
+    if own.opening and isinstance(earliest, int):
+        known = min(known, earliest)
+    if own.carried and record is not None:
+        known = max(known, plan.slot - record.slots + 1)
+    return known
