@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warehouse.catalog.patterns import split_landing
 from warehouse.errors import UsageError
 from warehouse.objects.path import is_uri, path_of
 from warehouse.time import parse_duration, parse_instant
@@ -76,5 +77,5 @@ def _declared(directory: Path, content: Mapping[str, Any]) -> Declared:
 
 def _landing(directory: Path, source: Mapping[str, Any]) -> Landing:
     settle = parse_duration(source.get("landing_settle", "0s"))
-    landing = str(source["landing"])
-    return Landing(path_of(landing) if is_uri(landing) else directory / landing, source.get("files", "*"), settle)
+    landing, pattern = split_landing(source["landing"])
+    return Landing(path_of(landing) if is_uri(landing) else directory / landing, pattern or source.get("files", "*"), settle)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Self
 
 from airflow_stream_wh.declared import Declared, Landing, declared
 from airflow_stream_wh.state import StandingTable, newest_epoch, tables_now
+from warehouse.catalog.patterns import matches
 from warehouse.errors import UnknownNameError
 from warehouse.ingest.landing import list_landing
 from warehouse.time import grid_slot
@@ -97,5 +97,5 @@ def _landed(landing: Landing, pattern: str | None, table: StandingTable | None, 
     return any(
         not landing.settle or clock - file.mtime_ns // 1000 >= landing.settle  # the time of an object is none
         for file in list_landing(landing.directory, landing.files)
-        if pattern is None or fnmatchcase(file.path if "/" in pattern else file.path.rpartition("/")[2], pattern)
+        if pattern is None or matches(file.path, pattern)
     )

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import pytest
 
+from tests.declared import write_declarations
 from tests.operations.projects import Project, stream
 from warehouse.catalog.declaration import declaration, stream_of
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
+from warehouse.ingest.landing import list_landing
 from warehouse.objects.path import ObjectPath
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+HEAD: dict[str, dict[str, object]] = {"warehouse": {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"}}
 
 @pytest.mark.parametrize(
     ("changes", "key", "told"),
@@ -58,3 +59,44 @@ def test_a_landing_in_a_store_is_recorded_as_it_is(tmp_path: Path) -> None:
         assert (again.store, again.landing) == (declared.store, declared.landing) == (ObjectPath("s3://b/in"), again.landing)
         places.append(again.landing)
     assert places[0] != places[1]
+
+
+def test_streams_share_a_folder_by_patterns(tmp_path: Path) -> None:
+    """Each is given its own files; folders that can hold none are not listed."""
+    logs = {name: stream(landing=f"logs/2026-*/**/{name}.*.csv") for name in ("dns", "conn")}
+    project = Project(tmp_path / "project", None, {})
+    project.streams = logs
+    others = ("dns.3.csv", "2025-12/dns.4.csv", "2026-01/o.csv")
+    for name in ("2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv", "2026-02/conn.1.csv", *others):
+        project.land(name, "", landing="logs")
+    write_declarations(project.directory, {**HEAD, "streams": logs})
+    seen: list[str] = []
+    scan = os.scandir
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "scandir", lambda place: seen.append(Path(place).name) or scan(place))
+        listed = {
+            each.name: [file.path for file in list_landing(each.place, each.files)]
+            for each in load_catalog(project.directory).streams
+        }
+    assert listed == {"dns": ["2026-01/dns.1.csv", "2026-01/eu/x/dns.2.csv"], "conn": ["2026-02/conn.1.csv"]}
+    assert "2025-12" not in seen
+
+
+@pytest.mark.parametrize(
+    ("dns", "conn", "keys"),
+    [
+        ({"landing": "logs/*.csv", "files": "*.csv"}, {}, ["streams.dns.files"]),
+        ({"landing": "logs/*.csv"}, {"landing": "logs"}, ["streams.conn.landing"]),
+        ({"landing": "logs/*.csv"}, {"landing": "logs/*.txt", "after_load": "delete"}, ["streams.conn.landing"]),
+        ({"landing": "**/*.csv"}, {}, ["streams.conn.landing", "streams.dns.landing"]),
+    ],
+)
+def test_which_patterns_are_refused(
+    tmp_path: Path, dns: dict[str, object], conn: dict[str, object], keys: list[str]
+) -> None:
+    """Beside `files`, beside a stream that takes the whole folder or takes files away, above the root."""
+    streams = {"dns": stream(**dns), "conn": stream(**{"landing": "landing/conn", **conn})}
+    write_declarations(tmp_path, {**HEAD, "streams": streams})
+    with pytest.raises(ConfigurationError) as caught:
+        load_catalog(tmp_path)
+    assert sorted({problem.key for problem in caught.value.problems}) == keys

@@ -10,6 +10,7 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec, label_of
 from warehouse.catalog.owned import option_fault, twofold_options, value_fault
+from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.spelling import FaultError, nearest
 from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, is_key_type, parse_type, unusable_name
 from warehouse.layout import LayoutError, resolve, warnings
@@ -228,6 +229,8 @@ def _after_load(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
 def _store(draft: FilesDraft) -> Iterator[tuple[str, FaultError]]:
     section = draft.section
     stored = is_uri(section.landing or "")
+    if split_landing(section.landing or "")[1] and section.files != "*":
+        yield "files", FaultError(f'"{section.files}" with a pattern in `landing`', "one of both: leave it out")
     if section.listing != "all" and not stored and draft.sound("landing"):
         yield "listing", FaultError(f'"{section.listing}" for a local directory', '"all", or a landing in an object store')
     if stored and section.after_load != "keep":

@@ -32,6 +32,7 @@ from warehouse.catalog.config import (
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
 from warehouse.catalog.model import Aggregate, Catalog
 from warehouse.catalog.owned import spark_fault
+from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.places import landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.report import Report
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
@@ -103,7 +104,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
             report.add_each(f"relations.{name}", check(changes))
     for name, (section, faulty) in views.items():
         report.add_each(f"views.{name}", view_faults(section, faulty))
-    landings = _landings(drafts, relations, base, root, report)
+    landings, patterns = _landings(drafts, relations, base, root, report)
     moved = _moved(drafts, relations, landings, base, root, report)
     retain = _retention(warehouse, drafts, views, report)
     spark = _spark(raw.get("spark", {}), report)
@@ -125,7 +126,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
             declared_stream(
                 name,
                 draft.section,
-                landing_at(landings[f"streams.{name}"], root),
+                landing_at(landings[f"streams.{name}"], root, patterns[f"streams.{name}"]),
                 moved.get(f"streams.{name}"),
                 widest_block(draft.section.erase_within, retain, warehouse.update_interval),
                 warehouse,
@@ -134,7 +135,11 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         ),
         relations=tuple(
             declared_relation(
-                name, changes.section, landing_at(landings[f"relations.{name}"], root), moved.get(f"relations.{name}"), warehouse
+                name,
+                changes.section,
+                landing_at(landings[f"relations.{name}"], root, patterns[f"relations.{name}"]),
+                moved.get(f"relations.{name}"),
+                warehouse,
             )
             for name, changes in relations.items()
         ),
@@ -254,18 +259,20 @@ def _aggregates(
 
 def _landings(
     drafts: dict[str, Draft], relations: dict[str, RelationDraft], base: Path, root: Path | None, report: Report
-) -> dict[str, Path]:
-    declared = [(f"streams.{name}", draft.section.landing) for name, draft in drafts.items()]
-    declared += [(f"relations.{name}", draft.section.landing) for name, draft in relations.items()]
-    found = {
-        section: root_path(landing, base, f"{section}.landing", report)
-        for section, landing in declared
-        if landing is not None
+) -> tuple[dict[str, Path], dict[str, str | None]]:
+    """Return where files land, and the patterns in `landing`, by section."""
+    sections: dict[str, StreamSection | RelationSection] = {
+        **{f"streams.{name}": draft.section for name, draft in drafts.items()},
+        **{f"relations.{name}": draft.section for name, draft in relations.items()},
     }
-    landings = {section: path for section, path in found.items() if path}
-    for section, fault in landing_faults(landings, root):
-        report.add(f"{section}.landing", fault)
-    return landings
+    given = {name: split_landing(section.landing) for name, section in sections.items() if section.landing is not None}
+    found = {name: root_path(place, base, f"{name}.landing", report) for name, (place, _) in given.items()}
+    landings = {name: path for name, path in found.items() if path}
+    patterns = {name: pattern for name, (_, pattern) in given.items()}
+    shared = {name for name, pattern in patterns.items() if pattern and sections[name].after_load == "keep"}
+    for name, fault in landing_faults(landings, root, shared):
+        report.add(f"{name}.landing", fault)
+    return landings, patterns
 
 
 def _moved(

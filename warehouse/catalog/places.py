@@ -15,7 +15,7 @@ from warehouse.objects.cache import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from warehouse.catalog.report import Report
 
@@ -60,21 +60,24 @@ def place_of(recorded: str, root: Path) -> Path:
 
 @dataclass(frozen=True)
 class Landing:
-    """Where files land: a local directory, or a store and the directory that has copies of its objects."""
+    """Where files land: a local directory, or a store and the directory of its copies; ``files`` is the pattern in `landing`."""
 
     near: Path
     store: ObjectPath | None = None
+    files: str | None = None
 
 
-def landing_at(place: Path, root: Path) -> Landing:
+def landing_at(place: Path, root: Path, files: str | None = None) -> Landing:
     """Return the landing at a place; copies of a store's objects are for one warehouse, so that its lock guards them."""
     if not isinstance(place, ObjectPath):
-        return Landing(place)
+        return Landing(place, files=files)
     name = hashlib.sha256(f"{root}\0{place}".encode()).hexdigest()[:16]
-    return Landing(cache_directory() / "landing" / name, place)
+    return Landing(cache_directory() / "landing" / name, place, files)
 
 
-def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[tuple[str, FaultError]]:
+def landing_faults(
+    landings: Mapping[str, Path], root: Path | None, shared: Container[str] = ()
+) -> Iterator[tuple[str, FaultError]]:
     """Yield (section, fault) for every landing that shares files with the root or with another landing.
 
     Parameters
@@ -84,6 +87,8 @@ def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[
         followed: two names of one place are one place.
     root
         Where the tables are.
+    shared
+        Sections that name the files of theirs by a pattern and leave them there: such may share a directory.
 
     """
     real = {section: _real(path) for section, path in landings.items()}
@@ -94,6 +99,8 @@ def landing_faults(landings: Mapping[str, Path], root: Path | None) -> Iterator[
         elif home and home.is_relative_to(place):
             yield section, FaultError("a directory that holds root", "a directory apart from root, where the tables are")
     for (one, first), (other, second) in combinations(real.items(), 2):
+        if one in shared and other in shared:
+            continue
         if first == second:
             yield other, FaultError(f"the landing of {_named(one)}", _OWN)
         elif first.is_relative_to(second) or second.is_relative_to(first):
@@ -129,7 +136,10 @@ def _home(root: Path | None) -> Path | None:
     return None if root is None or isinstance(root, ObjectPath) else Path(os.path.realpath(root))
 
 
-_OWN = "a directory of its own for each stream and relation"
+_OWN = (
+    'a directory of its own for each stream and relation; or a pattern in each `landing`, such as "in/**/dns.*.log", '
+    'and after_load = "keep"'
+)
 
 
 def _named(section: str) -> str:

@@ -18,13 +18,13 @@ import zlib
 from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
+from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
 from warehouse.ingest.dialect import text_encoding, wide_encoding
@@ -46,7 +46,6 @@ __all__ = [
     "file_encoding",
     "headers",
     "list_landing",
-    "matches",
     "name_problem",
     "open_regular",
     "unchanged",
@@ -91,8 +90,8 @@ class Arrived:
 def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[LandingFile]:
     """Yield the files of a landing directory or place in a store, sorted by the names on their paths.
 
-    ``pattern`` is a glob on the file's name, or on its relative path when it has a slash. Of a store only objects whose names
-    sort behind ``after`` are listed.
+    ``pattern`` is as :mod:`warehouse.catalog.patterns` says; folders that can hold no such file are not looked into. Of a
+    store only objects whose names sort behind ``after`` are listed.
 
     Raises
     ------
@@ -123,11 +122,6 @@ def _is_passed_over(name: str) -> bool:
     return name.startswith((".", "_")) or name.endswith((".tmp", "._COPYING_"))
 
 
-def matches(path: str, pattern: str) -> bool:
-    """Whether a relative path is one that a stream's ``files`` names."""
-    return fnmatchcase(path if "/" in pattern else path.rpartition("/")[2], pattern)
-
-
 def name_problem(path: str) -> tuple[str, str] | None:
     """Return (reason, message) when Spark cannot be given a file's relative path, or would expand it, else nothing."""
     if path.endswith(_OTHER_CODECS):
@@ -152,7 +146,8 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
             if entry.is_symlink() and not _leads_inside(entry.path, inside):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                yield from _walk(directory / entry.name, relative + "/", pattern, inside)
+                if may_hold(relative, pattern):
+                    yield from _walk(directory / entry.name, relative + "/", pattern, inside)
             elif entry.is_file() and matches(relative, pattern):
                 facts = entry.stat()
                 yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)

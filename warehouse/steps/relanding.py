@@ -14,9 +14,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.patterns import matches
 from warehouse.catalog.places import place_of
 from warehouse.ingest.files import LandingFile, numbered, unnumbered
-from warehouse.ingest.landing import list_landing, matches
+from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
 from warehouse.planning.steps import InputFiles, PutBack
 from warehouse.storage.beneath import facts_beneath, move_beneath

@@ -26,6 +26,7 @@ from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.folders import folder_values
 from warehouse.catalog.json_arrays import is_array_file
 from warehouse.catalog.model import COLUMNAR
+from warehouse.catalog.patterns import matches
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import beyond_columnar_bounds
@@ -33,7 +34,7 @@ from warehouse.ingest.columns import path_of
 from warehouse.ingest.dialect import has_header_record, is_delimited, reader_options, text_encoding
 from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
-from warehouse.ingest.landing import csv_header, file_encoding, list_landing, matches, zeek_header
+from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
 from warehouse.ingest.object_copies import copied
 from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.key_matcher import shows
