@@ -14,11 +14,13 @@ Blocks of six hours, so that what ends in the first hours is stored still when t
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.operations.projects import Project, row, stream
+from warehouse.epochs.points import Point
 from warehouse.storage import lookup
 from warehouse.storage.arrow_types import can_be_gathered
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from warehouse.epochs.points import Moment
     from warehouse.views.algebra import Join, Operator
     from warehouse.views.maintenance.join_inputs import JoinInputs
 
@@ -113,6 +116,36 @@ def test_few_rows_and_many_make_the_same_answers(
     assert restored(project, "joined", "k", "lv", "rv") == [("q610", 1.3, 1.8)]
     without_spark = {("a", "b"), ("a", "b", "c"), ("common.1", "common.2")} if few and large > 0 else set()
     assert at_hand == without_spark
+
+
+WITHOUT_JOBS = {
+    "filtered": view("SELECT k, v FROM a WHERE v > 1 AND k <> 'q'"),
+    "computed": view("SELECT k, v + 1 AS w, CASE WHEN v > 6 THEN upper(k) ELSE 'less' END AS u FROM a"),
+    "united": view("SELECT k, v * 2 AS v FROM a WHERE v > 1 UNION ALL SELECT k, v FROM b"),
+    "matched": view("SELECT l.k, l.v + r.v AS total FROM a l JOIN b r ON l.k = r.k WHERE l.v < r.v AND r.v <> 4"),
+}
+
+
+def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSession) -> None:
+    """Filters, computed columns, UNION ALL and joins of these: what arrived is in files, and the driver does the rest."""
+    jobs = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
+    started: list[tuple[str, int]] = []
+
+    def observe(moment: Moment) -> None:
+        if moment.point in (Point.STEP_STARTED, Point.STEPS_DONE):
+            started.append((moment.text.rpartition("/")[2], jobs()))
+
+    streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "ab"}
+    project = Project(tmp_path / "project", spark, streams, views=WITHOUT_JOBS)
+    for run, lines in LINES.items():
+        lived = {name: [line for line in lines.get(name, ()) if line[0] != "q"] for name in streams}
+        land(project, run, lived, ",".join(COLUMNS))
+        started.clear()
+        project.update(run, observer=observe)
+        for name, keys in WITHOUT_JOBS.items():
+            assert stored(project, name) == asked(project, str(keys["sql"]))
+    spent = {name: after - before for (name, before), (_, after) in pairwise(started)}
+    assert {name: spent[name] for name in WITHOUT_JOBS} == dict.fromkeys(WITHOUT_JOBS, 0)
 
 
 @pytest.mark.parametrize(

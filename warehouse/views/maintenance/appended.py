@@ -18,7 +18,7 @@ from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import new_results
 from warehouse.views.maintenance.local_joins import local_results
-from warehouse.views.maintenance.picking import keeps_values, picked, picked_above, picks_only
+from warehouse.views.maintenance.picking import evaluated, evaluated_above, keeps_values
 from warehouse.views.maintenance.placement import placed, placed_here
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _arrivals(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa.Ta
             if found is None:
                 rows = new_results(core, sides)
             else:
-                own = picked_above(operator, core, found) if core.where is None else None
+                own = evaluated_above(operator, core, found, core.where)
                 if own is not None:
                     return own, True
                 few = keeps_values(inputs.node.operator, core)
@@ -99,7 +99,8 @@ def _of_pipeline(inputs: NodeInputs, operator: Operator) -> tuple[DataFrame | pa
     known = {name: rows for name, rows in came.items() if rows is not None}
     if not came or len(known) < len(came) or sum(rows.num_rows for rows in known.values()) > EVALUATED:
         return relation(operator, tables, NodeTable.arrived), False
-    if picks_only(operator) and (rows := picked(operator, known)) is not None:
+    rows = evaluated(operator, tables, lambda table: known[table.name])
+    if rows is not None:
         return rows, True
     frames = {name: frame_of(inputs.session, rows) for name, rows in known.items()}
     return relation(operator, tables, lambda table: frames[table.name]), True

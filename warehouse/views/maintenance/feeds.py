@@ -1,4 +1,4 @@
-"""What the operators of a node read: stateless pipelines over stored tables, as Spark data frames.
+"""What the operators of a node read: stateless pipelines over stored tables, as Spark's frames or, of few rows, as the driver's.
 
 A feed's rows have the pipeline's columns and three carried ones: ``_ts`` (gen), ``_exp`` (when the row leaves the
 state) and ``_out`` (when what is derived from it leaves the answer; later than ``_exp`` only under internal windows).
@@ -7,7 +7,7 @@ Changes carry ``_weight`` too: +1 for a row that came, -1 for one that went.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
@@ -15,6 +15,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import grouped_exactly
 
@@ -42,6 +43,9 @@ __all__ = [
 
 CARRIED = (*TIMES, "_out")
 _WEIGHT = "_weight"
+
+Frame = TypeVar("Frame", "DataFrame", DriverRows)
+"""Rows that Spark computes, or the driver."""
 
 
 def relation(
@@ -82,22 +86,23 @@ def looked_up(operator: Operator) -> Iterator[str]:
         yield from looked_up(each)
 
 
-def carried_by(rows: DataFrame) -> list[str]:
+def carried_by(rows: DataFrame | DriverRows) -> list[str]:
     """Return the carried columns that a frame has."""
     return [name for name in (*CARRIED, _WEIGHT) if name in rows.columns]
 
 
-def feed(operator: Operator, tables: Mapping[str, DataFrame], versions: Mapping[str, DataFrame]) -> DataFrame:
+def feed(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str, Frame]) -> Frame:
     """Return a stateless pipeline's rows, given those of the tables that it scans and the versions that it looks up."""
     match operator:
         case Scan():
             rows = tables[operator.table]
             return rows.selectExpr(*map(quoted, user_columns(rows)), *carried_by(rows), "_exp AS _out")
         case UnionAll():
-            first, *others = (feed(each, tables, versions) for each in operator.inputs)
-            for other in others:
-                first = first.unionByName(other)
-            return first
+            parts = [feed(each, tables, versions) for each in operator.inputs]
+            every = parts[0]
+            for other in parts[1:]:
+                every = every.unionByName(other)
+            return every
         case TimeWindow():
             return _ended(feed(operator.input, tables, versions), operator)
         case InternalRows():
@@ -162,7 +167,7 @@ def window_lengths(operator: Operator) -> Iterator[tuple[str, int]]:
         yield from window_lengths(below)
 
 
-def over(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:
+def over(operator: Operator, below: Operator, rows: Frame) -> Frame:
     """Apply the filters and projections of ``operator`` down to ``below``, whose rows are given."""
     if operator is below:
         return rows
@@ -177,7 +182,7 @@ def over(operator: Operator, below: Operator, rows: DataFrame) -> DataFrame:
             raise TypeError(f"{type(operator).__name__} is neither a filter nor a projection")
 
 
-def _ended(rows: DataFrame, window: TimeWindow) -> DataFrame:
+def _ended(rows: Frame, window: TimeWindow) -> Frame:
     """End rows at ``ts + length``; an internal window ends them in the state only."""
     others = [quoted(name) for name in rows.columns if name not in ("_exp", "_out")]
     end = f"unix_micros(_ts) + {window.length}L"
@@ -185,13 +190,21 @@ def _ended(rows: DataFrame, window: TimeWindow) -> DataFrame:
     return rows.selectExpr(*others, f"timestamp_micros(least(unix_micros(_exp), {end})) AS _exp", f"{out} AS _out")
 
 
-def _looked_up(rows: DataFrame, lookup: AsOf, versions: DataFrame) -> DataFrame:
+def _looked_up(rows: Frame, lookup: AsOf, versions: Frame) -> Frame:
     """Join with the version that each row sees: ``valid_from < ts <= valid_to`` (update-patterns sheet, 4.3)."""
     keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(lookup.on)]
     added = [f"{column.sql} AS {quoted(column.name)}" for column in lookup.columns]
     held = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
-    names = list(rows.columns)
-    conditions = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
-    seen = F.expr(" AND ".join([*conditions, "_valid_from < _ts", "_ts <= _valid_to"]))
-    joined = rows.join(held, seen, "left" if lookup.outer else "inner")
-    return joined.selectExpr(*map(quoted, names), *(quoted(column.name) for column in lookup.columns))
+    names = [*rows.columns, *(column.name for column in lookup.columns)]
+    return _matched(rows, held, _sees(lookup), "left" if lookup.outer else "inner").selectExpr(*map(quoted, names))
+
+
+def _sees(lookup: AsOf) -> str:
+    same = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
+    return " AND ".join([*same, "_valid_from < _ts", "_ts <= _valid_to"])
+
+
+def _matched(rows: Frame, others: Frame, condition: str, how: str) -> Frame:
+    if isinstance(rows, DriverRows):
+        return rows.join(others, condition, how)
+    return rows.join(others, F.expr(condition), how)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warehouse.storage.snapshot import DataFile
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.maintenance.cache import Cache
+    from warehouse.views.maintenance.driver_rows import DriverRows
 
 __all__ = ["Dead", "Move", "NodeInputs", "NodeTable", "user_columns"]
 
@@ -181,6 +182,12 @@ class NodeTable:
         gone = self._declared(dead.rows)
         return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
 
+    def known_versions(self) -> pa.Table | None:
+        """Return all versions of a relation that has few, closed ones included; None when Spark is to read them."""
+        if self.version is None or not few(self._files(self.version)):
+            return None
+        return self.files.found(self._path, self.version, self.columns, lambda _: True)
+
     def found(self, keys: pa.Table, columns: AbstractSet[str] | None = None) -> pa.Table | None:
         """Return the rows of some keys that were live at the last epoch, and others that had ended; None when Spark is to.
 
@@ -318,7 +325,7 @@ class NodeInputs:
         return self.tables.get(f"{self.node.table}.spare")
 
 
-def user_columns(rows: DataFrame) -> list[str]:
+def user_columns(rows: DataFrame | DriverRows) -> list[str]:
     """Return the names of the columns that are not the system's."""
     return [name for name in rows.columns if not is_system(name)]
 

@@ -27,8 +27,8 @@ from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, eq
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.feeds import most_arrived, over_row_windows, relation
 from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.keys import lookup_keys, wanted_columns
-from warehouse.views.maintenance.picking import lasting, picked, picks_only
+from warehouse.views.maintenance.keys import lookup_keys
+from warehouse.views.maintenance.picking import evaluated, lasting, narrowed, picks_only
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -139,21 +139,24 @@ class Earlier:
         ``wanted`` are names of columns, in lower case; others, if any, may be missing.
         """
         asked = lookup_keys(self.operator, columns, keys)
-        if not asked.keys() >= set(scanned(self.operator)):
+        if over_row_windows(self.operator) or not asked.keys() >= set(scanned(self.operator)):
             return None
-        names = None if wanted is None else wanted_columns(self.operator, (*wanted, *columns))
-        found = {
-            table: self.tables[table].found(values, None if names is None else names.get(table, set()))
-            for table, values in asked.items()
-        }
-        rows = picked(self.operator, found)
+        names: dict[str, set[str]] = {}
+        operator = self.operator if wanted is None else narrowed(self.operator, map(str.lower, (*wanted, *columns)), names)
+        any_row = picks_only(operator)
+
+        def found(table: NodeTable) -> pa.Table | None:
+            rows = table.found(asked[table.name], None if wanted is None else names[table.name])
+            return rows if rows is None or any_row else lasting(rows, "_exp", self.before)
+
+        rows = evaluated(operator, self.tables, found)
         return None if rows is None else lasting(rows, "_exp", self.before)
 
 
 def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> Arrived:
     tables, session, since = inputs.tables, inputs.session, inputs.move.before
     window = sum(tables[table].size for table in scanned(operator))
-    known = _picked(operator, tables) if picks_only(operator) else None
+    known = _evaluated(operator, tables)
     if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
         statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
         return Arrived(session, since, statistics, known=known, picked=known)
@@ -171,10 +174,10 @@ def _since(instant: int) -> str:
     return f"timestamp_micros({instant}L) AS _since"
 
 
-def _picked(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
+def _evaluated(operator: Operator, tables: Mapping[str, NodeTable]) -> pa.Table | None:
     """What arrived, where it is read without Spark."""
     try:
-        rows = picked(operator, {table: tables[table].came() for table in set(scanned(operator))})
+        rows = evaluated(operator, tables, NodeTable.came)
         return None if rows is None else rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     except FAILURES as error:
         leave_to_spark(error)

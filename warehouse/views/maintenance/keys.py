@@ -21,7 +21,7 @@ from warehouse.views.algebra import AsOf, Filter, InternalRows, Project, Scan, T
 from warehouse.views.language.dialect import column_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame
 
@@ -35,7 +35,6 @@ __all__ = [
     "origins",
     "renamed",
     "semi_joined",
-    "wanted_columns",
 ]
 
 _SCALAR = ("float", "double")
@@ -126,14 +125,6 @@ def lookup_keys(operator: Operator, columns: Sequence[str], keys: pa.Table) -> d
     return {
         table: keys.select(list(held.values())).rename_columns(list(held)) for table, held in places.items() if held
     }
-
-
-def wanted_columns(operator: Operator, wanted: Iterable[str]) -> dict[str, set[str]]:
-    """Return the columns of a pipeline's tables, in lower case, that the wanted ones of the pipeline are made of."""
-    names: dict[str, set[str]] = {}
-    for table, held in origins(operator, {name.lower(): name for name in wanted}):
-        names.setdefault(table, set()).update(held)
-    return names
 
 
 def origins(operator: Operator, wanted: Mapping[str, str]) -> Iterator[tuple[str, Mapping[str, str]]]:

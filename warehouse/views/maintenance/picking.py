@@ -1,4 +1,4 @@
-"""Pipelines that only pick, over rows at hand: what Spark makes of them as frames, made of Arrow tables."""
+"""Pipelines over few rows in the driver: what they read is given as Arrow tables, and what is left of them is Arrow again."""
 
 from __future__ import annotations
 
@@ -7,17 +7,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.time import NEVER
-from warehouse.views.algebra import Filter, Project, Scan, TimeWindow, UnionAll, inputs_of
-from warehouse.views.language.dialect import column_of
-from warehouse.views.maintenance.feeds import CARRIED
+from warehouse.views.algebra import AsOf, Filter, InternalRows, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.language.dialect import column_of, names_in
+from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.maintenance.driver_rows import DriverRows
+from warehouse.views.maintenance.feeds import feed, looked_up, over
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from warehouse.views.algebra import Operator
+    from warehouse.views.maintenance.inputs import NodeTable
 
-__all__ = ["earlier", "keeps_values", "lasting", "later", "picked", "picked_above", "picks_only"]
+__all__ = ["earlier", "evaluated", "evaluated_above", "keeps_values", "lasting", "later", "narrowed", "picks_only"]
 
 
 def picks_only(operator: Operator) -> bool:
@@ -33,40 +35,87 @@ def picks_only(operator: Operator) -> bool:
             return False
 
 
-def picked(operator: Operator, tables: Mapping[str, pa.Table | None]) -> pa.Table | None:
-    """Return the rows of a pipeline that only picks, as :func:`~warehouse.views.maintenance.feeds.feed` does.
+def evaluated(
+    operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], pa.Table | None]
+) -> pa.Table | None:
+    """Return a pipeline's rows over one relation of each table that it scans; None when Spark is to make them.
 
-    They have those of its columns that the tables' rows have. None: Spark is to read a table, or to make columns alike.
+    Parameters
+    ----------
+    operator
+        The pipeline.
+    tables
+        The tables that it scans, and the relations in which it looks up versions.
+    part
+        Returns the rows of a table in the driver, for example ``NodeTable.came``; None when Spark is to read them.
+
     """
+    read = {name: part(tables[name]) for name in set(scanned(operator))}
+    read_versions = {name: tables[name].known_versions() for name in set(looked_up(operator))}
+    if any(rows is None for rows in (*read.values(), *read_versions.values())):
+        return None
+    try:
+        return feed(operator, _driver_rows(read), _driver_rows(read_versions)).toArrow()
+    except LeftToSparkError:
+        return None
+
+
+def _driver_rows(tables: Mapping[str, pa.Table | None]) -> dict[str, DriverRows]:
+    return {name: DriverRows.of(rows) for name, rows in tables.items() if rows is not None}
+
+
+def evaluated_above(operator: Operator, below: Operator, rows: pa.Table, where: str | None) -> pa.Table | None:
+    """Return what filters and projections down to ``below`` make of its rows, of which a condition holds; None: Spark is to."""
+    try:
+        given = DriverRows.of(rows)
+        return over(operator, below, given if where is None else given.where(where)).toArrow()
+    except LeftToSparkError:
+        return None
+
+
+def narrowed(operator: Operator, wanted: Iterable[str], tables: dict[str, set[str]]) -> Operator:
+    """Return a pipeline with the wanted columns at least, which need not compute others.
+
+    Parameters
+    ----------
+    operator
+        The pipeline.
+    wanted
+        Names of columns of it, in lower case.
+    tables
+        Gets the names, in lower case, of the columns of the tables that these are made of.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Named
+    >>> read = {}
+    >>> pipeline = Filter(Project(Scan("a"), (Named("k", "`tail`"), Named("h", "`m` / 2"), Named("o", "`p`"))), "`h` > 1")
+    >>> [column.name for column in narrowed(pipeline, ["k"], read).input.columns], {"a": sorted(read["a"])}
+    (['k', 'h'], {'a': ['m', 'tail']})
+    """
+    names = set(wanted)
     match operator:
         case Scan():
-            rows = tables[operator.table]
-            return None if rows is None else rows.append_column("_out", rows["_exp"])
+            tables.setdefault(operator.table, set()).update(names)
+            return operator
         case UnionAll():
-            parts = [picked(each, tables) for each in operator.inputs]
-            first = parts[0]
-            if first is None or any(part is None or not _same(part, first) for part in parts):
-                return None
-            return pa.concat_tables([part.select(first.column_names) for part in parts if part is not None])
+            return UnionAll(tuple(narrowed(each, names, tables) for each in operator.inputs))
         case TimeWindow():
-            rows = picked(operator.input, tables)
-            return None if rows is None else _ended(rows, operator)
+            return TimeWindow(narrowed(operator.input, names, tables), operator.length, operator.internal)
+        case InternalRows():
+            return InternalRows(narrowed(operator.input, names, tables))
+        case Filter():
+            below = narrowed(operator.input, {*names, *map(str.lower, names_in(operator.condition))}, tables)
+            return Filter(below, operator.condition)
         case Project():
-            rows = picked(operator.input, tables)
-            return None if rows is None else _projected(rows, operator)
+            kept = tuple(column for column in operator.columns if column.name.lower() in names)
+            read = {name.lower() for column in kept for name in names_in(column.sql)}
+            return Project(narrowed(operator.input, read, tables), kept)
+        case AsOf():
+            names |= {column.lower() for column, _ in operator.on}
+            return AsOf(narrowed(operator.input, names, tables), operator.relation, operator.on, operator.columns, operator.outer)
         case _:
-            raise TypeError(f"{type(operator).__name__} does more than pick")
-
-
-def picked_above(operator: Operator, below: Operator, rows: pa.Table) -> pa.Table | None:
-    """Return what the projections down to ``below``, whose rows are given, pick of them; none when they do more than pick."""
-    if operator is below:
-        return rows
-    if not isinstance(operator, Project) or not _picks(operator):
-        return None
-    inner = picked_above(operator.input, below, rows)
-    own = None if inner is None else _projected(inner, operator)
-    return own if own is not None and own.num_columns == len(operator.columns) + len(CARRIED) else None
+            raise TypeError(f"{type(operator).__name__} keeps state and is no part of a pipeline")
 
 
 def keeps_values(operator: Operator, below: Operator) -> bool:
@@ -80,28 +129,6 @@ def keeps_values(operator: Operator, below: Operator) -> bool:
 
 def _picks(operator: Project) -> bool:
     return all(column_of(column.sql) for column in operator.columns)
-
-
-def _projected(rows: pa.Table, operator: Project) -> pa.Table:
-    places = {name.lower(): rows[name] for name in rows.column_names}
-    asked = {column.name: (column_of(column.sql) or "").lower() for column in operator.columns}
-    own = {name: places[place] for name, place in asked.items() if place in places}
-    return pa.table({**own, **{name: rows[name] for name in CARRIED}})
-
-
-def _same(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two tables have the same columns, which Spark would otherwise make alike."""
-    return {field.name: field.type for field in one.schema} == {field.name: field.type for field in other.schema}
-
-
-def _ended(rows: pa.Table, window: TimeWindow) -> pa.Table:
-    kind = rows.schema.field("_exp").type
-    end = pc.add(rows["_ts"].cast(pa.int64()), window.length).cast(kind)
-    ends = {
-        "_exp": earlier(rows["_exp"], end),
-        "_out": pa.repeat(pa.scalar(NEVER, kind), rows.num_rows) if window.internal else earlier(rows["_out"], end),
-    }
-    return pa.table({name: ends.get(name, rows[name]) for name in rows.column_names})
 
 
 def earlier(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -1,0 +1,184 @@
+"""Rows in the driver, with the methods of Spark's frames that pipelines use: one definition of a pipeline is run by either.
+
+Nothing is computed before :meth:`DriverRows.toArrow`, which asks DuckDB once. Whatever the driver would not compute as Spark does
+raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the caller then gives the same pipeline Spark's frames.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import StructType
+from sqlglot import exp
+
+from warehouse.catalog.duck_sql import quoted
+from warehouse.storage.lookup import here
+from warehouse.views.language.dialect import expression_of
+from warehouse.views.language.driver_sql import LeftToSparkError, plain_type, translated
+from warehouse.views.language.faults import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DriverRows"]
+
+_JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+
+
+@dataclass(frozen=True)
+class DriverRows:
+    """Rows that DuckDB computes.
+
+    ``query`` is SQL over ``tables``; ``types`` are those of its columns, in order.
+    """
+
+    query: str
+    types: Mapping[str, pa.DataType]
+    tables: Mapping[str, pa.Table] = field(repr=False)
+
+    @classmethod
+    def of(cls, rows: pa.Table) -> DriverRows:
+        """Return the rows of a table, whose types are as Spark gives them to Arrow."""
+        name = f"rows_{id(rows)}"
+        own = dict(zip(rows.column_names, rows.schema.types, strict=True))
+        return cls(f"SELECT * FROM {name}", _distinct(own, rows.num_columns), {name: rows})
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.types)
+
+    def selectExpr(self, *expressions: str) -> DriverRows:  # noqa: N802 - as Spark calls it
+        """Return columns: ``*``, or expressions of Spark SQL with names.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not compute one.
+
+        """
+        shown: list[str] = []
+        types: list[tuple[str, pa.DataType]] = []
+        for each in expressions:
+            if each == "*":
+                shown += map(quoted, self.types)
+                types += self.types.items()
+                continue
+            node = _parsed(each)
+            inner, name = (node.this, node.alias) if isinstance(node, exp.Alias) else (node, _name(node))
+            kind, value = self._evaluated(inner)
+            shown.append(f"{value} AS {quoted(name)}")
+            types.append((name, kind))
+        return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", _distinct(dict(types), len(types)), self.tables)
+
+    def where(self, condition: str) -> DriverRows:
+        """Return the rows for which a condition is true.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not compute it.
+
+        """
+        return DriverRows(f"SELECT * FROM ({self.query}) WHERE {self.condition(condition)}", self.types, self.tables)
+
+    def condition(self, sql: str) -> str:
+        """Return a condition of Spark SQL over the columns as DuckDB's.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not compute it.
+
+        """
+        found = translated(sql, self._kinds())
+        if found.kind != "boolean":
+            raise LeftToSparkError(f"{sql} is no condition")
+        return found.sql
+
+    def unionByName(self, other: DriverRows) -> DriverRows:  # noqa: N802 - as Spark calls it
+        """Return the rows of both, which have the same columns.
+
+        Raises
+        ------
+        LeftToSparkError
+            When types differ, which Spark would make alike.
+
+        """
+        there = {name.lower(): (name, kind) for name, kind in other.types.items()}
+        if {name.lower(): kind for name, kind in self.types.items()} != {name: kind for name, (_, kind) in there.items()}:
+            raise LeftToSparkError("the inputs of a UNION ALL have columns of different types")
+        same = ", ".join(f"{quoted(there[name.lower()][0])} AS {quoted(name)}" for name in self.types)
+        query = f"SELECT * FROM ({self.query}) UNION ALL SELECT {same} FROM ({other.query})"
+        return DriverRows(query, self.types, {**self.tables, **other.tables})
+
+    def join(self, other: DriverRows, condition: str, how: str) -> DriverRows:
+        """Return pairs of rows for which a condition is true, and with ``how="left"`` the other rows beside nulls.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not compute the condition, or names are not different.
+
+        """
+        types = _distinct({**self.types, **other.types}, len(self.types) + len(other.types))
+        both = DriverRows(f"({self.query}) AS l {how} JOIN ({other.query}) AS r", types, {**self.tables, **other.tables})
+        return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", types, both.tables)
+
+    def toArrow(self) -> pa.Table:  # noqa: N802 - as Spark calls it
+        """Return the rows, computed.
+
+        Raises
+        ------
+        LeftToSparkError
+            When DuckDB cannot: Spark then gives the answer, or says what is wrong.
+
+        """
+        rows = here(self.query, self.tables)
+        if rows is None:
+            raise LeftToSparkError("DuckDB did not compute the rows")
+        return rows.rename_columns(self.columns).cast(pa.schema(list(self.types.items())))
+
+    def _evaluated(self, node: exp.Expr) -> tuple[pa.DataType, str]:
+        found = translated(node, self._kinds())
+        if isinstance(node, exp.Column):
+            return next(kind for name, kind in self.types.items() if name.lower() == node.name.lower()), found.sql
+        if found.kind is None:
+            raise LeftToSparkError("the driver passes on columns of nested types only")
+        return _arrow_type(found.kind), found.sql
+
+    def _kinds(self) -> dict[str, str | None]:
+        return {name.lower(): _spark_type(kind) for name, kind in self.types.items()}
+
+
+def _parsed(sql: str) -> exp.Expr:
+    try:
+        return expression_of(sql)
+    except RefusedError as error:
+        raise LeftToSparkError(str(error)) from None
+
+
+def _name(node: exp.Expr) -> str:
+    if not isinstance(node, exp.Column) or node.table:
+        raise LeftToSparkError("an expression has no name")
+    return node.name
+
+
+def _distinct(types: dict[str, pa.DataType], count: int) -> dict[str, pa.DataType]:
+    if len({name.lower() for name in types}) < count:
+        raise LeftToSparkError("two columns have one name")
+    return types
+
+
+def _spark_type(kind: pa.DataType) -> str | None:
+    """The Spark SQL type of plain values; None for nested ones."""
+    found = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
+    return found if plain_type(found) else None
+
+
+def _arrow_type(kind: str) -> pa.DataType:
+    fields = [{"name": "x", "type": _JSON.get(kind, kind), "nullable": True, "metadata": {}}]
+    return to_arrow_type(StructType.fromJson({"type": "struct", "fields": fields}).fields[0].dataType, timezone="UTC")
