@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Column, Stream
 
-__all__ = ["check_expressions", "needs_no_check"]
+__all__ = ["check_condition", "check_expressions", "needs_no_check"]
 
 _TIME = "an expression that gives a timestamp, e.g. with CAST(... AS TIMESTAMP) or to_timestamp(...)"
 _checked: set[tuple[object, ...]] = set()
@@ -59,6 +59,30 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
     ]
     if problems:
         raise ConfigurationError(problems)
+    _checked.add(told)
+
+
+def check_condition(session: SparkSession, stream: Stream, key: str, sql: str) -> None:
+    """Check a condition over the columns of a stream, which the key of the configuration has.
+
+    Raises
+    ------
+    ConfigurationError
+        When Spark refuses it, or it gives no boolean.
+
+    """
+    told = (stream.name, stream.columns, key, sql)
+    if told in _checked:
+        return
+    rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns))
+    try:
+        kind = rows.select(guarded(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
+    except AnalysisException as error:
+        found = f'"{sql}", which Spark refuses: {_first_line(error)}'
+        raise ConfigurationError([Problem("warehouse.toml", key, found, f"a condition over columns of {stream.name}")]) from error
+    kind = kind.removeprefix("struct<v:").removesuffix(">")
+    if kind not in ("boolean", "void"):
+        raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {kind}', "a condition, true or false")])
     _checked.add(told)
 
 

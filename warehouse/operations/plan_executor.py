@@ -136,12 +136,22 @@ class PlanExecutor:
                     f'a table "{step.stream}" was dropped, and epochs that are still readable have its files in '
                     f"{self.root / step.path}; lower `retain` and run `stream-wh vacuum`, or choose another name"
                 )
-        from warehouse.ingest.checked import check_expressions, needs_no_check  # noqa: PLC0415 - planning alone needs no Spark
+        from warehouse.ingest.checked import (  # noqa: PLC0415 - planning alone needs no Spark
+            check_condition,
+            check_expressions,
+            needs_no_check,
+        )
 
         reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveRelation | MoveDeferred)}
         for stream in self.catalog.sources:
             if stream.name in reads and not needs_no_check(stream):
                 check_expressions(self._guarded_spark(), stream)
+        followed = {step.stream for step in plan.steps} if self.catalog.aggregates else set()
+        for aggregate in self.catalog.aggregates:
+            asked = aggregate.definition
+            source = self.catalog.stream(asked.source)
+            if asked.where is not None and source is not None and aggregate.name in followed:
+                check_condition(self._guarded_spark(), source, f"aggregates.{aggregate.name}.where", asked.where)
 
     def _execute(self, plan: Plan, last: Epoch | None) -> Epoch:
         from warehouse.steps.execute import execute  # noqa: PLC0415 - planning alone needs no Spark

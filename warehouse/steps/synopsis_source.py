@@ -11,8 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE
 from warehouse.catalog.archives import archive_name
@@ -22,14 +26,16 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.guarded import guarded
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
+from warehouse.steps.local_states import calculable, local_states
+from warehouse.storage.lookup import here
+from warehouse.storage.tables import rows_schema
 from warehouse.time import NEVER, at_slot
 from warehouse.views.maintenance.inputs import Move
-from warehouse.views.maintenance.placement import placed
+from warehouse.views.maintenance.placement import placed, placed_here
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.aggregates.synopses import State, Synopsis
@@ -109,6 +115,9 @@ class SynopsisSource:
     @cached_property
     def batch(self) -> Batch:
         """What the synopsis gains, in the driver: it is as many rows as there are groups."""
+        few = self._few()
+        if few is not None:
+            return known_batch(few, self.session)
         parts = [*self._gained()]
         if not parts:
             return empty_batch(self.session, self.columns)
@@ -130,6 +139,29 @@ class SynopsisSource:
         """Look at the files of its stream again, as a step of the stream does."""
         if self.own.arrives:
             self.below().require_unchanged()
+
+    def _few(self) -> pa.Table | None:
+        """What few rows that the driver has add to the synopsis, by DuckDB; None when Spark is to calculate it."""
+        own, plan = self.own, self.plan
+        if not own.arrives or own.history or own.carried:
+            return None
+        known = self.below().batch.known
+        if known is None or not calculable(own.synopsis):
+            return None
+        within = f"{ARRIVED} + {own.slots} > {self.planned.k0} + 1"
+        found = here(local_states(own.synopsis, within), {"arrived": known})
+        if found is None:
+            return None
+        kinds = to_arrow_schema(StructType.fromJson(rows_schema(self.columns)), timezone="UTC")
+        names = [column.name for column in self.columns]
+        rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
+        slots = rows[ARRIVED].to_numpy()
+        instant = pa.timestamp("us", tz="UTC")
+        begins = pa.array(plan.anchor + slots * plan.update_interval, pa.int64()).cast(instant)
+        last = np.maximum(slots + own.slots, plan.slot + 1)
+        ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
+        timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
+        return placed_here(timed, names, self.layout, table_move(plan, self.planned))
 
     def _gained(self) -> Iterator[DataFrame]:
         synopsis = self.own.synopsis
