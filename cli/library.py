@@ -230,10 +230,14 @@ def validated(directory: Path) -> Report:
 
 
 def explained(directory: Path, view: str) -> Report:
-    """Explain a view."""
+    """Explain a view or an aggregate."""
+    from warehouse.cli.aggregate_explanation import of_aggregate
     from warehouse.cli.explanation import of_view
 
-    return of_view(opened(directory).explain(view))
+    warehouse = opened(directory)
+    if warehouse.catalog.aggregate(view) is not None:
+        return of_aggregate(warehouse.explain_aggregate(view))
+    return of_view(warehouse.explain(view))
 
 
 def advised(directory: Path, table: str | None, what_if: str | None) -> Report:

@@ -251,8 +251,8 @@ def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Return the declared views whose names begin so."""
-    return _complete(ctx, incomplete, "views")
+    """Return the declared views and aggregates whose names begin so."""
+    return _complete(ctx, incomplete, "views", "aggregates")
 
 
 def _complete(ctx: click.Context, incomplete: str, *sections: str) -> list[CompletionItem]:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
+    from warehouse.serving.aggregate_explanation import AggregateExplanation
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.keys import KeyColumn
@@ -588,6 +589,24 @@ class Warehouse:
         except NoEpochError:
             reader = None
         return explained(self.catalog, view, reader)
+
+    def explain_aggregate(self, aggregate: str) -> AggregateExplanation:
+        """Return which synopses a declared aggregate reads, who shares them, and when its windows are due; needs no Spark.
+
+        Raises
+        ------
+        UnknownNameError
+            When no such aggregate is declared.
+
+        """
+        from warehouse.serving.aggregate_explanation import explained_aggregate  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - as above
+
+        found = explained_aggregate(self.catalog, aggregate, newest_epoch(self.root))
+        if found is None:
+            names = [each.name for each in self.catalog.aggregates]
+            raise UnknownNameError("aggregate", aggregate, names, nearest(aggregate, names))
+        return found
 
     def advise(self, table: str, *, what_if: str | None = None) -> Advice:
         """Return which layout fits a table of the newest epoch, with predicted figures; needs no Spark.

@@ -27,6 +27,6 @@ def explain(directory: Path, view: str) -> Report:
     MON rows never leave, WKS ones after one constant lifetime, WK ones at an end that is known when they come, STR ones
     when later rows say so; two labels differ where internal windows end no result. Below the plan stand the share of
     short-lived results, join orders by what the cost model expects of the live rows, and equal plans where they pay.
-    It needs no Spark.
+    It needs no Spark. Of an aggregate: the synopses that it reads, which others share them, and when each window is due.
     """
     return library.explained(directory, view)

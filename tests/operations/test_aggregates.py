@@ -22,6 +22,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError
 from warehouse.operations.update import UpdateOptions
+from warehouse.serving.aggregate_explanation import explained_aggregate
 from warehouse.time import to_micros
 
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
@@ -258,3 +259,24 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
     for state in project.epoch.tables:
         if state.synopsis is not None and state.synopsis.synopsis.group_by:
             assert "a" not in {row["k"] for row in project.stored(state.name)}
+
+
+def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
+    """Which synopses, what they hold, who reads them too, and when windows are due next."""
+    catalog = moved.updater().catalog
+    found = explained_aggregate(catalog, "grouped", moved.epoch)
+    assert found is not None
+    one, counted = found.synopses
+    assert (one.table, one.counted, one.shared_with, one.slots) == ("a.synopsis0_0", None, (), 6)
+    assert {"sum(v)", "min(v)", "max(v)", "m2(v)"} < set(one.states)
+    assert (counted.counted, counted.full_from) == ("v", ANCHOR)
+    assert [(each.length, each.slots, each.next_due) for each in found.windows] == [
+        ("1h", 1, at(8)), ("3h", 3, at(8)), ("6h", 6, at(8)),
+    ]  # fmt: skip
+    moved.aggregates["more"] = {"from": "a", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["12h"], "keep": "1d"}
+    moved.declare()
+    found = explained_aggregate(moved.updater().catalog, "more", None)
+    del moved.aggregates["more"]
+    moved.declare()
+    assert found is not None
+    assert [(each.table, each.shared_with, each.slots) for each in found.synopses] == [(None, ("grouped",), 12)]

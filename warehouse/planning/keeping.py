@@ -18,13 +18,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.records import AgeMark
+from warehouse.planning.steps import DropOverdue, Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import SideTable, TableState
 
-__all__ = ["SHARES", "keep_by_table", "noted", "overdue_epoch", "younger"]
+__all__ = ["SHARES", "keep_by_table", "kept_long_enough", "noted", "overdue_epoch", "younger"]
 
 SHARES = 16
 """Rows stay at most this part of ``keep`` longer than it says: for fewer marks, and commits that remove many files at once."""
@@ -66,3 +68,16 @@ def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[Age
     if len(former) > 1 and at - former[-2].at <= keep // SHARES:
         former.pop()
     return (*former, AgeMark(epoch, at))
+
+
+def kept_long_enough(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
+    """Yield what removes rejected rows and short-lived results that are older than ``keep``."""
+    sides: tuple[tuple[Role, SideTable | None], ...] = (
+        () if state is None else (("rejected", state.rejected), ("restored", state.restored))
+    )
+    for role, side in sides:
+        if state is None or side is None or not side.rows:
+            continue
+        through = overdue_epoch(side.found, keep.get(owner), clock)
+        if through is not None:
+            yield DropOverdue(state.name, role, side.path, side.table_id, side.version, through)

@@ -15,12 +15,11 @@ from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.aggregate_plans import aggregate_plans
 from warehouse.planning.archive_plan import archive_plan, expire_within
 from warehouse.planning.former_layouts import former_cells
-from warehouse.planning.keeping import keep_by_table, overdue_epoch
+from warehouse.planning.keeping import keep_by_table, kept_long_enough
 from warehouse.planning.node_plans import NodeInput, plan_nodes, rebuilt
 from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
-    DropOverdue,
     EraseRows,
     InputFiles,
     MoveDeferred,
@@ -107,7 +106,7 @@ def make_plan(
         streams.append(planned)
         own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
         if moves:
-            steps.extend(_kept_long_enough(planned.name, state, dict(keep), clock))
+            steps.extend(kept_long_enough(planned.name, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
         if state is not None and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
@@ -125,14 +124,14 @@ def make_plan(
         state = last.table(node.name) if last else None
         own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
         if moves:
-            steps.extend(_kept_long_enough(node.view, state, dict(keep), clock))
+            steps.extend(kept_long_enough(node.view, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
         if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
     if last is not None and moves and changed is not None:
         planned_names = {each.name for each in streams} | {each.name for each in planned_nodes}
         still = [state for state in last.tables if state.name not in planned_names]
-        overdue = (step for state in still for step in _kept_long_enough(state.owner, state, dict(keep), clock))
+        overdue = (step for state in still for step in kept_long_enough(state.owner, state, dict(keep), clock))
         steps.extend(step for step in overdue if step.path not in changed)
     return Plan(
         epoch=epoch,
@@ -154,19 +153,6 @@ def make_plan(
         stopped=tuple(sorted((stopped or {}).items())),
         keep=keep,
     )
-
-
-def _kept_long_enough(owner: str, state: TableState | None, keep: Mapping[str, int], clock: int) -> Iterator[DropOverdue]:
-    """Yield what removes rejected rows and short-lived results that are older than ``keep``."""
-    sides: tuple[tuple[Role, SideTable | None], ...] = (
-        () if state is None else (("rejected", state.rejected), ("restored", state.restored))
-    )
-    for role, side in sides:
-        if state is None or side is None or not side.rows:
-            continue
-        through = overdue_epoch(side.found, keep.get(owner), clock)
-        if through is not None:
-            yield DropOverdue(state.name, role, side.path, side.table_id, side.version, through)
 
 
 def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:

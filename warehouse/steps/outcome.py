@@ -19,7 +19,6 @@ from warehouse.epochs.records import (
     Removed,
     StepSeconds,
     Stopped,
-    SynopsisRecord,
     TableState,
     ViewRecord,
 )
@@ -39,10 +38,10 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
+from warehouse.steps.following import standing_beside, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
-from warehouse.steps.synopsis_source import full_from, lacks_files
 from warehouse.storage.properties import PROPERTIES
 from warehouse.storage.tables import schema_file
 
@@ -103,7 +102,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         }
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update(_standing(outcome))
-    states.update(_standing_beside(outcome))
+    states.update(standing_beside(plan, last))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     states.update(_left_beside(outcome, states))
     forgotten = forgotten_state(plan, states)
@@ -158,18 +157,6 @@ def _standing(outcome: Outcome) -> dict[str, TableState]:
     return found
 
 
-def _standing_beside(outcome: Outcome) -> dict[str, TableState]:
-    """The synopses and answers that follow a stream that stands still, or that stand still themselves: as they were."""
-    still = dict(outcome.plan.stopped)
-    tables = outcome.last.tables if outcome.last else ()
-    following = [state for state in tables if state.synopsis is not None or state.answers is not None]
-    return {
-        state.name: state
-        for state in following
-        if state.owner in still or (state.answers is not None and state.answers.definition.source in still)
-    }
-
-
 def _left_beside(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
     """The tables that stand still while the windows move: rows leave, and grow older, in the tables beside them."""
     plan, last = outcome.plan, outcome.last
@@ -220,7 +207,14 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         rejected=_side(outcome, StoreRejected, planned.name, before.rejected if before else None),
         newest=_newest(before, table),
         archive_of=planned.archive_of,
-        synopsis=_synopsis(outcome, planned),
+        synopsis=synopsis_record(
+            plan=outcome.plan,
+            planned=planned,
+            last=outcome.last,
+            commit=outcome.main_commit(planned.name),
+            first=None if planned.synopsis is None else outcome.first_commit(planned.synopsis.synopsis.source),
+            left_out=outcome.left_out,
+        ),
         answers=None if planned.answers is None else AnswersRecord(planned.answers.definition, planned.answers.through),
         former=still_there(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
@@ -232,19 +226,6 @@ def _kind(planned: StreamPlan) -> Literal["stream", "relation", "state", "archiv
     if planned.lands:
         return "stream" if planned.declaration.op is None else "relation"
     return "archive" if planned.archive_of else "aggregate" if planned.answers else "state"
-
-
-def _synopsis(outcome: Outcome, planned: StreamPlan) -> SynopsisRecord | None:
-    """What a synopsis holds after the plan."""
-    own = planned.synopsis
-    if own is None:
-        return None
-    source = own.synopsis.source
-    commit = outcome.main_commit(planned.name)
-    metadata: Mapping[str, Any] = commit.metadata if commit else {}
-    read_without = [entry.file.path for entry in outcome.left_out.get(source, ())]
-    partial = lacks_files(outcome.first_commit(source), metadata, read_without)
-    return SynopsisRecord(own.synopsis, own.slots, full_from(outcome.plan, planned, outcome.last, metadata, partial=partial))
 
 
 def node_state(outcome: Outcome, planned: NodePlan) -> TableState:

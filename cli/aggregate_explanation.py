@@ -1,0 +1,77 @@
+"""The text of ``explain`` for an aggregate: the synopses that it reads, and when its windows are due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.cli.outcome import Report
+from warehouse.time import format_duration, format_instant
+from warehouse.units import counted
+
+if TYPE_CHECKING:
+    from warehouse.serving.aggregate_explanation import AggregateExplanation, SynopsisRead, WindowDue
+
+__all__ = ["of_aggregate"]
+
+
+def of_aggregate(found: AggregateExplanation) -> Report:
+    """Return an explanation as lines for people and as a record."""
+    asked = found.definition
+    groups = ", ".join(name for name, _ in asked.group_by)
+    head = f"{found.name}: windows of {asked.source}" + (f" by {groups}" if groups else "")
+    lines = [head + (f" where {asked.where}" if asked.where else "")]
+    width = max((len(each.table or "") for each in found.synopses), default=0)
+    lines += [f"  {each.table or '':<{width}}  {_synopsis(each)}" for each in found.synopses]
+    lines += [f"  {_window(each)}" for each in found.windows]
+    lines.append("windows that are due together are answered by one pass over each synopsis")
+    return Report(_record(found), tuple(lines), data=True)
+
+
+def _synopsis(each: SynopsisRead) -> str:
+    held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
+    told = [held]
+    if each.rows is None or each.full_from is None:
+        told.append("made by the next update")
+    else:
+        since = format_instant(each.full_from)
+        told.append(f"{counted(each.rows, 'row')}, kept for {counted(each.slots, 'slot')}, full from {since}")
+    if each.shared_with:
+        told.append(f"shared with {', '.join(each.shared_with)}")
+    return "; ".join(told)
+
+
+def _window(each: WindowDue) -> str:
+    due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
+    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'slot')}{due}"
+
+
+def _record(found: AggregateExplanation) -> dict[str, object]:
+    asked = found.definition
+    return {
+        "aggregate": found.name,
+        "epoch": found.epoch,
+        "from": asked.source,
+        "where": asked.where,
+        "group_by": [name for name, _ in asked.group_by],
+        "synopses": [
+            {
+                "table": each.table,
+                "counted": each.counted,
+                "states": list(each.states),
+                "shared_with": list(each.shared_with),
+                "slots": each.slots,
+                "rows": each.rows,
+                "full_from": None if each.full_from is None else format_instant(each.full_from),
+            }
+            for each in found.synopses
+        ],
+        "windows": [
+            {
+                "length": each.length,
+                "slots": each.slots,
+                "every": format_duration(each.every),
+                "next_due": None if each.next_due is None else format_instant(each.next_due),
+            }
+            for each in found.windows
+        ],
+    }

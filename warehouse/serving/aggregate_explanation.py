@@ -1,0 +1,115 @@
+"""How an aggregate is answered: which synopses it reads, who shares them, what they hold, and when each window is due."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.aggregates.synopses import assigned, missing, needs
+from warehouse.time import at_slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.synopses import State, Synopsis
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["AggregateExplanation", "SynopsisRead", "WindowDue", "explained_aggregate"]
+
+
+@dataclass(frozen=True)
+class SynopsisRead:
+    """A synopsis that an aggregate reads.
+
+    ``table`` is None until an update has made it, ``counted`` the column whose values are counted, ``states`` what is read of
+    the others. ``shared_with`` are other aggregates that read it. ``slots`` is for how many slots it keeps a row, ``rows`` how
+    many it has, ``full_from`` (microseconds) from when on it knows all that arrived; None while it is not there.
+    """
+
+    table: str | None
+    counted: str | None
+    states: tuple[str, ...]
+    shared_with: tuple[str, ...]
+    slots: int
+    rows: int | None
+    full_from: int | None
+
+
+@dataclass(frozen=True)
+class WindowDue:
+    """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds."""
+
+    length: str
+    slots: int
+    every: int
+    next_due: int | None
+
+
+@dataclass(frozen=True)
+class AggregateExplanation:
+    """How an aggregate is answered; ``epoch`` is the newest one, None before there is one."""
+
+    name: str
+    definition: Definition
+    synopses: tuple[SynopsisRead, ...]
+    windows: tuple[WindowDue, ...]
+    epoch: int | None
+
+
+def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> AggregateExplanation | None:
+    """Explain a declared aggregate; None when none of that name is declared."""
+    aggregate = catalog.aggregate(name)
+    if aggregate is None:
+        return None
+    own = aggregate.definition
+    beside = {each.name: each.definition for each in catalog.aggregates if each.definition.source == own.source}
+    recorded = {
+        state.name: state.synopsis
+        for state in (epoch.tables if epoch else ())
+        if state.synopsis is not None and state.owner == own.source
+    }
+    known = [record.synopsis for record in recorded.values()]
+    every = [*known, *missing([need for each in beside.values() for need in needs(each)], known)]
+    readers = _readers(beside, every)
+    found = []
+    for number, states in _read(own, every):
+        table = [*recorded][number] if number < len(recorded) else None
+        state = epoch.table(table) if epoch and table else None
+        record = recorded[table] if table else None
+        counted = every[number].counted
+        wanted = max(need.slots for other in readers[number] for need in needs(beside[other]))
+        found.append(
+            SynopsisRead(
+                table=table,
+                counted=counted[0] if counted else None,
+                states=tuple(f"{each.function}({each.column})" for each in states),
+                shared_with=tuple(other for other in readers[number] if other != name),
+                slots=max(wanted, record.slots if record else 0),
+                rows=sum(part.rows for part in state.partitions) if state else None,
+                full_from=at_slot(record.full_from - 1, catalog.anchor, catalog.update_interval) if record else None,
+            )
+        )
+    return AggregateExplanation(name, own, tuple(found), tuple(_windows(catalog, own, epoch)), epoch.number if epoch else None)
+
+
+def _read(definition: Definition, every: Sequence[Synopsis]) -> Iterator[tuple[int, tuple[State, ...]]]:
+    for need in needs(definition):
+        yield from ((served.number, served.states) for served in assigned(need, every))
+
+
+def _readers(beside: Mapping[str, Definition], every: Sequence[Synopsis]) -> dict[int, list[str]]:
+    """The aggregates that read each synopsis."""
+    readers: dict[int, list[str]] = {}
+    for name, definition in beside.items():
+        for number, _ in _read(definition, every):
+            readers.setdefault(number, []).append(name)
+    return readers
+
+
+def _windows(catalog: Catalog, definition: Definition, epoch: Epoch | None) -> Iterator[WindowDue]:
+    for window in definition.windows:
+        end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
+        due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
+        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due)
