@@ -32,8 +32,9 @@ from warehouse.operations.mend import set_aside_torn
 from warehouse.operations.plan_executor import PlanExecutor, released
 from warehouse.operations.standing import StandingStill, behind, standing_still, stopped_of, stopping
 from warehouse.operations.vacuum import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
+from warehouse.planning.aggregate_plans import without_history
 from warehouse.planning.declared_nodes import declared_nodes, sound_nodes, with_columns
-from warehouse.planning.inputs import Excluded, LandingFacts, landing_facts
+from warehouse.planning.inputs import Excluded, LandingFacts, landed_before, landing_facts
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import columns_declared, make_plan
 from warehouse.time import format_instant, grid_slot, slot
@@ -656,6 +657,7 @@ class Updater(PlanExecutor):
             refused={**refused, **still.views},
             stopped=still.tables,
             changed=self.stopped.keys(),
+            landed=landed_before(self.catalog, last, without_history(self.catalog, last)),
         )
         if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
             return None

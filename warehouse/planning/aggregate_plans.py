@@ -18,13 +18,25 @@ from warehouse.planning.steps import AnswersPlan, StreamPlan, SynopsisPlan, Syno
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
     from warehouse.epochs.records import Epoch, TableState
+    from warehouse.planning.steps import InputFiles
 
-__all__ = ["aggregate_plans"]
+__all__ = ["aggregate_plans", "without_history"]
+
+
+def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
+    """Return the streams that have a table, and aggregates that need a synopsis which is not there."""
+    if last is None or not catalog.aggregates:
+        return []
+    wanted: dict[str, list[Need]] = {}
+    for aggregate in catalog.aggregates:
+        wanted.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
+    known = [state.synopsis.synopsis for state in last.tables if state.synopsis is not None]
+    return [name for name, asked in wanted.items() if last.table(name) is not None and missing(asked, known)]
 
 
 def aggregate_plans(
@@ -36,17 +48,19 @@ def aggregate_plans(
     slot: int,
     epoch: int,
     stopped: Collection[str],
+    landed: Mapping[str, tuple[InputFiles, ...]],
 ) -> list[StreamPlan]:
     """Return the plans of synopses and answers that follow the planned streams, synopses first.
 
     ``arriving`` are the streams that may get rows, ``slot`` is the update's, ``epoch`` the number of the one that it makes.
-    Answers that are ``stopped`` wait.
+    Answers that are ``stopped`` wait. ``landed`` are the files of streams that were loaded before and are still there.
     """
     plans: list[StreamPlan] = []
     for stream in streams:
         own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == stream.name]
         if own:
-            plans += _Following(catalog, last, stream, slot, epoch, arrives=stream.name in arriving).plans(own)
+            before = landed.get(stream.name, ())
+            plans += _Following(catalog, last, stream, slot, epoch, before, arrives=stream.name in arriving).plans(own)
     return [plan for plan in plans if plan.name not in stopped]
 
 
@@ -59,6 +73,7 @@ class _Following:
     stream: StreamPlan
     slot: int
     epoch: int
+    landed: tuple[InputFiles, ...]
     arrives: bool
 
     @property
@@ -98,6 +113,7 @@ class _Following:
         known = None if state is None or state.synopsis is None else state.synopsis
         slots = max(wanted, known.slots if known else 0)
         emptied = known is None or known.emptied
+        history = emptied and self.state(self.stream.name) is not None
         carried = known is not None and not emptied and slots > known.slots
         layout = state.layout if state is not None and not carried else resolve(periods=slots, label="WKS")
         columns = tuple(ColumnRecord(column, kind) for column, kind in synopsis.columns)
@@ -115,8 +131,9 @@ class _Following:
                 slots,
                 arrives=self.arrives,
                 opening=self.stream.first,
-                history=emptied and self.state(self.stream.name) is not None,
+                history=history,
                 carried=carried,
+                landed=self.landed if history else (),
             ),
         )
 

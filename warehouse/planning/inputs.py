@@ -19,11 +19,12 @@ from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, l
 from warehouse.ingest.object_copies import copied, objects_at
 from warehouse.ingest.unknown import with_unknown
 from warehouse.limits import limits
+from warehouse.objects.path import ObjectPath
 from warehouse.planning.plan import StreamInput
 from warehouse.planning.steps import InputFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.catalog.model import Catalog, Stream
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile
     from warehouse.ingest.landing import Known
 
-__all__ = ["Excluded", "LandingFacts", "all_parts", "grouped", "landing_facts", "present", "stream_inputs"]
+__all__ = ["Excluded", "LandingFacts", "all_parts", "grouped", "landed_before", "landing_facts", "present", "stream_inputs"]
 
 Excluded = dict[str, dict[str, LeftOut]]
 """Files that could not be read while this update was being prepared, by stream and path."""
@@ -70,6 +71,23 @@ def present(catalog: Catalog) -> dict[str, frozenset[str]]:
             found[stream.name] = frozenset(file.path for file in list_landing(stream.place, stream.files))
         except LandingError:
             found[stream.name] = frozenset()
+    return found
+
+
+def landed_before(catalog: Catalog, last: Epoch | None, names: Sequence[str]) -> dict[str, tuple[InputFiles, ...]]:
+    """Return the files of streams that were loaded before and are still as they were then, by their CSV header.
+
+    A stream is left out if they are more than one plan takes, in an object store, or bring columns of their own.
+    """
+    known = known_files(catalog.root, last) if names else {}
+    found = {}
+    for name in names:
+        stream, loaded = catalog.stream(name), known_of(known, name).loaded
+        if stream is None or stream.unknown_columns == "add" or isinstance(stream.landing, ObjectPath):
+            continue
+        files = [file for file in list_landing(stream.landing, stream.files) if loaded.get(file.path) == file]
+        if len(files) <= limits().files_per_plan:
+            found[name] = grouped(stream, stream.landing, files)[1]
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import declaration, with_added
@@ -78,13 +79,14 @@ def make_plan(
     refused: Mapping[str, str] | None = None,
     stopped: Mapping[str, str] | None = None,
     changed: Collection[str] | None = None,
+    landed: Mapping[str, tuple[InputFiles, ...]] | None = None,
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
     ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
     leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
-    an update).
+    an update). ``landed`` are files of streams that were loaded before, for synopses that are new.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -114,7 +116,8 @@ def make_plan(
             streams.append(archive_plan(planned, last, slot))
             steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
     arriving = {step.stream for step in steps if isinstance(step, MoveDeferred)}
-    for followed in aggregate_plans(catalog, last, tuple(streams), arriving, slot=slot, epoch=epoch, stopped=stopped or ()):
+    follow = partial(aggregate_plans, slot=slot, epoch=epoch, stopped=stopped or (), landed=landed or {})
+    for followed in follow(catalog, last, tuple(streams), arriving):
         streams.append(followed)
         steps.extend(_following_steps(followed, last, slot, _Ids(epoch, clock), longer=catalog.retain))
     created = [stream.name for stream in streams if stream.first]

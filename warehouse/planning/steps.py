@@ -297,8 +297,8 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     """What an update does for a synopsis of a stream; its rows stay for ``slots`` slots.
 
     ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
-    have gone. With ``history`` the rows that the stream and its archive hold are added, with ``carried`` the synopsis's own are
-    written again, to stay longer.
+    have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
+    is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer.
     """
 
     synopsis: Synopsis
@@ -307,6 +307,7 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     opening: bool
     history: bool
     carried: bool
+    landed: tuple[InputFiles, ...] = ()
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):

@@ -187,7 +187,7 @@ class Sources:
         """Drop a stream's batch: it is read again when it is needed, without these files."""
         source = self.stream(name)
         source.release()
-        self._following.clear()
+        self._release_following()
         self.counted.pop(name, None)
         planned = {file.path: file for group in source.planned.inputs for file in group.files}
         left_out = tuple(LeftOut(planned[each.path], each.reason, each.message) for each in problems)
@@ -239,11 +239,17 @@ class Sources:
 
     def release(self) -> None:
         """Drop all cached rows."""
-        self._following.clear()
+        self._release_following()
         for stream in self._streams.values():
             stream.release()
         for node in self._nodes.values():
             node.release()
+
+    def _release_following(self) -> None:
+        for following in self._following.values():
+            following.release()
+        self._following.clear()
+
 
 
 # Java code is generated for each plan, compiled when it is new, and then fast for every row. Few rows are evaluated sooner than

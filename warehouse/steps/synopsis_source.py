@@ -21,8 +21,10 @@ from pyspark.sql.types import StructType
 from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE
 from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
-from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.errors import UnreadableFilesError
+from warehouse.ingest.batch import Batch, empty_batch, prepare
 from warehouse.ingest.batch_counts import BatchCounts
+from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.guarded import guarded
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.synopses import State, Synopsis
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.epochs.records import Epoch
+    from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
@@ -189,6 +191,33 @@ class SynopsisSource:
                 yield batch.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}")
         if not self.own.history or stream is None or self.last is None:
             return
+        stored = [*self._stored(stream, declared)]
+        landed = self._landed
+        if landed is not None and landed.counts.live + landed.counts.dead >= sum(part.count() for part in stored):
+            yield landed.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}")
+        else:
+            yield from stored
+
+    @cached_property
+    def _landed(self) -> Batch | None:
+        """The rows of files that were loaded before and are still there; None where they cannot be read."""
+        if not self.own.landed or self.last is None:
+            return None
+        source, plan = self.below(), self.plan
+        move = WindowMove(
+            k0=self.last.slot - source.layout.periods, k=self.last.slot, first=True, anchor=plan.anchor,
+            interval=plan.update_interval, clock=plan.clock,
+        )  # fmt: skip
+        groups = [(group.header, group.files) for group in self.own.landed]
+        try:
+            return prepare(source.session, source.stream, source.layout, move, groups, None)
+        except UnreadableFilesError:
+            return None
+
+    def _stored(self, stream: TableState, declared: tuple[ColumnRecord, ...]) -> Iterator[DataFrame]:
+        """The rows that the stream and its archive hold at the last epoch."""
+        if self.last is None:
+            return
         archive = self.last.table(archive_name(stream.name))
         for table in (stream, archive):
             if table is None:
@@ -212,7 +241,10 @@ class SynopsisSource:
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
 
     def release(self) -> None:
-        """Nothing is cached: the rows are in the driver."""
+        """Drop the cached rows of landing files; others are in the driver."""
+        landed: Batch | None = vars(self).get("_landed")
+        if landed is not None:
+            landed.release()
 
 
 def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:
