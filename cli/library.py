@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.cli.outcome import Moment, Report, Rows, render_turn
 from warehouse.errors import NoEpochError
-from warehouse.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from pathlib import Path
     from threading import Event
 
-    from warehouse.catalog.wishes import Wishes
     from warehouse.epochs.points import Observer
     from warehouse.operations.run import Turn
     from warehouse.project import Warehouse
@@ -38,7 +36,6 @@ __all__ = [
     "erasure_foreseen",
     "explained",
     "foreign_undone",
-    "initialised",
     "kept_up_to_date",
     "migrated",
     "opened",
@@ -185,29 +182,6 @@ def pictured(directory: Path, file: Path) -> None:
 
 
 # --- verbs ---
-
-
-def initialised(directory: Path, example: str | None, source: Path | None, wishes: Wishes | None = None) -> Report:
-    """Write a project."""
-    from warehouse.catalog.initialise import write_project
-
-    written = write_project(directory, example, source, wishes)
-    seen = _seen(written[0]) if source is not None else ()
-    landing = len(written) - 1
-    enter = "" if directory.name in ("", ".") else f"cd {directory} && "
-    lines = (
-        f"wrote {directory / CONFIGURATION}" + (f" and {counted(landing, 'landing file')}" if landing else ""),
-        *seen,
-        f"next: {enter}stream-wh validate, then stream-wh update",
-    )
-    record = {"directory": str(directory), "files": [path.relative_to(directory).as_posix() for path in written]}
-    return Report(record, lines)
-
-
-def _seen(file: Path) -> tuple[str, ...]:
-    """Return what a proposed configuration says of its sample: the comments between its introduction and its first section."""
-    _, _, rest = file.read_text(encoding="utf-8").partition("\n#\n")
-    return tuple(line.removeprefix("# ") for line in rest.partition("\n\n")[0].splitlines())
 
 
 def validated(directory: Path) -> Report:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from warehouse.cli import library
+from warehouse.cli.first_project import from_example, from_file
 from warehouse.cli.options import ColumnNames, command, report_command
 from warehouse.time import parse_duration
 
@@ -40,7 +42,10 @@ __all__ = ["init"]
 @click.option("--columns", metavar="COLUMNS", type=ColumnNames(), help="Declare these columns only.")
 @report_command
 def init(directory: Path, *, example: str | None, source: Path | None, **wished: Any) -> Report:  # noqa: ANN401 - options of --from
-    """Write a commented warehouse.toml, and sample landing files, into DIRECTORY; nothing is ever overwritten."""
+    """Write a commented warehouse.toml, and sample landing files, into DIRECTORY; nothing is ever overwritten.
+
+    With --from on a terminal it asks for what no option says, and offers what it proposes as the answer.
+    """
     from warehouse.catalog.wishes import Wishes  # noqa: PLC0415 - help does without
 
     given = {name: value for name, value in wished.items() if value}
@@ -54,4 +59,12 @@ def init(directory: Path, *, example: str | None, source: Path | None, **wished:
             given["interval"] = parse_duration(given["interval"])
         except ValueError as error:
             raise click.UsageError(f"--interval: {error}") from error
-    return library.initialised(base / directory if base else directory, example, source, Wishes(**given))
+    target = base / directory if base else directory
+    if source is None:
+        return from_example(target, example)
+    wishes = Wishes(**given)
+    if sys.stdin.isatty():
+        from warehouse.cli.questions import answered  # noqa: PLC0415 - only a terminal is asked
+
+        wishes = answered(source, wishes)
+    return from_file(target, source, wishes, time.time_ns() // 1000)

@@ -69,6 +69,7 @@ def test_numbers_for_times_and_the_least_of_an_array(tmp_path: Path) -> None:
         (["12/31/2023 11:59 PM", "1/1/2024 1:05 AM"], "M/d/yyyy h:mm a"),
         (["10/Oct/2000:13:55:36 -0700", "11/Oct/2000:13:55:36 +0000"], "d/MMM/yyyy:H:mm:ss Z"),
         (["31.12.23, 23:59", "01.01.24, 00:05"], "d.M.yy, H:mm"),
+        (["Dec-31-2023", "Jan-1-2024"], "MMM-d-yyyy"),
         (["20 Dec 2023 10:00:00", "2 Jan 2024 10:00:00"], "d MMM yyyy H:mm:ss"),
     ],
 )

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.wishes import Wishes
 
-__all__ = ["DEFAULT_EXAMPLE", "examples", "write_project"]
+__all__ = ["DEFAULT_EXAMPLE", "examples", "write_files", "write_project"]
 
 DEFAULT_EXAMPLE = "answers"
 """The example whose file shows every key."""
@@ -64,7 +64,7 @@ def write_project(
         from warehouse.catalog.proposal import propose  # noqa: PLC0415 - it needs DuckDB, the examples do not
 
         content = propose(source, wishes)
-    return _write(directory, content)
+    return write_files(directory, content)
 
 
 def _example(name: str) -> Iterator[tuple[str, Traversable]]:
@@ -83,7 +83,15 @@ def _landing_files(folder: Traversable, path: str) -> Iterator[tuple[str, Traver
             yield f"{path}/{each.name}", each
 
 
-def _write(directory: Path, content: Mapping[str, Traversable | Path | bytes]) -> list[Path]:
+def write_files(directory: Path, content: Mapping[str, Traversable | Path | bytes]) -> list[Path]:
+    """Write the files of a project, given by path below the directory, and return them.
+
+    Raises
+    ------
+    UsageError
+        When one of them exists: nothing is then written. Also when one cannot be written.
+
+    """
     targets = {directory / path: each for path, each in content.items()}
     if present := [str(path) for path in targets if path.exists()]:
         raise UsageError(f"{present[0]} exists and nothing is ever overwritten; choose another directory")

@@ -10,39 +10,23 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.first_update import FirstUpdate, first_update, lives
 from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
+from warehouse.catalog.proposed_times import Times, proposed_times
 from warehouse.catalog.sniff import Found, SniffedColumn, sniff
 from warehouse.catalog.values import name_fault
-from warehouse.catalog.wishes import NEVER, Wishes, column_called, expression_of
+from warehouse.catalog.wishes import NEVER, Wishes, column_called
 from warehouse.errors import UsageError
-from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant
+from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_instant, rough
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["propose"]
+__all__ = ["Proposal", "proposal", "propose"]
 
-_ARRIVAL_NAME = re.compile(
-    r"(^|_)(ts|time|timestamp|at|arriv\w*|start\w*|begin\w*|creat\w*|seen|event|from|depart\w*)(_|$)"
-)
-_EXPIRY_NAME = re.compile(
-    r"(^|_)(exp\w*|end\w*|until|valid|to|stop\w*|finish\w*|due|deadline|leav\w*|land\w*|close\w*)(_|$)"
-)
-_LIFETIME_NAME = re.compile(
-    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|expires_in|remaining)(_|$)"
-)
-_UNITS = (
-    (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
-    (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
-    (re.compile(r"_(min|mins|minutes?|minuten)$"), "MINUTE", MINUTE),
-    (re.compile(r"_(h|hrs?|hours?|stunden)$"), "HOUR", HOUR),
-    (re.compile(r"_(d|days?|tage)$"), "DAY", DAY),
-)
-_INTEGERS = frozenset({"int", "bigint"})
 _STEPS = tuple(
     count * unit
     for unit, counts in (
@@ -57,44 +41,34 @@ _PERIODS = 24
 _MOST_PERIODS = 2000
 _SEEN = 0.95
 """The share of rows that an update at the proposed interval must show."""
-_WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
 _COMMENT_COLUMN = 36
 
 
 @dataclass(frozen=True)
-class _Times:
-    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
+class Proposal:
+    """A project for a file, and what a person may want otherwise.
 
-    ``unset`` is the share of rows that have no end.
+    ``files`` are those of the project by path: ``warehouse.toml``, and the file itself to be copied. ``arrival`` and
+    ``expires`` are Spark SQL, None of rows that never expire; ``interval`` in microseconds; ``first`` is None if only Spark
+    can compute it.
     """
 
+    files: dict[str, bytes | Path]
+    stream: str
+    key: ProposedKey
     arrival: str
-    columns: tuple[str, ...]
-    first: int | None
-    expires: str | None = None
-    lives: tuple[float, ...] = ()
-    others: tuple[str, ...] = ()
-    last: int | None = None
-    unset: float = 0.0
-
-    @property
-    def mean(self) -> float:
-        """The mean life."""
-        return sum(self.lives) / max(1, len(self.lives))
-
-    @property
-    def lifetime(self) -> int | None:
-        """The life that all but a hundredth of the rows stay below."""
-        return int(self.lives[-2]) if self.lives else None
-
-    def seen(self, interval: int) -> float:
-        """Return the share of rows with a life that are live at one update at least."""
-        lives = [life for life in self.lives if life > 0]
-        return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
+    expires: str | None
+    interval: int
+    first: FirstUpdate | None
 
 
 def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Path]:
-    """Return the files of a project for ``source`` by path: ``warehouse.toml``, and the file itself to be copied.
+    """Return the files of what :func:`proposal` proposes."""
+    return proposal(source, wishes).files
+
+
+def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
+    """Return the project that is proposed for ``source``.
 
     ``wishes`` are what the user says in place of what would be guessed.
 
@@ -108,19 +82,57 @@ def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Pat
     found = _chosen(sniff(source), wishes)
     name = _stream_name(source)
     usable = [column for column in found.columns if column.type]
-    times = _wished(found, usable, wishes)
+    times = proposed_times(found, usable, wishes)
     if times is None:
         raise UsageError(
             f"no column of {source} ({_list(column.name for column in found.columns)}) can be an arrival time; "
             f"add a timestamp column, or declare the stream by hand after a plain `stream-wh init`"
         )
+    if times.expires is not None and not times.lives:
+        times = replace(times, lives=lives(found, times.arrival, times.expires))
     key = proposed_key(usable, times.columns, found.rows)
     if wishes.key:
         key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
-    text = _document(name, source, found, times, key, wishes)
+    grid = _grid(times, wishes)
+    first = first_update(found, times.arrival, times.expires, key.columns, anchor=grid.anchor, interval=grid.interval)
+    text = _document(_Parts(name, source, found, times, key, grid, first), wishes)
     # Landing files whose names begin with these are left alone.
     landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
-    return {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
+    files: dict[str, bytes | Path] = {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
+    return Proposal(files, name, key, times.arrival, times.expires, grid.interval, first)
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """When windows move, and how long rows live at the most (None: for ever), in microseconds."""
+
+    anchor: int
+    interval: int
+    lifetime: int | None
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a proposed file is written from."""
+
+    name: str
+    source: Path
+    found: Found
+    times: Times
+    key: ProposedKey
+    grid: _Grid
+    first: FirstUpdate | None
+
+
+def _grid(times: Times, wishes: Wishes) -> _Grid:
+    lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
+    if lifetime is None and times.expires is not None:
+        lifetime = DAY
+    finest = HOUR if lifetime is None else max(SECOND, lifetime // _PERIODS)
+    steps = (step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
+    interval = wishes.interval or max(steps)
+    lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
+    return _Grid((times.first or 0) // DAY * DAY, interval, lifetime)
 
 
 def _stream_name(source: Path) -> str:
@@ -140,114 +152,9 @@ def _chosen(found: Found, wishes: Wishes) -> Found:
     return replace(found, columns=columns)
 
 
-def _wished(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> _Times | None:
-    """Return the times as they are wished, or guessed where nothing is."""
-    arrival = None if wishes.arrival is None else expression_of(wishes.arrival, usable, "--arrival", ts=False)
-    if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
-        said = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
-        raise UsageError(f"{said}; name another, or give an expression")
-    if isinstance(arrival, str):
-        stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
-        times: _Times | None = _Times(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
-    elif arrival is not None and arrival.type == "date":
-        times = _from_numbers([arrival, *(column for column in usable if column != arrival)])
-    else:
-        times = _times(found, usable, arrival)
-    if times is None or wishes.expires is None:
-        return times
-    bare = replace(times, expires=None, lives=(), unset=0.0, columns=times.columns[:1])
-    expires = None if wishes.expires == NEVER else expression_of(wishes.expires, usable, "--expires", ts=True)
-    if expires is None:
-        return bare
-    if isinstance(expires, str):
-        return replace(bare, expires=expires)
-    if expires.type == "timestamp":
-        lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
-        return replace(bare, expires=_sql(expires.name), lives=lives, columns=(*bare.columns, expires.name))
-    lasting = _of_duration(bare, expires)
-    if lasting is None:
-        said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
-        raise UsageError(f"{said}; name another, or give an expression")
-    return lasting
-
-
-def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> _Times | None:
-    stamps = [column for column in usable if column.type == "timestamp"]
-    arrival = wished or _arrival(found, stamps)
-    if arrival is None:
-        return _from_numbers(usable)
-    others = tuple(column.name for column in stamps if column != arrival)
-    later = [column for column in stamps if (arrival.name, column.name) in found.gaps]
-    named = [column for column in later if _EXPIRY_NAME.search(column.name.lower())]
-    if later:
-        expiry = (named or later)[0]
-        used = (arrival.name, expiry.name)
-        unused = tuple(name for name in others if name != expiry.name)
-        lives = found.gaps[arrival.name, expiry.name]
-        return _Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lives, unused, arrival.high)
-    return _with_duration(
-        _Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others, last=arrival.high), usable
-    )
-
-
-def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
-    """Return the time that others follow, that is named like an arrival, that stands first, in this order."""
-    own = next((column for column in stamps if column.name == "ts"), None)
-    if own or not stamps:
-        return own
-
-    def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
-        lower = column.name.lower()
-        followers = sum(first == column.name for first, _ in found.gaps)
-        return followers, bool(_ARRIVAL_NAME.search(lower)), not _EXPIRY_NAME.search(lower)
-
-    return max(stamps, key=rank)
-
-
-def _from_numbers(usable: Sequence[SniffedColumn]) -> _Times | None:
-    day = next((column for column in usable if column.type == "date"), None)
-    if day is None:
-        return None
-    return _with_duration(_Times(f"CAST({_sql(day.name)} AS TIMESTAMP)", (day.name,), day.low, last=day.high), usable)
-
-
-def _with_duration(times: _Times, usable: Sequence[SniffedColumn]) -> _Times:
-    for column in usable:
-        lower = column.name.lower()
-        if column.name not in times.columns and _LIFETIME_NAME.search(lower) and (lasting := _of_duration(times, column)):
-            return lasting
-    return times
-
-
-def _of_duration(times: _Times, column: SniffedColumn) -> _Times | None:
-    """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
-    if not column.lives or column.lives[0] < 0 or column.lives[-1] <= 0:
-        return None
-    units = ((unit, size) for ending, unit, size in _UNITS if ending.search(column.name.lower()))
-    unit, size = next(units, ("SECOND", SECOND))
-    lives = tuple(life * size for life in column.lives)
-    sql = _added(column, unit, size)
-    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
-
-
-def _added(column: SniffedColumn, unit: str, size: int) -> str:
-    """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
-    kind = column.type or ""
-    amount = f"array_min({_sql(column.name)})" if kind.startswith("array<") else _sql(column.name)
-    if kind.removeprefix("array<").removesuffix(">") in _INTEGERS:
-        return f"timestampadd({unit}, {amount}, ts)"
-    return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
-
-
-def _document(name: str, source: Path, found: Found, times: _Times, key: ProposedKey, wishes: Wishes) -> str:
-    lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
-    if lifetime is None and times.expires is not None:
-        lifetime = DAY
-    finest = HOUR if lifetime is None else max(SECOND, lifetime // _PERIODS)
-    steps = (step for step in _STEPS if step <= finest and (step == SECOND or not times.lives or times.seen(step) >= _SEEN))
-    interval = wishes.interval or max(steps)
-    lifetime = None if lifetime is None else max(interval, min(lifetime, _MOST_PERIODS * interval))
-    anchor = (times.first or 0) // DAY * DAY
+def _document(parts: _Parts, wishes: Wishes) -> str:
+    name, source, found, times, key = parts.name, parts.source, parts.found, parts.times, parts.key
+    anchor, interval, lifetime = parts.grid.anchor, parts.grid.interval, parts.grid.lifetime
     refused = [column for column in found.columns if not column.type]
     file = " ".join(source.name.split())
     lines = [
@@ -255,7 +162,7 @@ def _document(name: str, source: Path, found: Found, times: _Times, key: Propose
         "# Check it, then run `stream-wh validate` and `stream-wh plan`. Plain `stream-wh init`, in another directory,",
         "# writes a file that shows every key.",
         "#",
-        *(f"# {line}" for each in _summary(found, times, key, interval) for line in each.splitlines()),
+        *(f"# {line}" for each in _summary(parts) for line in each.splitlines()),
         "",
         "[warehouse]",
         _line('root = "data"', "where the tables are; landing directories lie elsewhere"),
@@ -298,8 +205,9 @@ def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
     yield _line(f"search_key = {_text(listed)}", comment)
 
 
-def _summary(found: Found, times: _Times, key: ProposedKey, interval: int) -> Iterator[str]:
+def _summary(parts: _Parts) -> Iterator[str]:
     """Yield what was seen, what is proposed and why, and what is left out, for the file and for the console."""
+    found, times, key, interval = parts.found, parts.times, parts.key, parts.grid.interval
     yield f"Saw {found.rows} rows of {len(found.columns)} columns:"
     for column in found.columns:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
@@ -312,7 +220,7 @@ def _summary(found: Found, times: _Times, key: ProposedKey, interval: int) -> It
         yield f"The sample does not tell the key: {key.unsure}. Name it with --key, a column{likely}."
     yield f"Proposes that rows arrive at {times.arrival}."
     if times.lives:
-        quarter, half, most = (format_duration(int(times.lives[place])) for place in (25, 50, 95))
+        quarter, half, most = (_life(times.lives[place]) for place in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"
         yield f"  a quarter live less than {quarter}, half less than {half}, 95 % less than {most}."
         if times.unset:
@@ -322,9 +230,15 @@ def _summary(found: Found, times: _Times, key: ProposedKey, interval: int) -> It
     left = [column.name for column in found.columns if column.type is None]
     if left:
         yield f"Leaves out {', '.join(' '.join(name.split()) for name in left)}: see below."
+    if parts.first is not None:
+        yield f"{parts.first.in_words()}."
 
 
-def _expiry_lines(times: _Times, lifetime: int | None, wishes: Wishes) -> list[str]:
+def _life(duration: float) -> str:
+    return rough(int(duration)) if duration >= SECOND else format_duration(int(duration))
+
+
+def _expiry_lines(times: Times, lifetime: int | None, wishes: Wishes) -> list[str]:
     if wishes.expires == NEVER:
         return ["# Rows never expire."]
     if times.expires is None or lifetime is None:
@@ -344,7 +258,7 @@ def _expiry_lines(times: _Times, lifetime: int | None, wishes: Wishes) -> list[s
     ]
 
 
-def _others(times: _Times) -> str:
+def _others(times: Times) -> str:
     return f" other times: {_list(times.others)}" if times.others else ""
 
 
@@ -371,13 +285,6 @@ def _line(text: str, comment: str) -> str:
 def _text(value: str | list[str]) -> str:
     # A JSON string is a TOML string.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
-
-
-def _sql(name: str) -> str:
-    """Return a column as an SQL identifier, in backticks if it is no plain word or also a word of SQL."""
-    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _WORDS_OF_SQL
-    parses = plain and not list(expression_faults(name, {name: None}, ts=False))
-    return name if parses else f"`{name}`"
 
 
 def _list(names: Iterable[str]) -> str:

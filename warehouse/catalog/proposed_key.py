@@ -18,7 +18,7 @@ __all__ = ["ProposedKey", "proposed_key", "words_of"]
 _IDENTITY = re.compile(
     r"(^|_)(id|ids|key|uuid|guid|code|iata|icao|isin|symbol|ticker|sku|user\w*|number|no|nr|host\w*|device|account|customer|client|"
     r"session|plate|licen[cs]e|vehicle|car|ip|address|mac|e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|kennzeichen|"
-    r"nummer|kunde)(_|$)"
+    r"nummer|kunde|location|place|site|room|series|domain|url)(_|$)"
 )
 _NAME = re.compile(r"(^|_)name(_|$)")
 _PART_OF_A_NAME = re.compile(r"(^|_)(first|last|middle|given|family|sur)_?name(_|$)")
@@ -62,9 +62,9 @@ def proposed_key(usable: Sequence[SniffedColumn], times: Collection[str], rows: 
         How many rows the sample has.
     """
     keys = [column for column in usable if column.type and is_key_type(parse_type(column.type))]
-    plain = [column for column in keys if column.name not in times and _can_identify(column)]
+    plain = [column for column in keys if column.name not in times and _can_identify(column) and not _is_measured(column, rows)]
     if not plain:
-        rest = [column for column in keys if column.name not in times] or keys or list(usable)
+        rest = [column for column in keys if column.name in times] or keys or list(usable)
         return ProposedKey((rest[0].name,), "no column is one of names or numbers that say what a row is about")
 
     def rank(column: SniffedColumn) -> tuple[bool, bool, bool, int, bool, int]:
@@ -86,6 +86,11 @@ _BEST = 2
 
 def _can_identify(column: SniffedColumn) -> bool:
     return column.type == "string" or column.type in _INTEGERS
+
+
+def _is_measured(column: SniffedColumn, rows: int) -> bool:
+    """Whether a column is of numbers of which hardly any comes again, and is not called like what a row is about."""
+    return column.type != "string" and rows > 1 and _named(column) < 1 and not _comes_again(column, rows)
 
 
 def _comes_again(column: SniffedColumn, rows: int) -> bool:

@@ -68,12 +68,14 @@ _LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h", "%z": "Z"
 """Parts of patterns that take one digit as well as two."""
 _DAYS = (
     *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y", "%b %d %Y"),
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y", "%b %d %Y", "%b-%d-%Y"),
 )
 _CLOCKS = (" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:%M %p", ", %I:%M:%S %p", ", %I:%M %p", "")
-_SPELLINGS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%d/%b/%Y:%H:%M:%S %z")
+_SPELLINGS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%d/%b/%Y:%H:%M:%S %z", "%Y-%m")
 """Times of the usual places; where days and months cannot be told apart, the day comes first."""
-_LIKE_A_TIME = re.compile(r"\s*\w{1,4}[./ -]\w{1,3}[./ -]\d{2,4}(\s*$|.*\d:\d\d)")
+_LIKE_A_TIME = re.compile(r"\s*\w{1,4}[./ -]\w{1,3}[./ -]\d{2,4}(\s*$|.*\d:\d\d)|[12]\d{3}-\d\d\s*$")
+_DAYS_AS_NUMBERS = (1900_01_01, 2100_12_31)
+"""The bounds of days that are written as one number, such as 20240501."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ class Found:
 
     ``gaps`` gives for (earlier column, later column) of timestamps the quantiles of the difference in microseconds, in
     hundredths, for pairs that are in this order in nearly every sampled row. ``rows`` were sampled. Of ``guessed`` options
-    nobody can be sure.
+    nobody can be sure. ``sample`` are the sampled rows, by the names of the columns, for what is computed from them.
     """
 
     format: Format
@@ -115,6 +117,7 @@ class Found:
     gaps: dict[tuple[str, str], tuple[float, ...]]
     rows: int
     guessed: tuple[str, ...] = ()
+    sample: Any = None
 
 
 def sniff(source: Path) -> Found:
@@ -164,11 +167,17 @@ def sniff(source: Path) -> Found:
             columns = _columns(connection, kind, dialect.unreadable)
             gaps = _gaps(connection, columns)
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
-            return Found(kind, "".join(suffixes), dialect.options, columns, gaps, rows, dialect.guessed)
+            sample = _taken_along(connection, columns)
+            return Found(kind, "".join(suffixes), dialect.options, columns, gaps, rows, dialect.guessed, sample)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
+
+
+def _taken_along(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> Any:  # noqa: ANN401 - a table of Arrow
+    names = ", ".join(quoted(column.name) for column in columns if column.type) or "NULL AS nothing"
+    return connection.sql(f"SELECT {names} FROM sample").to_arrow_table()
 
 
 def _orc_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
@@ -226,6 +235,8 @@ def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset
         if sql in unreadable:
             sql = "string"
         unit = _unit(connection, source, sql, found, has_times=has_times) or _pattern(connection, source, sql)
+        if unit is None and kind == "csv" and sql == "bigint" and _is_named_as_time(source):
+            unit = _day_in_digits(connection, source)
         if kind == "zeek" and sql == "timestamp":
             unit = "epoch_seconds"
         sql = "timestamp" if unit else sql
@@ -302,6 +313,19 @@ def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | Non
     return None
 
 
+def _day_in_digits(connection: DuckDBPyConnection, source: str) -> str | None:
+    """Return the pattern of a column of numbers that are all days, such as 20240501; else nothing."""
+    column = quoted(source)
+    day = f"try_strptime(CAST({column} AS VARCHAR), '%Y%m%d')"
+    low, high = _DAYS_AS_NUMBERS
+    bad = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {day} IS NULL)"
+    some, others = _row(connection, f"SELECT count({column}), {bad} FROM sample WHERE {column} IS NOT NULL")
+    if not some or others:
+        return None
+    connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING CAST({day} AS TIMESTAMPTZ)")
+    return "yyyyMMdd"
+
+
 def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedColumn:
     column = quoted(found.name)
     kind = found.type or ""
@@ -343,4 +367,4 @@ def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) ->
 
 
 def _row(connection: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
-    return connection.execute(query).fetchone() or ()
+    return next(iter(connection.execute(query).fetchall()), ())

@@ -1,0 +1,82 @@
+"""``init``: writes a project, tells what was proposed for a file, and what to run next."""
+# ruff: noqa: PLC0415 - help does without the engine that looks at a file
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.load import FILE_NAME
+from warehouse.cli.outcome import Report
+from warehouse.time import format_duration, format_instant
+from warehouse.units import counted
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.proposal import Proposal
+    from warehouse.catalog.wishes import Wishes
+
+__all__ = ["from_example", "from_file"]
+
+
+def from_example(directory: Path, example: str | None) -> Report:
+    """Write an example's project, by default that which shows every key."""
+    from warehouse.catalog.initialise import write_project
+
+    return Report(*_written(directory, write_project(directory, example), (), ("stream-wh update",)))
+
+
+def from_file(directory: Path, source: Path, wishes: Wishes, now: int) -> Report:
+    """Write the project that is proposed for a file; ``now`` is the clock instant, in microseconds."""
+    from warehouse.catalog.initialise import write_files
+    from warehouse.catalog.proposal import proposal
+
+    proposed = proposal(source, wishes)
+    written = write_files(directory, proposed.files)
+    first = proposed.first
+    # Rows that end are mostly gone by now; others stay, so that now is when most are seen.
+    past = first is not None and proposed.expires is not None and first.at <= now
+    update = f"stream-wh update --at {format_instant(first.at)}" if first and past else "stream-wh update"
+    probe = None if first is None else first.probe(proposed.stream)
+    following = (update, probe) if probe else (update,)
+    record, lines = _written(directory, written, _seen(written[0]), following)
+    return Report(record | _proposed(proposed), lines)
+
+
+def _written(
+    directory: Path, written: list[Path], seen: tuple[str, ...], following: tuple[str, ...]
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    landing = len(written) - 1
+    commands = [] if directory.name in ("", ".") else [shlex.join(["cd", str(directory)])]
+    commands += ["stream-wh validate", *following]
+    lines = (
+        f"wrote {directory / FILE_NAME}" + (f" and {counted(landing, 'landing file')}" if landing else ""),
+        *seen,
+        "next:",
+        *(f"  {each}" for each in commands),
+    )
+    files = [path.relative_to(directory).as_posix() for path in written]
+    return {"directory": str(directory), "files": files, "next": commands}, lines
+
+
+def _proposed(proposed: Proposal) -> dict[str, Any]:
+    first = proposed.first
+    foreseen = first and {
+        "at": format_instant(first.at),
+        **{name: getattr(first, name) for name in ("live", "waiting", "dead", "rejected")},
+    }
+    return {
+        "stream": proposed.stream,
+        "key": list(proposed.key.columns),
+        "arrival": proposed.arrival,
+        "expires": proposed.expires,
+        "update_interval": format_duration(proposed.interval),
+        "first_update": foreseen,
+    }
+
+
+def _seen(file: Path) -> tuple[str, ...]:
+    """Return what a proposed configuration says of its sample: the comments between its introduction and its first section."""
+    _, _, rest = file.read_text(encoding="utf-8").partition("\n#\n")
+    return tuple(line.removeprefix("# ") for line in rest.partition("\n\n")[0].splitlines())

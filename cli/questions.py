@@ -1,0 +1,72 @@
+"""What ``init --from`` asks on a terminal; each question offers what would be proposed, and nothing is written meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from warehouse.cli.output.visible import visible
+from warehouse.errors import UsageError
+from warehouse.time import format_duration, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from warehouse.catalog.proposal import Proposal
+    from warehouse.catalog.wishes import Wishes
+
+__all__ = ["answered"]
+
+_NEVER = "never"
+_QUESTIONS: tuple[tuple[str, str, Callable[[Proposal], str]], ...] = (
+    ("key", "Key that probes look for: a column, or several with commas", lambda found: ",".join(found.key.columns)),
+    ("arrival", "Arrival of a row: a column or SQL", lambda found: found.arrival),
+    ("expires", "End of a row: a column, SQL, a duration's column, or never", lambda found: found.expires or _NEVER),
+    ("interval", "Time between two updates", lambda found: format_duration(found.interval)),
+)
+
+
+def answered(source: Path, wishes: Wishes) -> Wishes:
+    """Return the wishes with the answers to what they leave open; the default answer of a question is no wish.
+
+    An answer that the file does not allow is told, and asked for again.
+
+    Raises
+    ------
+    UsageError
+        When the file is not usable, or a given wish names what it does not have.
+
+    """
+    from warehouse.catalog.proposal import proposal  # noqa: PLC0415 - it needs DuckDB, help does without
+
+    found = proposal(source, wishes)
+    for name, question, default in _QUESTIONS:
+        while not getattr(wishes, name):
+            offered = default(found)
+            answer = click.prompt(visible(question), default=offered, err=True).strip()
+            if answer == offered:
+                break
+            try:
+                wished = _wished(wishes, name, answer)
+                found = proposal(source, wished)
+            except UsageError as error:
+                click.echo(visible(str(error)), err=True)
+                continue
+            wishes = wished
+    return wishes
+
+
+def _wished(wishes: Wishes, name: str, answer: str) -> Wishes:
+    if name == "key":
+        return replace(wishes, key=tuple(part.strip() for part in answer.split(",") if part.strip()))
+    if name == "arrival":
+        return replace(wishes, arrival=answer)
+    if name == "expires":
+        return replace(wishes, expires=answer)
+    try:
+        return replace(wishes, interval=parse_duration(answer))
+    except ValueError as error:
+        raise UsageError(f"--interval: {error}") from error

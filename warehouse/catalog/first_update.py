@@ -1,0 +1,162 @@
+"""What a first update of a sampled file would show, computed from the sample with DuckDB.
+
+Arrival and end are expressions in Spark SQL. Those that ``init`` proposes, and others that mean the same in DuckDB, are computed;
+for the rest nothing is said, since only Spark knows.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.duck_sql import quoted
+from warehouse.time import DAY, HOUR, MINUTE, SECOND, at_slot, format_instant, slot
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from duckdb import DuckDBPyConnection
+
+    from warehouse.catalog.sniff import Found
+
+__all__ = ["FirstUpdate", "first_update", "lives"]
+
+_HUNDREDTHS = [number / 100 for number in range(101)]
+_ADDED = re.compile(r"timestampadd\((\w+), (.+), ts\)")
+_UNITS = {"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": SECOND, "MINUTE": MINUTE, "HOUR": HOUR, "DAY": DAY}
+_MACROS = "CREATE TEMP MACRO array_min(x) AS list_min(x); CREATE TEMP MACRO array_max(x) AS list_max(x)"
+
+
+@dataclass(frozen=True)
+class FirstUpdate:
+    """An update at ``at`` (microseconds) and what it would show of a sample.
+
+    It is at the first grid point by which all has arrived or, if nothing would be live then, at one that shows many rows.
+    ``live``, ``waiting`` and ``dead`` count sampled rows, ``rejected`` those whose times are null or in the wrong order. ``key``
+    holds the texts of the key with most live rows, by column; it is empty if no row is live or a part of it is null.
+    """
+
+    at: int
+    live: int
+    waiting: int
+    dead: int
+    rejected: int
+    key: tuple[tuple[str, str], ...] = ()
+
+    def in_words(self) -> str:
+        """Return the counts as a sentence without its full stop."""
+        counts = [(self.dead, "ended before"), (self.waiting, "arrive later"), (self.rejected, "rejected for their times")]
+        others = "".join(f", {count} {what}" for count, what in counts if count)
+        return f"A first update of this sample at {format_instant(self.at)} would show {self.live} rows{others}"
+
+    def probe(self, stream: str) -> str | None:
+        """Return the command that finds the rows of ``key``."""
+        if not self.key:
+            return None
+        if len(self.key) == 1 and not self.key[0][1].startswith("-"):
+            return shlex.join(["stream-wh", "probe", stream, self.key[0][1]])
+        given = [part for column, value in self.key for part in ("--key", f"{column}={value}")]
+        return shlex.join(["stream-wh", "probe", stream, *given])
+
+
+def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
+    """Return the quantiles of the sampled rows' lives in microseconds, in hundredths; nothing if DuckDB cannot tell."""
+    with _timed(found, arrival, expires) as connection:
+        if connection is None:
+            return ()
+        query = f"SELECT quantile_cont((ends - ts)::DOUBLE, {_HUNDREDTHS}) FROM timed WHERE ends >= ts"
+        row = connection.execute(query).fetchone()
+        return tuple(row[0]) if row and row[0] else ()
+
+
+def first_update(
+    found: Found, arrival: str, expires: str | None, key: Sequence[str], *, anchor: int, interval: int
+) -> FirstUpdate | None:
+    """Return what the first update of a sample would show; None if DuckDB cannot tell, or nothing arrives.
+
+    Parameters
+    ----------
+    found
+        The sample.
+    arrival, expires
+        Spark SQL over its columns, the second over ``ts`` too; without the second, rows never expire.
+    key
+        The columns of the search key.
+    anchor, interval
+        The grid, in microseconds.
+    """
+    with _timed(found, arrival, expires) as connection:
+        if connection is None:
+            return None
+        query = "SELECT quantile_disc(ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(ts) FROM timed"
+        deciles, last = connection.execute(query).fetchone() or (None, None)
+        if last is None:
+            return None
+        moments = [at_slot(slot(each, anchor, interval), anchor, interval) for each in (last, *deciles)]
+        counted = [_counts(connection, moment) for moment in moments]
+        best = counted[0] if counted[0][0] else max(counted, key=lambda counts: counts[0])
+        at = moments[counted.index(best)]
+        return FirstUpdate(at, *best, _key(connection, key, at))
+
+
+def _counts(connection: DuckDBPyConnection, moment: int) -> tuple[int, int, int, int]:
+    """Return how many rows are live, waiting, dead and rejected."""
+    sound = "ts IS NOT NULL AND ends IS NOT NULL AND ends >= ts"
+    fates = ("ts <= $at AND ends > $at", "ts > $at AND ends > ts", "ends <= $at OR ends = ts")
+    counts = ", ".join(f"count(*) FILTER ({sound} AND ({fate}))" for fate in fates)
+    live, waiting, dead, rows = connection.execute(f"SELECT {counts}, count(*) FROM timed", {"at": moment}).fetchone() or (0,) * 4
+    return live, waiting, min(dead, rows - live - waiting), max(0, rows - live - waiting - dead)
+
+
+def _key(connection: DuckDBPyConnection, columns: Sequence[str], moment: int) -> tuple[tuple[str, str], ...]:
+    texts = ", ".join(_text(connection, column) for column in columns)
+    present = " AND ".join(f"{quoted(column)} IS NOT NULL" for column in columns)
+    where = f"WHERE ts <= $at AND ends > $at AND {present}"
+    order = ", ".join(["count(*) DESC", *(str(number) for number, _ in enumerate(columns, start=1))])
+    query = f"SELECT {texts} FROM timed {where} GROUP BY ALL ORDER BY {order} LIMIT 1"
+    row = connection.execute(query, {"at": moment}).fetchone()
+    return tuple(zip(columns, row, strict=True)) if row else ()
+
+
+def _text(connection: DuckDBPyConnection, column: str) -> str:
+    kind = next(iter(connection.execute(f"SELECT typeof({quoted(column)}) FROM timed LIMIT 1").fetchone() or ("",)))
+    if kind.startswith("TIMESTAMP"):
+        return f"strftime({quoted(column)}::TIMESTAMP, '%Y-%m-%dT%H:%M:%S.%fZ')"
+    return f"CAST({quoted(column)} AS VARCHAR)"
+
+
+@contextmanager
+def _timed(found: Found, arrival: str, expires: str | None) -> Iterator[DuckDBPyConnection | None]:
+    """Yield a connection with the table ``timed``: the sample, ``ts`` and ``ends`` in microseconds; None if it cannot be made."""
+    import duckdb  # noqa: PLC0415 - only this command looks at a file
+
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute(_MACROS)
+        connection.register("sample", found.sample)
+        ends = "9223372036854775807" if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
+        others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
+        ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
+        try:
+            connection.execute(f"CREATE TEMP TABLE arrived AS SELECT {others}, {ts} FROM sample")
+            connection.execute(f"CREATE TEMP TABLE timed AS SELECT * REPLACE (epoch_us(ts) AS ts), {ends} AS ends FROM arrived")
+        except duckdb.Error:
+            yield None
+            return
+        yield connection
+
+
+def _in_duckdb(expression: str) -> str:
+    """Return what an expression in Spark SQL is in DuckDB, if it is one that ``init`` proposes; others as they are.
+
+    >>> _in_duckdb("timestampadd(SECOND, `max-age`, ts)")
+    'ts + to_microseconds(CAST(round(("max-age") * 1000000) AS BIGINT))'
+    """
+    if added := _ADDED.fullmatch(expression):
+        unit, amount = added.groups()
+        if unit in _UNITS:
+            return f"ts + to_microseconds(CAST(round(({_in_duckdb(amount)}) * {_UNITS[unit]}) AS BIGINT))"
+    return re.sub("`((?:[^`]|``)*)`", lambda name: quoted(name[1].replace("``", "`")), expression)

@@ -1,0 +1,180 @@
+"""The times that ``init --from`` proposes: what could be a row's arrival and its end, by names and values of a sample."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.sniff import Found, SniffedColumn
+from warehouse.catalog.wishes import NEVER, Wishes, expression_of
+from warehouse.errors import UsageError
+from warehouse.time import DAY, HOUR, MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Times", "proposed_times"]
+
+_ARRIVAL_NAME = re.compile(
+    r"(^|_)(ts|time|timestamp|at|arriv\w*|start\w*|begin\w*|creat\w*|seen|event|from|depart\w*)(_|$)"
+)
+_EXPIRY_NAME = re.compile(
+    r"(^|_)(exp\w*|end\w*|until|valid|to|stop\w*|finish\w*|due|deadline|bis|leav\w*|land\w*|close\w*)(_|$)"
+)
+_LIFETIME_NAME = re.compile(
+    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|expires_in|remaining|valid_for|keep_alive)(_|$)"
+)
+_UNITS = (
+    (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
+    (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
+    (re.compile(r"_(min|mins|minutes?|minuten)$"), "MINUTE", MINUTE),
+    (re.compile(r"_(h|hrs?|hours?|stunden)$"), "HOUR", HOUR),
+    (re.compile(r"_(d|days?|tage)$"), "DAY", DAY),
+)
+_INTEGERS = frozenset({"int", "bigint"})
+_WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
+
+
+@dataclass(frozen=True)
+class Times:
+    """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
+
+    ``unset`` is the share of rows that have no end.
+    """
+
+    arrival: str
+    columns: tuple[str, ...]
+    first: int | None
+    expires: str | None = None
+    lives: tuple[float, ...] = ()
+    others: tuple[str, ...] = ()
+    last: int | None = None
+    unset: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        """The mean life."""
+        return sum(self.lives) / max(1, len(self.lives))
+
+    @property
+    def lifetime(self) -> int | None:
+        """The life that all but a hundredth of the rows stay below."""
+        return int(self.lives[-2]) if self.lives else None
+
+    def seen(self, interval: int) -> float:
+        """Return the share of rows with a life that are live at one update at least."""
+        lives = [life for life in self.lives if life > 0]
+        return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
+
+
+def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> Times | None:
+    """Return the times as they are wished, or guessed where nothing is."""
+    arrival = None if wishes.arrival is None else expression_of(wishes.arrival, usable, "--arrival", ts=False)
+    if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
+        said = f'--arrival: the column "{arrival.name}" is {arrival.type}, no time'
+        raise UsageError(f"{said}; name another, or give an expression")
+    if isinstance(arrival, str):
+        stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
+        times: Times | None = Times(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
+    elif arrival is not None and arrival.type == "date":
+        times = _from_numbers([arrival, *(column for column in usable if column != arrival)])
+    else:
+        times = _times(found, usable, arrival)
+    if times is None or wishes.expires is None:
+        return times
+    bare = replace(times, expires=None, lives=(), unset=0.0, columns=times.columns[:1])
+    expires = None if wishes.expires == NEVER else expression_of(wishes.expires, usable, "--expires", ts=True)
+    if expires is None:
+        return bare
+    if isinstance(expires, str):
+        return replace(bare, expires=expires)
+    if expires.type == "timestamp":
+        lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
+        return replace(bare, expires=_sql(expires.name), lives=lives, columns=(*bare.columns, expires.name))
+    lasting = _of_duration(bare, expires)
+    if lasting is None:
+        said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
+        raise UsageError(f"{said}; name another, or give an expression")
+    return lasting
+
+
+def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> Times | None:
+    stamps = [column for column in usable if column.type == "timestamp"]
+    arrival = wished or _arrival(found, stamps)
+    if arrival is None:
+        return _from_numbers(usable)
+    others = tuple(column.name for column in stamps if column != arrival)
+    later = [column for column in stamps if (arrival.name, column.name) in found.gaps]
+    named = [column for column in later if _EXPIRY_NAME.search(_words(column))]
+    if later:
+        expiry = (named or later)[0]
+        used = (arrival.name, expiry.name)
+        unused = tuple(name for name in others if name != expiry.name)
+        lives = found.gaps[arrival.name, expiry.name]
+        return Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lives, unused, arrival.high)
+    return _with_duration(
+        Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others, last=arrival.high), usable
+    )
+
+
+def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
+    """Return the time that others follow, that is named like an arrival, that stands first, in this order."""
+    own = next((column for column in stamps if column.name == "ts"), None)
+    if own or not stamps:
+        return own
+
+    def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
+        words = _words(column)
+        followers = sum(first == column.name for first, _ in found.gaps)
+        return followers, bool(_ARRIVAL_NAME.search(words)), not _EXPIRY_NAME.search(words)
+
+    return max(stamps, key=rank)
+
+
+def _from_numbers(usable: Sequence[SniffedColumn]) -> Times | None:
+    day = next((column for column in usable if column.type == "date"), None)
+    if day is None:
+        return None
+    return _with_duration(Times(f"CAST({_sql(day.name)} AS TIMESTAMP)", (day.name,), day.low, last=day.high), usable)
+
+
+def _with_duration(times: Times, usable: Sequence[SniffedColumn]) -> Times:
+    for column in usable:
+        words = _words(column)
+        if column.name not in times.columns and _LIFETIME_NAME.search(words) and (lasting := _of_duration(times, column)):
+            return lasting
+    return times
+
+
+def _of_duration(times: Times, column: SniffedColumn) -> Times | None:
+    """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
+    if not column.lives or column.lives[0] < 0 or column.lives[-1] <= 0:
+        return None
+    units = ((unit, size) for ending, unit, size in _UNITS if ending.search(_words(column)))
+    unit, size = next(units, ("SECOND", SECOND))
+    lives = tuple(life * size for life in column.lives)
+    sql = _added(column, unit, size)
+    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
+
+
+def _words(column: SniffedColumn) -> str:
+    return words_of(column.source or column.name).strip("_")
+
+
+def _added(column: SniffedColumn, unit: str, size: int) -> str:
+    """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
+    kind = column.type or ""
+    amount = f"array_min({_sql(column.name)})" if kind.startswith("array<") else _sql(column.name)
+    if kind.removeprefix("array<").removesuffix(">") in _INTEGERS:
+        return f"timestampadd({unit}, {amount}, ts)"
+    return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
+
+
+def _sql(name: str) -> str:
+    """Return a column as an SQL identifier, in backticks if it is no plain word or also a word of SQL."""
+    plain = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) and name.lower() not in _WORDS_OF_SQL
+    parses = plain and not list(expression_faults(name, {name: None}, ts=False))
+    return name if parses else f"`{name}`"
