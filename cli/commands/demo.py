@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
+_REPORT = "report.html"
 _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
         "A project: one warehouse.toml, a day of departures from New York and the weather there as hourly files",
@@ -57,6 +59,7 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
     ("Where everything stands", ("status", "-o", "table")),
     ("One line an update", ("history", "-o", "table")),
+    ("All of it as one page", ("report", "--output-file", _REPORT)),
 )
 
 
@@ -79,8 +82,14 @@ def demo(keep: Path | None) -> int:
             sys.stdout.flush()
             if code:
                 return code
-    _farewell(keep)
+        page = place / _REPORT if keep else _saved(place / _REPORT)
+    _farewell(keep, page)
     return 0
+
+
+def _saved(page: Path) -> Path:
+    """Move the report out of a directory that goes, and return where it is then."""
+    return Path(shutil.move(page, tempfile.mkdtemp(prefix="stream-wh-report-")))
 
 
 def _quoted(word: str) -> str:
@@ -89,9 +98,10 @@ def _quoted(word: str) -> str:
     return f'"{word}"' if plain else shlex.quote(word)
 
 
-def _farewell(keep: Path | None) -> None:
+def _farewell(keep: Path | None, page: Path) -> None:
     where = f"cd {shlex.quote(str(keep))}" if keep else "stream-wh init w --example flights && cd w"
     click.echo(
+        f"\nThe report that it made, for a browser: {page}\n"
         "\nWhere to go next:\n"
         f"  {where}\n"
         "  look into warehouse.toml, point `landing` at files of your own, then\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +16,6 @@ from warehouse.cli.main import stream_wh
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from conftest import Ended
 
@@ -148,3 +149,19 @@ def test_demo_prints_each_command_it_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert ended.out.count("$ stream-wh tables") == 1
     assert "$ stream-wh init . --example flights" in ended.out
     assert (tmp_path / "w" / "warehouse.toml").exists()
+
+
+def test_demo_ends_with_the_report_that_it_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Callable[..., Ended]
+) -> None:
+    """Its path is that of a file that stays, also where the directory of the demo goes."""
+    assert demo._STEPS[-1][1][0] == "report"
+    monkeypatch.setattr(demo, "_STEPS", (("a", ("init", ".", "--example", "flights")),))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(demo, "_REPORT", "warehouse.toml")  # stands for the page: without epochs there is no report
+    ended = invoke("demo")
+    line = next(line for line in ended.out.splitlines() if line.startswith("The report that it made"))
+    page = Path(line.partition(": ")[2])
+    assert (ended.code, page.name, page.is_file(), page.parent.parent) == (0, "warehouse.toml", True, tmp_path)
+    kept = invoke("demo", "--keep", str(tmp_path / "kept"))
+    assert f": {tmp_path / 'kept' / 'warehouse.toml'}" in kept.out

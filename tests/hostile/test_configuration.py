@@ -75,7 +75,7 @@ BAD = {
     "a root with a NUL": BASE.replace('"data"', '"a\\u0000b"'),
     "a root that is a URI of no store": BASE.replace('"data"', '"http://bucket/x"'),
     "a root in a store without a bucket": BASE.replace('"data"', '"s3://"'),
-    "a landing in a store": BASE.replace('"landing/a"', '"s3://bucket/a"'),
+    "a landing in a store without a bucket": BASE.replace('"landing/a"', '"s3:///a"'),
     "a landing in root": BASE.replace('"landing/a"', '"data/../data/x"'),
     "an expression that calls Java": BASE.replace('"b"', "\"reflect('java.lang.Runtime', 'getRuntime')\"", 1),
     "an expression with a sub-query": BASE.replace('"b"', '"(SELECT max(b) FROM x)"', 1),
