@@ -10,7 +10,10 @@ from tests.ingest.records import declared
 from tests.operations.erasure.test_landing import _found
 from tests.operations.projects import Project, stream, text
 from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import list_landing
+from warehouse.ingest.reading import read_files
+from warehouse.storage.session import table_session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,8 +47,9 @@ def test_arrays_that_are_left_out(tmp_path: Path) -> None:
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "n": "decimal(30,20)"}
     given = declared(tmp_path, format="json", max_record="1KB", columns=columns)
     objects = {
-        "fits": '[{"k":"a"}]', "long": "[" + ",".join(['{"k":"a"}'] * 200) + "]", "mixed": '[{"k":"a"}, 5]',
-        "huge": '[{"n":1e400}]', "digits": '[{"n":0.12345678901234567890}]', "trailing": '[{"k":"a"}] x',
+        "fits": '[{"k":"a","n":0.12345678901234567890}]', "long": "[" + ",".join(['{"k":"a"}'] * 200) + "]",
+        "mixed": '[{"k":"a"}, 5]',
+        "huge": '[{"n":1e400}]', "digits": '[{"n":0.1234567890123456789012345678901234567890}]', "trailing": '[{"k":"a"}] x',
     }  # fmt: skip
     for name, content in objects.items():
         (given.landing / f"{name}.json").write_text(content)
@@ -61,3 +65,29 @@ def test_keys_in_arrays_are_found(tmp_path: Path) -> None:
     """By what erases them, though they stand on one line with others."""
     files = {"held.json": b'[{"tailnum":"N2"},\n{"tailnum":"N1"}]', "other.json": b'[{"tailnum":"N2"}, {"x":"N1"}]'}
     assert _found(tmp_path, files, format="json") == ["held.json"]
+
+
+def test_numbers_in_arrays_stay_as_they_are(tmp_path: Path, spark: SparkSession) -> None:
+    """Decimals beyond double precision too, also nested ones; twins of a name make such an array no array."""
+    columns = {"k": "string", "n": "decimal(38,18)", "id": "decimal(38,0)"}
+    columns |= {"parts": "array<struct<p:decimal(30,20)>>", "b": "timestamp"}
+    target = declared(tmp_path, format="json", expires=None, max_lifetime=None, columns=columns)
+    number, whole = "12345678901234567890.123456789012345678", "12345678901234567890123456789012345678"
+    small = "0.12345678901234567891"
+    files: dict[str, str | bytes] = {
+        "x.json": f'\ufeff[{{"k":"a","n":{number},"id":{whole},"parts":[{{"p":{small}}}]}},{{"k":"b\\u00e9"}}]',
+        "twins.json": f'[{{"k":"c","k":"d","n":{number}}}]',
+        "plain.json": '[{"k":"e","n":1.5}]',
+    }
+    for name, content in files.items():
+        (target.landing / name).write_text(str(content))
+    session = table_session(spark, session_settings(target))
+    rows = read_files(session, target, [((), list(list_landing(target.landing, "*")))]).orderBy("k").collect()
+    got = [(row["k"], row["n"] and str(row["n"]), row["id"] and str(row["id"]), row["_fault"]) for row in rows]
+    assert got == [
+        (None, None, None, "malformed"),
+        ("a", number, whole, None),
+        ("b\u00e9", None, None, None),
+        ("e", "1.500000000000000000", None, None),
+    ]
+    assert [str(part["p"]) for part in rows[1]["parts"]] == [small]

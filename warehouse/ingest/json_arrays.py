@@ -1,7 +1,8 @@
 """Landing files that are one JSON array of objects, each of which is a record: one task reads such a file whole.
 
 So it may hold no more bytes than a record, ``max_record``, and it is looked at before Spark reads it: Spark takes an array with a
-fault anywhere for no array at all.
+fault anywhere for no array at all. Spark hands the decimals of an array on by way of double precision; where that would change
+one, it reads the array as a value of type `variant`, which has 38 digits, sorts the names of objects, and takes none twice.
 """
 
 from __future__ import annotations
@@ -23,14 +24,16 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["array_problem", "elements", "is_array"]
+__all__ = ["array_problem", "elements", "is_array", "is_exact"]
 
 _KNOWN = 50_000
 _MARK = b"\xef\xbb\xbf"
 _TOO_LARGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
 """Numbers beyond those of double precision, or text with such a word: Spark reads no array with one."""
 _LONG_DECIMAL = re.compile(rb"[\[:,]\s*-?(?=[0-9.]{17})[0-9]+\.[0-9]")
-"""Numbers of more digits than double precision has, by way of which Spark hands on the numbers in an array."""
+"""Numbers of more digits than double precision has."""
+_NO_VARIANT = re.compile(rb"[\[:,]\s*-?(?:(?=[0-9.]{40})[0-9]*\.[0-9]|[0-9]{39}|(?=[0-9.]{17})[0-9]+\.[0-9]+[eE])")
+"""Numbers of more digits than a variant has, or with more than double precision and an exponent."""
 
 
 def is_array(stream: Stream, file: LandingFile) -> bool:
@@ -46,14 +49,38 @@ def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - t
         return False  # whoever reads the file says what is wrong with it
 
 
-def array_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
-    """Return why a file that is one array is not read, (reason, message), or nothing."""
-    exact = any("decimal" in each.type for each in (*stream.columns, *stream.sources))
-    return _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record, exact)
+def is_exact(stream: Stream, file: LandingFile) -> bool:
+    """Whether an array has decimals that double precision would change, for columns that would show it."""
+    shown = any("decimal" in each.type for each in (*stream.columns, *stream.sources))
+    return shown and _has_long_decimal(stream.landing / file.path, file.size, file.mtime_ns)
 
 
 @lru_cache(maxsize=_KNOWN)
-def _problem(path: Path, size: int, mtime_ns: int, most: int, exact: bool) -> tuple[str, str] | None:  # noqa: ARG001 - same
+def _has_long_decimal(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - same
+    try:
+        return _LONG_DECIMAL.search(_content(path, -1)) is not None
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def array_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
+    """Return why a file that is one array is not read, (reason, message), or nothing."""
+    problem = _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record)
+    if problem is None and is_exact(stream, file) and _is_beyond_variant(stream.landing / file.path, file.size, file.mtime_ns):
+        return "unreadable", f"it is a JSON array with decimals of more than 38 digits; {LINES_OF_IT}"
+    return problem
+
+
+@lru_cache(maxsize=_KNOWN)
+def _is_beyond_variant(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - same
+    try:
+        return _NO_VARIANT.search(_content(path, -1)) is not None
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+@lru_cache(maxsize=_KNOWN)
+def _problem(path: Path, size: int, mtime_ns: int, most: int) -> tuple[str, str] | None:  # noqa: ARG001 - same
     try:
         content = _content(path, most + 1)
     except (OSError, EOFError, zlib.error):
@@ -68,7 +95,7 @@ def _problem(path: Path, size: int, mtime_ns: int, most: int, exact: bool) -> tu
     other = next((number for number, part in enumerate(parts, 1) if bytes(memoryview(part)[:1]) != b"{"), None)
     if other is not None:
         return "unreadable", f"it is a JSON array of which element {other} is no object"
-    if _TOO_LARGE.search(content) or (exact and _LONG_DECIMAL.search(content)):
+    if _TOO_LARGE.search(content):
         return "unreadable", f"it is a JSON array with numbers that do not fit in double precision; {LINES_OF_IT}"
     return None
 

@@ -22,7 +22,7 @@ from warehouse.ingest.conversion import JUST_TIME, from_text, says_what
 from warehouse.ingest.delimited import read_delimited
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.folder_columns import with_folder_columns
-from warehouse.ingest.json_arrays import is_array
+from warehouse.ingest.json_arrays import is_array, is_exact
 from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
@@ -176,13 +176,25 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     parts = []
     if plain:  # a blank line is no record, so it is passed over before the rows are numbered
         parts.append(texts.text(paths_of(stream, plain)).select("value", "_metadata").where(F.trim("value") != ""))
-    if arrays:
-        whole = texts.text(paths_of(stream, arrays), wholetext=True).select("value", "_metadata")
+    exact = [file for file in arrays if is_exact(stream, file)]
+    unmarked = F.regexp_replace("value", "^\ufeff", "")
+    elements = F.try_parse_json(unmarked).try_cast("array<variant>")
+    ways = (
+        ([file for file in arrays if file not in exact], F.from_json(unmarked, "array<string>")),
+        (exact, F.transform(elements, _as_json)),
+    )
+    for members, objects in ways:
+        if not members:
+            continue
+        whole = texts.text(paths_of(stream, members), wholetext=True).select("value", "_metadata")
         # What Spark takes for no array, though it was one when it was looked at, is a record at fault.
-        unmarked = F.regexp_replace("value", "^\ufeff", "")
-        inner = F.coalesce(F.from_json(unmarked, "array<string>"), F.array("value"))
+        inner = F.coalesce(objects, F.array("value"))
         parts.append(whole.select(F.explode(inner).alias("value"), "_metadata"))
     return reduce(lambda left, right: left.unionByName(right), [part.select("value", *place_of_record()) for part in parts])
+
+
+def _as_json(element: SparkColumn) -> SparkColumn:
+    return F.to_json(element)
 
 
 def _json_value(given: Input, parses: Sequence[Parsed]) -> SparkColumn:
