@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["from_example", "from_file"]
 
+_COMMAND = re.compile(r"^#     (stream-wh .+?)(?:  +\(.*\))?$", re.MULTILINE)
+
 
 def from_example(directory: Path, example: str | None) -> Report:
     """Write an example's project, by default that which shows every key."""
     from warehouse.catalog.initialise import write_project
 
-    return Report(*_written(directory, write_project(directory, example), (), ("stream-wh update",)))
+    written = write_project(directory, example)
+    return Report(*_written(directory, written, (), _suggested(written[0])))
+
+
+def _suggested(file: Path) -> tuple[str, ...]:
+    """Return the commands that an example's comment at the top of its file suggests."""
+    intro, _, _ = file.read_text(encoding="utf-8").partition("\n\n")
+    return tuple(_COMMAND.findall(intro))
 
 
 def from_file(directory: Path, source: Path, wishes: Wishes, now: int) -> Report:

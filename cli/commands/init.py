@@ -27,7 +27,7 @@ __all__ = ["init"]
     "stream-wh init w --from log.jsonl --key host --expires ttl --interval 10m",
 )
 @click.argument("directory", required=False, default=".", type=click.Path(file_okay=False, path_type=Path))
-@click.option("--example", metavar="NAME", help="Copy an example with real data: flights.")
+@click.option("--example", metavar="NAME", help="Copy an example: flights, dns, sessions, or answers.")
 @click.option(
     "--from",
     "source",

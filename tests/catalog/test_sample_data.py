@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
-from warehouse.sample_data import make_expected, make_flights, make_planes, make_weather
+from warehouse.sample_data import make_dns, make_expected, make_flights, make_planes, make_sessions, make_weather
 from warehouse.sample_data.landing_files import hourly, replace, without_nan
 
 if TYPE_CHECKING:
@@ -291,3 +291,12 @@ def test_the_flight_of_the_handbook_in_the_weather() -> None:
     (row,) = [row for row in csv.reader(text.splitlines()) if row[0] == "N14228"]
     described = ["N14228", "1545", "UA", "EWR", "IAH", "39.02", "14.96014", "10.0"]
     assert row == [*described, "2013-01-01T12:00:00Z", "2013-01-01T13:00:00Z"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "made"), [(make_dns.FOLDER, make_dns.logs()), (make_sessions.FOLDER, make_sessions.exports())]
+)
+def test_logs_and_exports_are_those_of_the_scripts(folder: Path, made: dict[str, str]) -> None:
+    """What ships is what the scripts make, and small."""
+    assert {path.name: path.read_text() for path in folder.iterdir()} == made
+    assert sum(map(len, made.values())) < 100_000
