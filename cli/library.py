@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.cli.outcome import Moment, Report, Rows, render_turn
 from warehouse.errors import NoEpochError
+from warehouse.time import rough
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -126,10 +127,10 @@ def scanned(
 
 
 def queried(
-    directory: Path, query: str, *, as_of: int | None, now: int | None, memory: int | None, timeout: int | None
+    directory: Path, query: str, options: Mapping[str, Any], *, as_of: int | None, memory: int | None, timeout: int | None
 ) -> Rows:
     """Return the answer to a query."""
-    return _answered(_bounded(directory, as_of, memory, timeout).sql(query, now=now), now)
+    return _answered(_bounded(directory, as_of, memory, timeout).sql(query, **options), options["now"])
 
 
 def changed(directory: Path, table: str, options: Mapping[str, Any]) -> Rows:
@@ -162,8 +163,13 @@ def _answered(answer: Answer, now: int | None, *, explain: bool = False) -> Rows
             "parameters": list(told.parameters),
         }
 
-    moment = Moment(answer.epoch, answer.window_time, now)
-    return Rows(answer, moment, explained if explain else None)
+    notes: tuple[str, ...] = ()
+    if answer.is_renewed:
+        answer = answer.held()  # what is written first tells the epoch of all rows
+        behind = "" if answer.newest else ": updates come faster than this answer"
+        notes = (f"committed {rough(answer.staleness)} ago{behind}",)
+    moment = Moment(answer.epoch, answer.window_time, now, answer.committed_at)
+    return Rows(answer, moment, explained if explain else None, notes=notes)
 
 
 def connected(directory: Path, tool: str, table: str) -> Report:

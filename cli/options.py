@@ -30,6 +30,7 @@ __all__ = [
     "complete_sources",
     "complete_tables",
     "complete_views",
+    "isolation_option",
     "limit_option",
     "moment_options",
     "project",
@@ -186,6 +187,12 @@ def moment_options(function: _Function) -> _Function:
     as_of = click.option("--as-of", type=INSTANT, help="Read the newest epoch whose window time is at or before this.")
     now = click.option("--now", type=INSTANT, help="Leave out rows that have expired by this instant.")
     return as_of(now(function))
+
+
+def isolation_option(function: _Function) -> _Function:
+    """Add ``--isolation``."""
+    text = "latest: if an update ends meanwhile, answer again, of its epoch [pinned]."
+    return click.option("--isolation", type=click.Choice(["pinned", "latest"]), default="pinned", help=text)(function)
 
 
 def columns_option(function: _Function) -> _Function:

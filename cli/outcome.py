@@ -29,16 +29,23 @@ __all__ = ["Moment", "Report", "Rows", "render_report", "render_rows", "render_t
 
 @dataclass(frozen=True)
 class Moment:
-    """The window state an answer is of; ``now`` is the later instant that filtered it further."""
+    """The window state an answer is of; ``now`` is the later instant that filtered it further, the rest microseconds."""
 
     epoch: int
     window_time: int
     now: int | None = None
+    committed_at: int | None = None
 
     def __str__(self) -> str:
         """The line that accompanies every answer."""
         later = f", live at {format_instant(self.now)}" if self.now is not None else ""
         return f"as of window time {format_instant(self.window_time)} (epoch {self.epoch}){later}"
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What files with metadata carry."""
+        committed = {} if self.committed_at is None else {"stream_wh.committed": format_instant(self.committed_at)}
+        return {"stream_wh.epoch": str(self.epoch), "stream_wh.window_time": format_instant(self.window_time), **committed}
 
 
 @dataclass(frozen=True)
@@ -81,11 +88,7 @@ def render_rows(rows: Rows, destination: Destination) -> int:
             tell(lines_visible(line))
         _warn(rows.warnings)
     moment = rows.moment
-    told = (
-        {"stream_wh.epoch": str(moment.epoch), "stream_wh.window_time": format_instant(moment.window_time)}
-        if (moment)
-        else {}
-    )
+    told = moment.facts if moment else {}
     top = (*rows.headline, "") if above else ()
     result = rows.brief if rows.brief is not None and chosen == "table" else rows.result
     count = emit(result, destination, told, top)

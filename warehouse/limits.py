@@ -43,6 +43,8 @@ class Limits:
         Records of epochs that can no longer be read, after which they are removed together.
     driver_rows, driver_bytes
         Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
+    partial_bytes
+        Bytes of partial results of queries that an open reader keeps in memory.
     read_log_bytes
         Bytes after which the read log begins a new file; the one before it stays.
 
@@ -56,6 +58,7 @@ class Limits:
     past_records: int = 64
     driver_rows: int = 20_000
     driver_bytes: int = 2 << 20
+    partial_bytes: int = 64 << 20
     read_log_bytes: int = 1_000_000
 
 

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.keys import KeyColumn
+    from warehouse.serving.latest import Isolation
     from warehouse.steps.kind import StepExplanation
 
 __all__ = ["Instant", "Warehouse"]
@@ -765,10 +766,17 @@ class Warehouse:
         now: Instant | None = None,
         as_of: Instant | None = None,
         system_columns: bool = False,
+        isolation: Isolation = "pinned",
     ) -> Answer:
         """Return live rows in no order; see :meth:`warehouse.serving.Reader.scan`."""
         return self._newest(as_of).scan(
-            table, columns=columns, where=where, limit=limit, now=_instant(now), system_columns=system_columns
+            table,
+            columns=columns,
+            where=where,
+            limit=limit,
+            now=_instant(now),
+            system_columns=system_columns,
+            isolation=isolation,
         )
 
     def sql(
@@ -778,9 +786,10 @@ class Warehouse:
         *,
         now: Instant | None = None,
         as_of: Instant | None = None,
+        isolation: Isolation = "pinned",
     ) -> Answer:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
-        return self._newest(as_of).sql(query, parameters, now=_instant(now))
+        return self._newest(as_of).sql(query, parameters, now=_instant(now), isolation=isolation)
 
     def changes(
         self,

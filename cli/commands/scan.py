@@ -11,6 +11,7 @@ from warehouse.cli.bounds import bounds_options
 from warehouse.cli.options import (
     columns_option,
     command,
+    isolation_option,
     limit_option,
     moment_options,
     project,
@@ -40,6 +41,7 @@ __all__ = ["scan"]
 @limit_option
 @moment_options
 @system_columns_option
+@isolation_option
 @bounds_options
 @rows_command
 @project

@@ -8,7 +8,7 @@ import click
 
 from warehouse.cli import library
 from warehouse.cli.bounds import bounds_options
-from warehouse.cli.options import command, moment_options, project, rows_command
+from warehouse.cli.options import command, isolation_option, moment_options, project, rows_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,10 +28,14 @@ __all__ = ["sql"]
 @click.argument("query", required=False)
 @click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or -.")
 @moment_options
+@isolation_option
 @bounds_options
 @rows_command
 @project
-def sql(directory: Path, query: str | None, file: TextIO | None, **options: Any) -> Rows:  # noqa: ANN401 - listed above
+def sql(
+    directory: Path, query: str | None, file: TextIO | None, as_of: int | None, memory: int | None, timeout: int | None,
+    **options: Any,  # noqa: ANN401 - listed above
+) -> Rows:  # fmt: skip
     """Run a read-only DuckDB query over the live rows of all tables.
 
     Tables go by their names with the declared columns; schema `system` has them with the system columns. SHOW TABLES,
@@ -43,4 +47,4 @@ def sql(directory: Path, query: str | None, file: TextIO | None, **options: Any)
         text = file.read() if file else query
     except UnicodeDecodeError as error:
         raise click.UsageError(f"{file.name if file else 'the query'} is not UTF-8 text; convert it") from error
-    return library.queried(directory, text or "", **options)
+    return library.queried(directory, text or "", options, as_of=as_of, memory=memory, timeout=timeout)

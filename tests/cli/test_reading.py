@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ import pytest
 from pyarrow import ipc, parquet
 
 from tests.serving.house import House, build
-from warehouse.errors import EpochVacuumedError
+from warehouse.errors import EpochVacuumedError, UsageError
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -85,6 +86,17 @@ def test_probe_prints_the_rows_of_a_key_in_order(project: Project) -> None:
     assert [int(row[1]) for row in shown[1:]] == [row[1] for row in expected]
     assert ended.err.startswith(f"{len(expected)} row")
     assert "as of window time 2013-01-01T04:00:00Z (epoch 2)" in ended.err
+
+
+def test_the_newest_epoch_is_answered(project: Project) -> None:
+    """With `--isolation latest` also how long ago it was committed; an epoch of the past is another wish."""
+    for command in (("sql", "SELECT count(*) FROM names"), ("scan", "names")):
+        ended = project.run(*command, "--isolation", "latest")
+        assert ended.out == project.run(*command).out
+        assert re.search(r"\(epoch 2\)\ncommitted \d+d\d+h ago$", ended.err.strip())
+        refused = project.run(*command, "--isolation", "latest", "--as-of", "2013-01-01T04:00:00Z")
+        assert refused.code == UsageError.exit_code
+        assert "leave one of them out" in refused.err
 
 
 def test_keys_come_in_many_ways(project: Project) -> None:

@@ -35,7 +35,9 @@ def test_rows_arrow_and_batches_are_the_same(reader: Reader) -> None:
         assert [len(piece) for piece in answer.rows(2)][:-1] == [2] * ((len(rows) - 1) // 2)
         table = answer.arrow()
         assert [tuple(row.values()) for row in table.to_pylist()] == rows or table.num_rows == len(rows)
-        assert table.schema.metadata == {b"stream_wh.window_time": b"2013-01-01T04:00:00Z", b"stream_wh.epoch": b"2"}
+        window, committed = b"2013-01-01T04:00:00Z", b"2013-01-01T04:01:00Z"
+        told = {b"stream_wh.window_time": window, b"stream_wh.epoch": b"2", b"stream_wh.committed": committed}
+        assert table.schema.metadata == told
         batches = answer.batches(3)
         assert isinstance(batches, pa.RecordBatchReader)
         assert batches.schema == table.schema

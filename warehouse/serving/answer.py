@@ -6,17 +6,19 @@ import importlib
 import time
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
 from warehouse.errors import PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
+from warehouse.serving.statement import Statement
 from warehouse.serving.watch import Watch
+from warehouse.storage.duckdb_sql import quoted
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import ModuleType
 
     import pandas as pd
@@ -25,13 +27,16 @@ if TYPE_CHECKING:
 
     from warehouse.errors import WarehouseError
     from warehouse.serving.engine import Resources
-    from warehouse.serving.statement import Statement
 
-__all__ = ["Answer", "Explain", "Plan"]
+__all__ = ["Answer", "Explain", "Plan", "in_memory_rows"]
 
 ROWS = 10_000
 _SHOWN = 20
 """Rows that a notebook shows."""
+_ROUNDS = 3
+"""Times that an answer is made again since a newer epoch came meanwhile."""
+_HELD = "held_rows"
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -89,6 +94,10 @@ class Answer:
         The bounds of a statement that holds text of the user's; each way of reading has all of its time.
     ended
         Called each time that all rows were read.
+    committed_at
+        When the epoch was committed, in microseconds.
+    put
+        How many files an answer of partial results is of, and how many were read for it; None: it is read from the rows.
 
     """
 
@@ -104,7 +113,13 @@ class Answer:
         plan: Plan | None = None,
         resources: Resources | None = None,
         ended: Callable[[Explain], None] | None = None,
+        committed_at: int = 0,
+        put: tuple[int, int] | None = None,
     ) -> None:
+        self.committed_at = committed_at
+        self.put = put
+        self.newest: bool | None = None
+        self._renew: Callable[[], Answer | None] | None = None
         self._resources = resources
         self._ended = ended
         self._watch: Watch | None = None
@@ -123,6 +138,35 @@ class Answer:
         names = ", ".join(name for name, _ in self.columns)
         return f"<Answer of epoch {self.epoch}, window time {format_instant(self.window_time)}: {names}>"
 
+    def renewed_by(self, renew: Callable[[], Answer | None]) -> Self:
+        """Make this the answer of the newest epoch at the moment it is given (``isolation = "latest"``), and return it.
+
+        ``renew`` returns the answer of a newer epoch, None if there is none. An answer in pieces is the newest at its first
+        piece. When updates come faster than the answer, the last try stands: then :attr:`newest` is False.
+        """
+        self._renew = renew
+        return self
+
+    @property
+    def is_renewed(self) -> bool:
+        """Whether this is the answer of the newest epoch each time that it is read."""
+        return self._renew is not None
+
+    @property
+    def staleness(self) -> int:
+        """Microseconds since the commit of the epoch that the rows are of (window-concurrency sheet, 8.2)."""
+        return max(0, time.time_ns() // 1000 - self.committed_at)
+
+    def held(self) -> Answer:
+        """Read the rows now, and return an answer that holds them in memory."""
+        statement = in_memory_rows(self.arrow(), self.columns)
+        held = Answer(
+            self._connection, statement, self.columns, epoch=self.epoch, window_time=self.window_time, failed=self._failed,
+            committed_at=self.committed_at, put=self.put,
+        )  # fmt: skip
+        held.newest = self.newest
+        return held
+
     @property
     def explain(self) -> Explain | None:
         """What a probe or scan looked at and what came of it so far; none for SQL."""
@@ -134,7 +178,11 @@ class Answer:
     @property
     def metadata(self) -> dict[str, str]:
         """What Arrow schemas carry: the window state."""
-        return {"stream_wh.window_time": format_instant(self.window_time), "stream_wh.epoch": str(self.epoch)}
+        return {
+            "stream_wh.window_time": format_instant(self.window_time),
+            "stream_wh.epoch": str(self.epoch),
+            "stream_wh.committed": format_instant(self.committed_at),
+        }
 
     def rows(self, size: int = ROWS) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows as lists of at most ``size`` tuples, in bounded memory.
@@ -147,15 +195,24 @@ class Answer:
             When a condition or query of the user fails on a row.
 
         """
-        cursor = self._begin()
+        cursor, rows = self._current(lambda: self._first_rows(size), lambda found: found[0].close())
         try:
-            self._timed(cursor, lambda: cursor.execute(self._statement.sql, self._statement.bound))
-            while rows := self._timed(cursor, lambda: cursor.fetchmany(size)):
+            while rows:
                 self._count += len(rows)
                 yield rows
+                rows = self._timed(cursor, lambda: cursor.fetchmany(size))
         finally:
             cursor.close()
         self._tell_end()
+
+    def _first_rows(self, size: int) -> tuple[duckdb.DuckDBPyConnection, list[tuple[Any, ...]]]:
+        cursor = self._begin()
+        try:
+            self._timed(cursor, lambda: cursor.execute(self._statement.sql, self._statement.bound))
+            return cursor, self._timed(cursor, lambda: cursor.fetchmany(size))
+        except BaseException:
+            cursor.close()
+            raise
 
     def all(self) -> list[tuple[Any, ...]]:
         """Return all rows."""
@@ -163,23 +220,34 @@ class Answer:
 
     def arrow(self) -> pa.Table:
         """Return all rows as an Arrow table; its schema metadata tell epoch and window time."""
-        cursor = self._begin()
-        try:
-            table = self._timed(cursor, lambda: self._relation(cursor).to_arrow_table())
-        finally:
-            cursor.close()
+        table = self._current(self._all_rows, lambda _: None)
         self._count += table.num_rows
         self._tell_end()
         return table.replace_schema_metadata(self.metadata)
+
+    def _all_rows(self) -> pa.Table:
+        cursor = self._begin()
+        try:
+            return self._timed(cursor, lambda: self._relation(cursor).to_arrow_table())
+        finally:
+            cursor.close()
 
     def batches(self, size: int = ROWS * 10) -> pa.RecordBatchReader:
         """Return the rows as Arrow batches of at most ``size`` rows, in bounded memory; at least one batch."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
-        cursor = self._begin()
-        reader = self._timed(cursor, lambda: self._relation(cursor).to_arrow_reader(size))
+        cursor, reader, first = self._current(lambda: self._first_batch(size), lambda found: found[0].close())
         schema = reader.schema.with_metadata(self.metadata)
-        return pa.RecordBatchReader.from_batches(schema, self._pieces(pa, cursor, reader, schema))
+        return pa.RecordBatchReader.from_batches(schema, self._pieces(pa, cursor, reader, first, schema))
+
+    def _first_batch(self, size: int) -> tuple[duckdb.DuckDBPyConnection, pa.RecordBatchReader, pa.RecordBatch | None]:
+        cursor = self._begin()
+        try:
+            reader = self._timed(cursor, lambda: self._relation(cursor).to_arrow_reader(size))
+            return cursor, reader, self._timed(cursor, lambda: next(reader, None)) if self._renew else None
+        except BaseException:
+            cursor.close()
+            raise
 
     def df(self) -> pd.DataFrame:
         """Return all rows as a pandas frame.
@@ -217,16 +285,19 @@ class Answer:
 
     def __len__(self) -> int:
         """Return the number of rows; columns that the count does not need are not read."""
-        if self._total is not None:
+        if self._total is not None and self._renew is None:
             return self._total
+        self._total = self._current(self._counted, lambda _: None)
+        return self._total
+
+    def _counted(self) -> int:
         cursor = self._begin()
         try:
             text, parameters = self._statement.sql, self._statement.bound
             found = self._timed(cursor, lambda: cursor.execute(f"SELECT count(*) FROM ({text})", parameters).fetchone())
         finally:
             cursor.close()
-        self._total = int(found[0])
-        return self._total
+        return int(found[0])
 
     def __bool__(self) -> bool:
         """Tell whether there is a row, without counting them."""
@@ -246,12 +317,13 @@ class Answer:
         pa: Any,  # noqa: ANN401 - the module
         cursor: duckdb.DuckDBPyConnection,
         reader: pa.RecordBatchReader,
+        first: pa.RecordBatch | None,
         schema: pa.Schema,
     ) -> Iterator[pa.RecordBatch]:
         empty = True
         try:
-            while (batch := self._timed(cursor, lambda: next(reader, None))) is not None:
-                empty = False
+            while (batch := first or self._timed(cursor, lambda: next(reader, None))) is not None:
+                empty, first = False, None
                 self._count += batch.num_rows
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
             if empty:
@@ -260,6 +332,26 @@ class Answer:
             reader.close()
             cursor.close()
         self._tell_end()
+
+    def _current(self, run: Callable[[], _Found], drop: Callable[[_Found], None]) -> _Found:
+        """Return what is found in the newest epoch, where that is asked for; in bounded many tries."""
+        for _ in range(_ROUNDS):
+            found = run()
+            newer = self._renew() if self._renew is not None else None
+            if newer is None:
+                self.newest = None if self._renew is None else True
+                return found
+            drop(found)
+            self._take(newer)
+        self.newest = False
+        return run()
+
+    def _take(self, newer: Answer) -> None:
+        """Become the answer of a newer epoch."""
+        self._connection, self._statement, self._failed = newer._connection, newer._statement, newer._failed
+        self._plan, self._resources, self._ended = newer._plan, newer._resources, newer._ended
+        self.columns, self.put = newer.columns, newer.put
+        self.epoch, self.window_time, self.committed_at = newer.epoch, newer.window_time, newer.committed_at
 
     def _tell_end(self) -> None:
         if self._ended is not None and (told := self.explain) is not None:
@@ -291,6 +383,16 @@ class Answer:
             raise self._failed(error) from error
         finally:
             self._seconds += time.perf_counter() - start
+
+
+def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statement:
+    """Return the statement that gives rows in memory, in their order, as columns of these types.
+
+    Columns may have one name twice, as those of a query may.
+    """
+    named = rows.rename_columns([f"c{place}" for place in range(len(columns))])
+    shown = ", ".join(f"CAST(c{place} AS {kind}) AS {quoted(name)}" for place, (name, kind) in enumerate(columns))
+    return Statement(f"SELECT {shown} FROM {_HELD}", tables={_HELD: named})
 
 
 def require_module(name: str, needed_for: str) -> ModuleType:

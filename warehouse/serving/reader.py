@@ -17,7 +17,7 @@ from warehouse.epochs.journal import epoch_at
 from warehouse.errors import EpochVacuumedError, UnknownNameError, UsageError, WarehouseError
 from warehouse.layout.columns import CELL
 from warehouse.objects.path import path_of
-from warehouse.serving.answer import Answer, Explain, Plan
+from warehouse.serving.answer import Answer, Explain, Plan, in_memory_rows
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
@@ -25,6 +25,8 @@ from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error
 from warehouse.serving.guard import Query, checked_query, query_error
 from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
+from warehouse.serving.latest import Isolation, latest
+from warehouse.serving.partials import Partials, Put
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
@@ -81,6 +83,7 @@ class Reader:
         self._pin = Pin(root, epoch, hot=self._hot)
         self._refreshed = 0
         self._chooser = Chooser()
+        self._partials = Partials(self._resources)
         file = log_file(root) if logged else None
         self._log = ReadLog(file) if file else None
 
@@ -131,6 +134,7 @@ class Reader:
     def close(self) -> None:
         """Close the connections; answers cannot be read any more."""
         self._pin.close()
+        self._partials.close()
         if self._hot is not None:
             self._hot.close()
         if self._log is not None:
@@ -160,6 +164,11 @@ class Reader:
         if self._hot is not None:
             self._hot.prepare()
             self.retrying(lambda pin: pin.warm_all(self.connection))
+
+    @property
+    def as_of(self) -> int | None:
+        """The instant of which the reader is, in microseconds; None: of the newest epoch."""
+        return self._as_of
 
     @property
     def epoch(self) -> Epoch:
@@ -262,6 +271,7 @@ class Reader:
         limit: int | None = None,
         now: int | None = None,
         system_columns: bool = False,
+        isolation: Isolation = "pinned",
     ) -> Answer:
         """Return the live rows of a table in no order; parameters as for :meth:`probe`.
 
@@ -270,6 +280,8 @@ class Reader:
         where
             A DuckDB condition over the table's columns and the system columns, as they are shown: ``_exp`` is null
             for rows that never expire.
+        isolation
+            As for :meth:`sql`.
 
         Raises
         ------
@@ -287,10 +299,15 @@ class Reader:
                 return self._read(pin, state, All(), request)
             return self._filtered(pin, state, where, request)
 
-        return self.retrying(build)
+        return latest(self, isolation, lambda _: self.retrying(build))
 
     def sql(
-        self, query: str, parameters: Sequence[object] | Mapping[str, object] = (), *, now: int | None = None
+        self,
+        query: str,
+        parameters: Sequence[object] | Mapping[str, object] = (),
+        *,
+        now: int | None = None,
+        isolation: Isolation = "pinned",
     ) -> Answer:
         """Return what a read-only DuckDB query over the live rows gives.
 
@@ -302,6 +319,11 @@ class Reader:
             The values of ``?`` and ``$1`` in it, by position, or those of ``$name``, by name.
         now
             An instant (microseconds) at or after the window time; rows must expire after it.
+        isolation
+            ``"pinned"``: the answer is of this reader's epoch. ``"latest"``: it is that of the newest epoch at the moment it is
+            given, which the reader is then of; it is made again when an epoch comes meanwhile. Counts, sums, averages,
+            minima and maxima by group over one table are then put together of what each data file gives, which the
+            reader keeps in memory, so that asked again after an update they read the files that it brought.
 
         Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
         ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
@@ -319,7 +341,7 @@ class Reader:
             raise UsageError("parameters is one text; allowed: a list of values, or a mapping of names to values")
         bound = Statement("", dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters))
 
-        def build(pin: Pin) -> Answer:
+        def build(pin: Pin, between: Callable[[], None] | None) -> Answer:
             tau = instant_of(pin, now)
             try:
                 checked = checked_query(self.connection, query, [state.name for state in visible(pin.epoch)])
@@ -336,9 +358,18 @@ class Reader:
                 raise _users_error(error, pin.read_files) from error
             finally:
                 cursor.close()
+            if between is not None and not bound.parameters and now is None:
+                put = self._partials.put_together(pin, sandbox, checked, columns, between)
+                if put is not None:
+                    return self._put(pin, put, columns)
             return self.answer(pin, sandbox, replace(bound, sql=checked.sql), columns, users=True)
 
-        return self.retrying(build)
+        return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
+
+    def _put(self, pin: Pin, put: Put, columns: tuple[tuple[str, str], ...]) -> Answer:
+        """Return the answer that was put together of partial results."""
+        statement = in_memory_rows(put.rows, columns)
+        return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read))
 
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that told of them.
@@ -490,6 +521,7 @@ class Reader:
         plan: Plan | None = None,
         users: bool = False,
         ended: Callable[[Explain], None] | None = None,
+        put: tuple[int, int] | None = None,
     ) -> Answer:
         """Return the answer of a statement; ``users`` tells that its SQL holds text of the user's, ``ended`` is told its end."""
         return Answer(
@@ -502,6 +534,8 @@ class Reader:
             plan=plan,
             resources=self._resources if users and self._resources.bounded else None,
             ended=ended,
+            committed_at=pin.epoch.committed_at,
+            put=put,
         )
 
 

@@ -1,0 +1,71 @@
+"""Answers of the newest epoch at the moment they are given (window-concurrency sheet: latest-window-serializable).
+
+A pinned answer is of the epoch that was newest when it was asked. One that takes long may be given when another epoch is there
+already; then it is made again, a bounded number of times, and at last given with its staleness.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.epochs.journal import epoch_numbers
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from warehouse.serving.answer import Answer
+    from warehouse.serving.reader import Reader
+
+__all__ = ["Isolation", "MovedError", "latest", "unless_moved"]
+
+Isolation = Literal["pinned", "latest"]
+_ROUNDS = 3
+
+
+class MovedError(Exception):
+    """There is a newer epoch than the one that is being read."""
+
+
+def unless_moved(reader: Reader) -> None:
+    """Raise MovedError if there is a newer epoch than a reader's."""
+    numbers = epoch_numbers(reader.root)
+    if numbers and numbers[-1] > reader.epoch.number:
+        raise MovedError
+
+
+def latest(reader: Reader, isolation: Isolation, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
+    """Return the answer that ``make`` gives of a reader's epoch, made again when it is not the newest any more.
+
+    Parameters
+    ----------
+    reader
+        Is refreshed as often as need be; without ``as_of``.
+    isolation
+        ``"pinned"``: the answer of the reader's epoch.
+    make
+        Makes an answer; it gets what to call between two readings of files, None where nothing ends them.
+
+    Raises
+    ------
+    UsageError
+        For any other isolation, and for the newest epoch of a reader of the past.
+
+    """
+    if isolation == "pinned":
+        return make(None)
+    if isolation != "latest":
+        raise UsageError(f'isolation is "{isolation}"; allowed: "pinned", "latest"')
+    if reader.as_of is not None:
+        raise UsageError('as_of names an epoch of the past, isolation "latest" the newest one; leave one of them out')
+    reader.refresh()
+    return _made(reader, make).renewed_by(lambda: _made(reader, make) if reader.refresh() else None)
+
+
+def _made(reader: Reader, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
+    for _ in range(_ROUNDS):
+        try:
+            return make(lambda: unless_moved(reader))
+        except MovedError:
+            reader.refresh()
+    return make(lambda: None)

@@ -1,0 +1,257 @@
+"""Partial results of data files, kept in memory: a dashboard's query asked again reads only the files that the epoch brought.
+
+Files do not change under their names, but their rows die slot by slot: a file's results are kept by group and expiration slot,
+and those of slots that have ended are left out. What is kept is bounded in bytes, and is never written to a disk, where it would
+outlive an erasure. Files are read youngest first: those that an update takes away are read last, if they are then still there.
+
+Source: window-concurrency sheet, 8.1 (partial results for each sub-window, time-to-update order).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from warehouse.limits import limits
+from warehouse.serving.aggregation import EXP_SLOT, FILE, Aggregation, aggregation_of
+from warehouse.serving.engine import Resources, connect, sandbox_settings
+from warehouse.serving.pin import require
+from warehouse.serving.watch import Watch
+from warehouse.storage.duckdb_sql import listed, literal, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from warehouse.epochs.records import TableState
+    from warehouse.serving.guard import Query
+    from warehouse.serving.pin import Pin
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["Partials", "Put"]
+
+_FEWER = 4
+"""Partial results that are more than this part of the rows are not worth keeping."""
+_FEW = 1_000
+_AT_ONCE = 16
+"""Files that are read by one query; then the epoch is looked at again."""
+_STABLE = """SELECT function_name FROM duckdb_functions() WHERE function_type = 'scalar'
+GROUP BY function_name HAVING bool_and(stability = 'CONSISTENT')"""
+_AVERAGED = frozenset(
+    ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "FLOAT", "DOUBLE")
+)
+"""Types of which an average is the sum, as a double, by the count; of decimals DuckDB divides otherwise."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """Rows put together of partial results: how many files they are of, and how many of these were read for it."""
+
+    rows: pa.Table
+    files: int
+    files_read: int
+
+
+@dataclass
+class _Kept:
+    """The partial results of one query: the relation that holds them, the number and the bytes of each file in it."""
+
+    relation: str
+    numbers: dict[str, int] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+
+
+class Partials:
+    """What an open reader keeps.
+
+    Parameters
+    ----------
+    resources
+        What the engine may use.
+
+    """
+
+    def __init__(self, resources: Resources) -> None:
+        self._resources = resources
+        self._kept: dict[object, _Kept | None] = {}
+        self._held: duckdb.DuckDBPyConnection | None = None
+        self._stable: frozenset[str] = frozenset()
+        self._numbers = count()
+
+    def close(self) -> None:
+        """Let everything go."""
+        self._kept.clear()
+        if self._held is not None:
+            self._held.close()
+            self._held = None
+
+    def put_together(
+        self,
+        pin: Pin,
+        sandbox: duckdb.DuckDBPyConnection,
+        query: Query,
+        columns: Sequence[tuple[str, str]],
+        between: Callable[[], None],
+    ) -> Put | None:
+        """Return the answer of a query at a pinned epoch's window time; None: it must be run over the rows.
+
+        Parameters
+        ----------
+        pin
+            The epoch.
+        sandbox
+            The connection that may open its files; expressions of the user's are evaluated there.
+        query
+            The checked query.
+        columns
+            Names and types of what it gives.
+        between
+            Called before some files are read; what it raises ends the reading, and what was read until then stays.
+
+        """
+        if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
+            return None
+        state = pin.state(next(iter(query.tables)))
+        own = tuple(name for name, _ in pin.table_columns(sandbox, state))
+        halves = None if pin.is_hot(state) else aggregation_of(self._engine, query.sql, own, self._stable)
+        if halves is None:
+            return None
+        identity = (state.table_id, own, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)
+        try:
+            with Watch(self._resources).over(sandbox):
+                return self._of_files(pin, sandbox, state, halves, columns, identity, between)
+        except duckdb.Error:
+            self._drop(identity)
+            return None  # run over the rows it says what is wrong
+
+    @property
+    def _engine(self) -> duckdb.DuckDBPyConnection:
+        """The connection that holds the partial results; it opens no files."""
+        if self._held is None:
+            self._held = connect(self._resources)
+            self._stable = frozenset(name for (name,) in self._held.execute(_STABLE).fetchall())
+            self._held.execute(sandbox_settings(()))
+        return self._held
+
+    def _of_files(
+        self,
+        pin: Pin,
+        sandbox: duckdb.DuckDBPyConnection,
+        state: TableState,
+        halves: Aggregation,
+        columns: Sequence[tuple[str, str]],
+        identity: object,
+        between: Callable[[], None],
+    ) -> Put | None:
+        last, schema = pin.last_slot(pin.epoch.window_time), pin.schema_file(state)
+        if identity not in self._kept:
+            self._kept[identity] = self._begun(sandbox, halves, schema)
+        kept = self._kept[identity] = self._kept.pop(identity)  # the one used last is at the end
+        if kept is None:
+            return None
+        files = pin.live_files(state, pin.epoch.window_time)
+        self._forget(kept, kept.numbers.keys() - {file.path for file in files})
+        wanted = [file for file in files if file.path not in kept.numbers]
+        require(() if pin.copies is not None else [file.path for file in files])
+        for some in _youngest_first(wanted):
+            between()
+            places = pin.local([file.path for file in some])
+            rows = _arrow(sandbox, halves.partial(_rows((schema, *places), last)))
+            if rows.num_rows > max(_FEW, sum(file.rows or 0 for file in some) // _FEWER):
+                self._drop(identity)
+                self._kept[identity] = None
+                return None
+            self._keep(kept, rows, {place: file.path for place, file in zip(places, some, strict=True)})
+        found = self._whole(kept, halves, columns, last)
+        self._bound(identity)
+        return None if found is None else Put(found, len(files), len(wanted))
+
+    def _begun(self, sandbox: duckdb.DuckDBPyConnection, halves: Aggregation, schema: str) -> _Kept | None:
+        """Make the relation of a query's partial results; None: it averages what partial results do not give exactly."""
+        nothing = _rows((schema,), 0)
+        cursor = sandbox.cursor()
+        try:
+            if halves.averaged:
+                averaged = cursor.sql(f"SELECT {', '.join(halves.averaged)} FROM ({nothing}) AS {quoted(halves.alias)}")
+                if not {str(kind) for kind in averaged.types} <= _AVERAGED:
+                    return None
+            partial = cursor.sql(halves.partial(nothing))
+            types = dict(zip(partial.columns, map(str, partial.types), strict=True))
+        finally:
+            cursor.close()
+        relation = f"_p{next(self._numbers)}"
+        columns = ", ".join(f"{name} {kind}" for name, kind in {**types, FILE: "BIGINT"}.items())
+        self._engine.execute(f"CREATE TABLE {relation} ({columns})")
+        return _Kept(relation)
+
+    def _keep(self, kept: _Kept, rows: pa.Table, places: dict[str, str]) -> None:
+        """Add the partial results of some files, which are named by their places on this machine."""
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+        import pyarrow.compute as pc  # noqa: PLC0415 - same
+
+        numbers = {path: next(self._numbers) for path in places.values()}
+        order = pc.index_in(rows[FILE], value_set=pa.array(list(places), pa.string()))
+        given = rows.set_column(rows.schema.get_field_index(FILE), FILE, pa.array(list(numbers.values()), pa.int64()).take(order))
+        cursor = self._engine.cursor()
+        try:
+            cursor.register("given", given)
+            cursor.execute(f"INSERT INTO {kept.relation} SELECT * FROM given")
+        finally:
+            cursor.close()
+        kept.numbers |= numbers
+        kept.sizes |= dict.fromkeys(numbers, rows.nbytes // len(numbers))
+
+    def _forget(self, kept: _Kept, paths: set[str]) -> None:
+        """Remove the partial results of files that are gone."""
+        if paths:
+            gone = [kept.numbers.pop(path) for path in paths]
+            self._engine.execute(f"DELETE FROM {kept.relation} WHERE {FILE} IN (SELECT unnest(?::BIGINT[]))", [gone])
+            for path in paths:
+                del kept.sizes[path]
+
+    def _whole(self, kept: _Kept, halves: Aggregation, columns: Sequence[tuple[str, str]], last: int) -> pa.Table | None:
+        """Put the partial results together; None where that gives other types than the query does."""
+        text = halves.whole(self._engine, "live", [name for name, _ in columns])
+        cursor = self._engine.cursor()
+        try:
+            cursor.execute(f"CREATE OR REPLACE TEMP VIEW live AS SELECT * FROM {kept.relation} WHERE {EXP_SLOT} > {int(last)}")
+            found = cursor.sql(text)
+            same = [str(kind) for kind in found.types] == [kind for _, kind in columns]
+            return found.to_arrow_table() if same else None
+        finally:
+            cursor.close()
+
+    def _bound(self, newest: object) -> None:
+        """Drop what was used longest ago, at last also the newest, until the rest is within the limit."""
+        while self._kept and sum(sum(kept.sizes.values()) for kept in self._kept.values() if kept) > limits().partial_bytes:
+            self._drop(next((each for each, kept in self._kept.items() if kept and each != newest), newest))
+
+    def _drop(self, identity: object) -> None:
+        kept = self._kept.pop(identity, None)
+        if kept is not None:
+            self._engine.execute(f"DROP TABLE {kept.relation}")
+
+
+def _youngest_first(files: Sequence[DataFile]) -> Iterator[Sequence[DataFile]]:
+    """Yield files in pieces, those first whose rows live longest (time-to-update order)."""
+    ordered = sorted(files, key=lambda file: (-(file.max_exp_slot or 0), file.path))
+    for first in range(0, len(ordered), _AT_ONCE):
+        yield ordered[first : first + _AT_ONCE]
+
+
+def _rows(paths: Sequence[str], last: int) -> str:
+    """The rows of files that live beyond a slot, with their files."""
+    scan = f"read_parquet({listed(paths)}, union_by_name = true, hive_partitioning = false, filename = {literal(FILE)})"
+    return f"SELECT * FROM {scan} WHERE {EXP_SLOT} > {int(last)}"
+
+
+def _arrow(connection: duckdb.DuckDBPyConnection, text: str) -> Any:  # noqa: ANN401 - an Arrow table
+    cursor = connection.cursor()
+    try:
+        return cursor.sql(text).to_arrow_table()
+    finally:
+        cursor.close()
