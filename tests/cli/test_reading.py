@@ -94,7 +94,8 @@ def test_the_newest_epoch_is_answered(project: Project) -> None:
         ended = project.run(*command, "--isolation", "latest")
         assert ended.out == project.run(*command).out
         assert re.search(r"\(epoch 2\)\ncommitted \d+d\d+h ago$", ended.err.strip())
-        refused = project.run(*command, "--isolation", "latest", "--as-of", "2013-01-01T04:00:00Z")
+        past = ("--isolation", "latest", "--as-of", "2013-01-01T04:00:00Z")
+        refused = project.invoke("-C", str(project.directory), *command, *past)
         assert refused.code == UsageError.exit_code
         assert "leave one of them out" in refused.err
 

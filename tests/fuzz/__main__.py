@@ -51,6 +51,7 @@ def main() -> int:
     one = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
     spark = spark_session(tuple({**dict(SMALL_AND_SHORT), **one}.items()))
     found, compared, failing, some = [], 0, 0, 0
+    judges: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     for first in range(given.seed, given.seed + given.queries, given.batch):
         began = time.monotonic()
@@ -74,12 +75,14 @@ def main() -> int:
         found += outcome.found
         compared += outcome.compared
         some += outcome.not_empty
+        judges += outcome.judges
         failing += outcome.failing["the query"]
         _say(
             f"-- seeds {seeds.start} to {seeds.stop - 1}: {time.monotonic() - began:.0f} s, served {dict(outcome.served)}, "
             f"failing {dict(outcome.failing)}, seconds {dict(outcome.seconds)}",
         )  # fmt: skip
     _say(f"{given.queries} queries, {compared} answers compared ({some} not empty), {failing} that Spark refuses")
+    _say(f"{judges['both']} of them are DuckDB's answers too, {judges['Spark alone']} are judged by Spark alone")
     _say(f"{len(found)} differences")
     for reason, count in refused.most_common():
         _say(f"  refused {count}: {reason}")

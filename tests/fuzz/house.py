@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pytest
+import sqlglot
 
 from tests.operations.projects import Project, at, stream
 from warehouse.project import Warehouse
@@ -69,6 +71,8 @@ class Outcome:
     refused: dict[str, str] = field(default_factory=dict)
     found: list[Difference] = field(default_factory=list)
     served: Counter[tuple[str, str]] = field(default_factory=Counter)
+    judges: Counter[str] = field(default_factory=Counter)
+    """Answers of Spark by what DuckDB says of them: `"both"` agree, `"Spark alone"` where it answers otherwise or not at all."""
     seconds: Counter[str] = field(default_factory=Counter)
 
 
@@ -145,8 +149,10 @@ class House:
         session = table_session(self.spark, INTERPRETED)
         with Warehouse.open(self.project.directory, compared=False) as warehouse:
             self.refusals = judged_views(warehouse.catalog)[0].refused
+            second = duckdb.connect(config={"threads": 1})
+            second.execute("SET TimeZone = 'UTC'")
             for name in TABLES:
-                self._show(session, name, warehouse.scan(name).arrow(), hour)
+                self._show(session, second, name, warehouse.scan(name).arrow(), hour)
             for name, sql in self.queries.items():
                 asked = _asked(session, sql)
                 reason = failed.get(name)
@@ -165,13 +171,15 @@ class House:
                 held = answer(warehouse.scan(name).arrow().to_pylist(), columns)
                 more, less = differences(held, expected)
                 self.outcome.compared += 1
+                self.outcome.judges["both" if _agrees(second, sql, columns, expected) else "Spark alone"] += 1
                 self.outcome.not_empty += bool(expected)
                 if more or less:
                     self.outcome.found.append(Difference(name, sql, hour, engine, "differs", more, less))
 
     @staticmethod
-    def _show(session: SparkSession, name: str, rows: pa.Table, hour: int) -> None:
-        """Temporary views of the live rows, and of those inside each window."""
+    def _show(session: SparkSession, second: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, hour: int) -> None:
+        """Temporary views of the live rows, and of those inside each window; a second judge has the same rows."""
+        second.register(name, rows)
         frame = session.createDataFrame(rows).cache()
         frame.createOrReplaceTempView(name)
         columns = ", ".join(f"`{column}`" for column in frame.columns)
@@ -180,11 +188,13 @@ class House:
                 continue
             if window.minutes is not None:
                 end = at(hour) - window.minutes * 60_000_000
-                frame.where(f"unix_micros(b) > {end}L").createOrReplaceTempView(window.view)
+                shown = frame.where(f"unix_micros(b) > {end}L")
             else:
                 by = f"PARTITION BY {window.of} " if window.of else ""
                 ranked = frame.selectExpr("*", f"row_number() OVER ({by}ORDER BY b DESC) AS rank")
-                ranked.where(f"rank <= {window.newest}").selectExpr(*columns.split(", ")).createOrReplaceTempView(window.view)
+                shown = ranked.where(f"rank <= {window.newest}").selectExpr(*columns.split(", "))
+            shown.createOrReplaceTempView(window.view)
+            second.register(window.view, shown.toArrow())
 
 
 def _asked(session: SparkSession, sql: str) -> tuple[list[str], Answer] | str:
@@ -195,6 +205,16 @@ def _asked(session: SparkSession, sql: str) -> tuple[list[str], Answer] | str:
         return columns, answer(rows.toArrow().to_pylist(), columns)
     except Exception as error:  # noqa: BLE001 - whatever Spark says of a query
         return str(error)
+
+
+def _agrees(second: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str], expected: Answer) -> bool:
+    """Whether DuckDB gives Spark's answer to a query, as sqlglot translates it: then two engines say that it is right."""
+    try:
+        text = sqlglot.transpile(spark_text(sql), read="spark", write="duckdb")[0]
+        rows = [dict(zip(columns, row, strict=True)) for row in second.execute(text).fetchall()]
+        return differences(answer(rows, columns), expected) == ([], [])
+    except (duckdb.Error, sqlglot.errors.SqlglotError, ValueError):
+        return False
 
 
 def _counted(patch: pytest.MonkeyPatch, module: Any, name: str, served: Counter[tuple[str, str]], engine: str) -> None:  # noqa: ANN401

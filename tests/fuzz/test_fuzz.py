@@ -50,6 +50,7 @@ def test_random_views_are_their_queries(tmp_path: Path, spark: SparkSession) -> 
     assert outcome.compared > len(SEEDS)
     assert outcome.not_empty > outcome.compared // 2
     assert not CASES.keys() & outcome.refused.keys()
+    assert outcome.judges["both"] > outcome.compared // 2  # the other engine says so too
 
 
 def test_the_fuzzer_finds_a_wrong_view(tmp_path: Path, spark: SparkSession) -> None:
