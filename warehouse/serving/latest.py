@@ -6,16 +6,17 @@ already; then it is made again, a bounded number of times, and at last given wit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from warehouse.epochs.journal import epoch_numbers
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
+    from warehouse.epochs.records import Epoch
     from warehouse.serving.answer import Answer
-    from warehouse.serving.reader import Reader
 
 __all__ = ["Isolation", "MovedError", "latest", "unless_moved"]
 
@@ -23,18 +24,35 @@ Isolation = Literal["pinned", "latest"]
 _ROUNDS = 3
 
 
+class Refreshed(Protocol):
+    """A reader, as far as it follows epochs."""
+
+    root: Path
+
+    @property
+    def epoch(self) -> Epoch:
+        """The epoch that it reads."""
+
+    @property
+    def as_of(self) -> int | None:
+        """The instant of which it is; None: it may be refreshed."""
+
+    def refresh(self) -> bool:
+        """Go on to the newest epoch, and tell whether it is another."""
+
+
 class MovedError(Exception):
     """There is a newer epoch than the one that is being read."""
 
 
-def unless_moved(reader: Reader) -> None:
+def unless_moved(reader: Refreshed) -> None:
     """Raise MovedError if there is a newer epoch than a reader's."""
     numbers = epoch_numbers(reader.root)
     if numbers and numbers[-1] > reader.epoch.number:
         raise MovedError
 
 
-def latest(reader: Reader, isolation: Isolation, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
+def latest(reader: Refreshed, isolation: Isolation, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
     """Return the answer that ``make`` gives of a reader's epoch, made again when it is not the newest any more.
 
     Parameters
@@ -62,7 +80,7 @@ def latest(reader: Reader, isolation: Isolation, make: Callable[[Callable[[], No
     return _made(reader, make).renewed_by(lambda: _made(reader, make) if reader.refresh() else None)
 
 
-def _made(reader: Reader, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
+def _made(reader: Refreshed, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
     for _ in range(_ROUNDS):
         try:
             return make(lambda: unless_moved(reader))
