@@ -17,6 +17,7 @@ import statistics
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from deltalake import DeltaTable
 
 from warehouse.checking.check import check
 from warehouse.epochs.points import Point
@@ -28,6 +29,7 @@ from warehouse.time import to_micros
 from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -286,3 +288,37 @@ def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
     moved.declare()
     assert found is not None
     assert [(each.table, each.shared_with, each.slots) for each in found.synopses] == [(None, ("grouped",), 12)]
+
+
+def test_files_that_are_left_for_another_epoch_are_waited_for(
+    tmp_path: Path, spark: SparkSession, moved: Project, set_limits: Callable[..., None]
+) -> None:
+    """An end is answered once all files of its slot are loaded, though they take several epochs."""
+    project = declared(tmp_path, spark)
+    land(project, 1)
+    project.update(1)
+    for hour in (2, 3, 6):
+        land(project, hour)
+    set_limits(files_per_plan=1)
+    assert len(project.update(6).epochs) == 3
+    found, asked = answers(project, "every"), answers(moved, "every")
+    assert {key: row["n"] for key, row in found.items() if key[2] >= 5} == {
+        key: row["n"] for key, row in asked.items() if key[2] in (5, 6)
+    }
+    assert {row["epoch"] for key, row in found.items() if key[2] > 1} == {3}
+    assert [found[None, "2h", end]["full"] for end in (2, 5, 6)] == [False, False, True]
+
+
+def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Outsiders changed it: once that is taken back, all that was due is answered with all that came."""
+    project = begun.copy(tmp_path / "copy")
+    DeltaTable(str(project.root / "tables" / "a")).delete("k = 'b'")
+    project.update(6)
+    assert max(key[2] for key in answers(project, "every")) == 3
+    assert all(state.declared for state in project.epoch.tables)
+    project.updater().undo_foreign()
+    land(project, 7)
+    project.update(7)
+    found, asked = answers(project, "every"), answers(moved, "every")
+    assert {key: row["n"] for key, row in found.items()} == {key: row["n"] for key, row in asked.items()}
+    assert list(check(project.root).findings) == []
