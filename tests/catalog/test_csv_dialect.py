@@ -104,3 +104,18 @@ def test_compressed_files(tmp_path: Path, ending: str) -> None:
     source = tmp_path / "json" / f"x.jsonl{ending}"
     source.write_bytes(COMPRESS[ending](b'{"id":"a","at":"2024-05-01T00:00:00Z"}\n' * 3))
     assert proposed(source).streams[0].files == f"*.jsonl{ending}"
+
+
+@pytest.mark.parametrize("word", ["NA", "N/A", "NULL", "-"])
+def test_a_word_for_what_is_missing(tmp_path: Path, word: str) -> None:
+    """It is declared where a column would be text for its sake only, and is a value elsewhere: NA is Namibia, too."""
+    lines = [f"{'NA' if i % 3 else 'DE'},{word if i % 4 == 0 else i / 2},2024-05-01 00:00:{i:02}" for i in range(40)]
+    source = tmp_path / "gusts.csv"
+    source.write_text("\n".join(["country,gust,at", *lines]) + "\n")
+    stream = proposed(source).streams[0]
+    kinds = {column.name: column.type for column in stream.columns}
+    assert (kinds["gust"], stream.options, stream.search_key) == ("double", (("nullValue", word),), ("country",))
+    source.write_text("\n".join(["country,at", *(f"{word},2024-05-01 00:00:{i:02}" for i in range(40))]) + "\n")
+    (tmp_path / "project" / "warehouse.toml").rename(tmp_path / "before.toml")
+    (tmp_path / "project" / "landing" / "gusts" / "gusts.csv").unlink()
+    assert proposed(source).streams[0].options == ()

@@ -38,6 +38,9 @@ def columns(*given: tuple[str, str, int]) -> list[SniffedColumn]:
         ([("first_name", "string", 100), ("town", "string", 30), ("weight", "bigint", 90)], "town", False),
         ([("at", "timestamp", 100), ("temp", "double", 40), ("wind", "string", 7)], "wind", False),
         ([("seen", "timestamp", 100), ("temp", "double", 40)], "seen", True),
+        ([("http_user_agent", "string", 30), ("remote_addr", "string", 20)], "remote_addr", False),
+        ([("at", "timestamp", 100), ("passengers", "bigint", 90)], "at", True),
+        ([("location", "string", 2), ("weather", "string", 5)], "location", False),
         ([("only", "string", 1), ("temp", "double", 40)], "only", True),
     ],
 )

@@ -31,6 +31,9 @@ _COPIED = 64 << 20
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _WINDOWS = re.compile(rb"[\x80-\x9f]")
 """Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
+_MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-")
+"""Words for a missing value. Where they stand among texts only, they may be values: NA is Namibia."""
+_BETWEEN = re.compile(r"[,;\t|]")
 _COMMENT_SIGNS = "#%!*;"
 _WITH_COMMA = r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?([eE][+-]?\d+)?"
 _SURELY_COMMA = r"[+-]?[\d.]*\d,(\d{1,2}|\d{4,})([eE].*)?"
@@ -87,6 +90,8 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     lines = _head(path).decode(errors="replace").splitlines()
     comment = _leading_comment(lines)
     arguments = f", comment = {literal(comment)}" if comment else ""
+    missing = _missing_word(connection, given, lines, arguments)
+    arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
     sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows"
     row = connection.execute(f"{sniffed} FROM sniff_csv($file{arguments})", given).fetchone()
     delimiter, quote, header, date, time, found, skipped = row or (",", '"', True, None, None, None, 0)
@@ -99,13 +104,14 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
             f"remove what stands before the header, or begin those lines with #"
         )
     if comment is None and found not in (None, "", "(empty)"):
-        comment, arguments = found, f", comment = {literal(found)}"
+        comment, arguments = found, f"{arguments}, comment = {literal(found)}"
     options = [("delimiter", delimiter)] if delimiter != "," else []
     options += [("quote", quote)] if quote not in {'"', "", "(empty)"} else []
     options += [("comment", comment)] if comment else []
     if delimiter != "," and _has_decimal_comma(connection, given, arguments):
         options.append(("decimal", ","))
         arguments += ", decimal_separator = ',', thousands = '.'"
+    options += [("nullValue", missing)] if missing else []
     options += [("encoding", encoding)] if encoding else []
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
@@ -117,6 +123,18 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
                 unreadable.add(kind)
     query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
     return CsvDialect(tuple(options), frozenset(unreadable), path, query, ("encoding",) if guessed else ())
+
+
+def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: Sequence[str], arguments: str) -> str | None:
+    """Return the word for a missing value: one without which columns of text would be numbers or times."""
+    fields = {field.strip('"') for line in lines for field in _BETWEEN.split(line)}
+
+    def texts(words: str) -> int:
+        kinds = f"DESCRIBE SELECT * FROM read_csv($file, ignore_errors = true{arguments}{words})"
+        return [kind for _, kind, *_ in connection.execute(kinds, given).fetchall()].count("VARCHAR")
+
+    words = [word for word in _MISSING if word in fields]
+    return next((word for word in words if texts(f", nullstr = ['', {literal(word)}]") < texts("")), None)
 
 
 def other_times(connection: DuckDBPyConnection, dialect: CsvDialect) -> list[str]:

@@ -17,13 +17,14 @@ __all__ = ["ProposedKey", "proposed_key", "words_of"]
 
 _IDENTITY = re.compile(
     r"(^|_)(id|ids|key|uuid|guid|code|iata|icao|isin|symbol|ticker|sku|user\w*|number|no|nr|host\w*|device|account|customer|client|"
-    r"session|plate|licen[cs]e|vehicle|car|ip|address|mac|e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|kennzeichen|"
+    r"session|plate|licen[cs]e|vehicle|car|ip|addr|address|mac|e?mail|phone|serial|imei|sensor|station|ticket|card|tag|asset|kennzeichen|"
     r"nummer|kunde|location|place|site|room|series|domain|url)(_|$)"
 )
 _NAME = re.compile(r"(^|_)name(_|$)")
 _PART_OF_A_NAME = re.compile(r"(^|_)(first|last|middle|given|family|sur)_?name(_|$)")
 _NO_IDENTITY = re.compile(
-    r"(^|_)(p|port|proto|status|type|class|zone|lat|lon|amount|price|count|year|month|day|date|time|hour|week|total|value)(_|$)"
+    r"(^|_)(agent|p|port|proto|status|type|class|zone|lat|lon|amount|price|count|year|month|day|date|time|hour|week|total|value|dir|direction|speed|"
+    r"temp\w*|pressure|wind\w*|humid\w*)(_|$)"
 )
 _INTEGERS = frozenset({"int", "bigint", "smallint", "tinyint", "decimal(20,0)", "decimal(38,0)"})
 _FEW = 1.5
