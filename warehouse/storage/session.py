@@ -84,9 +84,7 @@ def owned_settings() -> frozenset[str]:
     return frozenset(_OWNED)
 
 
-def spark_session(
-    settings: Iterable[tuple[str, str]] = (), *, small: bool = False, root: Path | None = None
-) -> SparkSession:
+def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = False, root: Path | None = None) -> SparkSession:
     """Return the active Spark session, or start one with ``settings``; ``small`` for little data, ``root`` where tables are.
 
     Raises
@@ -159,11 +157,30 @@ def _launch(settings: Mapping[str, str]) -> None:
     conf = SparkConf(loadDefaults=False).setAll(open_)
     read_end, write_end = os.pipe()
     try:
-        gateway = launch_gateway(conf, popen_kwargs={"stderr": write_end})
+        with _names_in_utf_8():
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": write_end})
     finally:
         os.close(write_end)
         threading.Thread(target=_forward, args=(read_end,), name="spark-stderr", daemon=True).start()
     SparkContext._ensure_initialized(gateway=gateway, conf=conf)  # noqa: SLF001 - how the context takes a gateway
+
+
+@contextmanager
+def _names_in_utf_8() -> Iterator[None]:
+    """Start the JVM in UTF-8 where the locale is C, as under cron: Java 17 would find no file whose path is not ASCII."""
+    given = os.environ.get("LC_ALL")
+    effective = given or os.environ.get("LC_CTYPE") or os.environ.get("LANG") or "C"
+    if effective not in {"C", "POSIX"}:
+        yield
+        return
+    os.environ["LC_ALL"] = "C.UTF-8"
+    try:
+        yield
+    finally:
+        if given is None:
+            del os.environ["LC_ALL"]
+        else:
+            os.environ["LC_ALL"] = given
 
 
 def _forward(read_end: int) -> None:
@@ -231,9 +248,7 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
         **_ENCODINGS,
     }
     conf = session.sparkContext._conf  # noqa: SLF001 - `getConf` copies all settings, one call of the JVM each
-    wanted = {
-        key: value for key, value in sized.items() if not (conf.contains(key) or conf.contains(f"spark.hadoop.{key}"))
-    }
+    wanted = {key: value for key, value in sized.items() if not (conf.contains(key) or conf.contains(f"spark.hadoop.{key}"))}
     for key, value in {**_OWNED, **_CHECKSUMS, **wanted, **settings}.items():
         own.conf.set(key, value)
     return own
