@@ -32,9 +32,9 @@ MIGRATIONS = (
     MigrationRequest(LayoutSpec(grid=(3, 3)), side_by_side=True),
     MigrationRequest(LayoutSpec(technique="rebuild", insertion="permuted", seed=5)),
 )
-HELD = 3
+HELD = 2
 """Reads of each kind at each moment."""
-FREE = 900
+FREE = 250
 
 
 def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, spark: SparkSession) -> None:
@@ -85,7 +85,7 @@ def test_reads_beside_migrations_and_the_updates_between_them(tmp_path: Path, sp
         counts["free"] += 1
     assert counts["free"] >= FREE
     assert last >= 4, "epochs went by while it read"
-    assert counts["held"] > 200, counts
+    assert counts["held"] > 150, counts
     follower.close()
     stayed.close()
 

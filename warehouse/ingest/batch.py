@@ -27,11 +27,14 @@ from warehouse.ingest.damaged import file_problem
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
+from warehouse.ingest.rejected import records_of, with_records
+from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
-from warehouse.storage.tables import SYSTEM_COLUMNS
+from warehouse.storage.tables import REJECTED_COLUMNS, SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -92,22 +95,42 @@ class Batch:
         """Return some columns of the rows that go into the table; in the driver where they are few."""
         if self.known is None:
             return self.rows.where("_fate = 'live'").select(*map(quoted, columns))
-        live = self.known.filter(pc.equal(self.known["_fate"], "live"))
-        there = {name.lower(): name for name in live.column_names}
-        return live.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
+        return _selected(self.known.filter(pc.equal(self.known["_fate"], "live")), columns)
 
-    def deferred(self) -> DataFrame:
-        """Return the rows that wait for their slot."""
-        return self.rows.where("_fate = 'deferred'")
+    def deferred(self, columns: Sequence[str], landing: Path) -> DataFrame | pa.Table:
+        """Return some columns of the rows that wait for their slot, with ``_file``, ``_record`` and ``_slot``."""
+        if self.known is None:
+            rows = with_records(self.rows, self.rows.where("_fate = 'deferred'"), landing)
+            found = {"_file": "file", "_record": "record", WAITING_SLOT: "_arrival_slot"}
+            return rows.select(*map(quoted, columns), *[F.col(name).alias(told) for told, name in found.items()])
+        waiting, files, records = records_of(self.known, pc.equal(self.known["_fate"], "deferred"), landing)
+        kept = _selected(waiting, columns).append_column("_file", files).append_column("_record", records)
+        return kept.append_column(WAITING_SLOT, waiting["_arrival_slot"])
 
-    def rejected(self) -> DataFrame:
-        """Return the invalid rows."""
-        return self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES))
+    def rejected(self, landing: Path, epoch: int) -> DataFrame | pa.Table:
+        """Return the invalid rows as an epoch's update keeps them; by file and record, where the driver has them."""
+        told = {"reason": "_fate", "message": "_message", "raw": "_raw"}
+        if self.known is None:
+            kept = with_records(self.rows, self.rows.where(~F.col("_fate").isin(*ACCEPTED_FATES)), landing)
+            kept = kept.withColumns({name: F.col(own) for name, own in told.items()} | {"epoch": F.lit(epoch).cast("bigint")})
+            return kept.select(*[name for name, _ in REJECTED_COLUMNS])
+        accepted = pc.is_in(self.known["_fate"], pa.array(ACCEPTED_FATES))
+        rows, files, records = records_of(self.known, pc.invert(accepted), landing)
+        found = {"file": files, "record": records, "epoch": pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows)}
+        found |= {name: rows[own] for name, own in told.items()}
+        kept = pa.table({name: found[name] for name, _ in REJECTED_COLUMNS})
+        return kept.sort_by([("file", "ascending"), ("record", "ascending")])
 
     def release(self) -> None:
         """Let the kept rows go."""
         if self.persisted and self.frame is not None:
             self.frame.unpersist()
+
+
+def _selected(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Some columns of rows, by names that need not have the case of theirs."""
+    there = {name.lower(): name for name in rows.column_names}
+    return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
 def prepare(

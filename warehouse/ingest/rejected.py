@@ -1,25 +1,30 @@
 """Where a rejected or deferred row stood: its file and the number of its record, from 1 without the header.
 
 Spark numbers rows by task; a record's number is its position among the records of its split plus those of the splits
-before it, so one small aggregate over the batch is collected (only when there are such rows).
+before it, so one small aggregate over the batch is collected (only when there are such rows). The driver counts its own rows.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.reading import relative_path
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame
 
-__all__ = ["with_records"]
+__all__ = ["records_of", "with_records"]
 
+_Split = tuple[str, int]
+"""The URI of a file, and where a part of it starts that one task reads."""
 
 
 def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFrame:
@@ -35,12 +40,8 @@ def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFram
         .orderBy("_file", "_start")
         .collect()
     )
-    lines, before, last = [], 0, None
-    for split in splits:
-        before = 0 if split["_file"] != last else before
-        lines.append((split["_file"], split["_start"], relative_path(split["_file"], landing), split["first"] - before))
-        before += split["rows"]
-        last = split["_file"]
+    firsts = _firsts((split["_file"], split["_start"], split["first"], split["rows"]) for split in splits)
+    lines = [(uri, start, relative_path(uri, landing), first) for (uri, start), first in firsts]
     known = local_frame(session, lines, "_file string, _start bigint, _path string, _first bigint")
     joined = chosen.join(F.broadcast(known), ["_file", "_start"], "left")
     return (
@@ -48,3 +49,43 @@ def with_records(batch: DataFrame, chosen: DataFrame, landing: Path) -> DataFram
         .withColumn("record", F.coalesce("_taken_record", F.col("_position") - F.col("_first") + 1))
         .drop("_path", "_first")
     )
+
+
+def records_of(batch: pa.Table, chosen: pa.ChunkedArray, landing: Path) -> tuple[pa.Table, pa.Array, pa.Array]:
+    """Return chosen rows of a batch in the driver, and the file (relative) and record of each, as in :func:`with_records`.
+
+    Parameters
+    ----------
+    batch
+        All rows, with the source columns and those of taken rows.
+    chosen
+        Whether each row is chosen.
+    landing
+        The directory that files are relative to.
+
+    """
+    read = batch.filter(pc.is_valid(batch["_file"])).select(["_file", "_start", "_position"])
+    splits = read.group_by(["_file", "_start"]).aggregate([("_position", "min"), ([], "count_all")])
+    columns = (splits[name].to_pylist() for name in ("_file", "_start", "_position_min", "count_all"))
+    firsts = dict(_firsts(sorted(zip(*columns, strict=True))))
+    paths = {uri: relative_path(uri, landing) for uri, _ in firsts}
+    rows = batch.filter(chosen)
+    names = ("_file", "_start", "_position", "_taken_file", "_taken_record")
+    files, records = [], []
+    for uri, start, position, taken_file, taken_record in zip(*(rows[name].to_pylist() for name in names), strict=True):
+        files.append(paths[uri] if taken_file is None else taken_file)
+        records.append(position - firsts[uri, start] + 1 if taken_record is None else taken_record)
+    return rows, pa.array(files, pa.string()), pa.array(records, pa.int64())
+
+
+def _firsts(splits: Iterable[tuple[str, int, int, int]]) -> Iterator[tuple[_Split, int]]:
+    """Yield each split with the position that the first record of its file has, or would have, in the task that reads the split.
+
+    ``splits`` are (file, start, least position, rows), in order.
+    """
+    before, last = 0, None
+    for uri, start, first, rows in splits:
+        before = before if uri == last else 0
+        yield (uri, start), first - before
+        before += rows
+        last = uri

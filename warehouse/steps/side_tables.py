@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.rejected import with_records
+from warehouse.layout.columns import WAITING_SLOT
 from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
-from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, yes
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.overdue import drop_overdue
-from warehouse.storage.tables import FOUND_BY, REJECTED_COLUMNS
+from warehouse.storage.tables import FOUND_BY
 from warehouse.storage.writer import write_rows
 
 __all__ = ["DROP_OVERDUE", "MOVE_DEFERRED", "STORE_REJECTED", "STORE_RESTORED"]
@@ -22,15 +23,12 @@ def _move_deferred(step: MoveDeferred, task: Task) -> Done:
     batch = source.batch
     if not batch.counts.deferred and not step.taken:
         return Done(counts=batch.counts)
-    waiting = with_records(batch.rows, batch.deferred(), source.stream.landing).select(
-        *[quoted(column.name) for column in source.columns],
-        F.col("file").alias("_file"),
-        F.col("record").alias("_record"),
-        F.col("_arrival_slot").alias("_slot"),
-    )
+    waiting = batch.deferred([column.name for column in source.columns], source.stream.landing)
+    if not isinstance(waiting, pa.Table):
+        waiting = waiting.repartition(WAITING_SLOT) if len(batch.counts.slots) > 1 else waiting.coalesce(1)
     task.ready()
     entry = write_rows(
-        waiting.repartition("_slot") if len(batch.counts.slots) > 1 else waiting.coalesce(1),
+        waiting,
         task.table,
         base=task.head,
         slotted=True,
@@ -61,20 +59,19 @@ def _store_rejected(step: StoreRejected, task: Task) -> Done:
     batch = source.batch
     if not batch.counts.rejected and step.kept_version is None:
         return Done(counts=batch.counts)
-    told = {"reason": F.col("_fate"), "message": F.col("_message"), "raw": F.col("_raw")}
-    kept = with_records(batch.rows, batch.rejected(), source.stream.landing).withColumns(
-        {**told, "epoch": F.lit(task.plan.epoch).cast("bigint")}
-    )
-    kept = kept.select(*[name for name, _ in REJECTED_COLUMNS])
+    kept = batch.rejected(source.stream.landing, task.plan.epoch)
     if step.kept_version is not None:
         unread = {entry.file.path for entry in source.left_out}
         tried = [(path,) for path in step.retried if path not in unread]
         again = local_frame(source.session, tried, "file string")
         others = task.files.rejected(source.session, step.path, step.kept_version)
-        kept = kept.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*kept.columns))
+        rows = framed(kept, source)
+        kept = rows.unionByName(others.join(F.broadcast(again), "file", "left_anti").select(*rows.columns))
+    if not isinstance(kept, pa.Table):
+        kept = kept.coalesce(1).sortWithinPartitions("file", "record")
     task.ready()
     entry = write_rows(
-        kept.coalesce(1).sortWithinPartitions("file", "record"),
+        kept,
         task.table,
         base=task.head,
         statistics=(FOUND_BY["rejected"],),

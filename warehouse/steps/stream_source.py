@@ -26,7 +26,7 @@ from warehouse.layout.columns import CELL, SLOTS, is_system
 from warehouse.objects.path import path_of
 from warehouse.planning.steps import MigrateTable, MoveDeferred, StoreRejected
 from warehouse.storage.cluster import on_cluster
-from warehouse.storage.scan import no_rows
+from warehouse.storage.scan import few, no_rows
 from warehouse.storage.session import table_session
 from warehouse.storage.tables import key_types
 from warehouse.storage.writer import key_settings
@@ -152,9 +152,9 @@ class StreamSource:
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
         groups, taken = self.groups(), _taken(self)
-        few = taken is None and surely_few(self.stream, [file for _, files in groups for file in files])
+        gathered = _few_taken(self) and surely_few(self.stream, [file for _, files in groups for file in files])
         return prepare(
-            self.session, self.stream, planned.layout, move, groups, taken, judge=partial(_judged, source=self), few=few
+            self.session, self.stream, planned.layout, move, groups, taken, judge=partial(_judged, source=self), few=gathered
         )
 
     def groups(self) -> list[tuple[tuple[str, ...], list[LandingFile]]]:
@@ -286,12 +286,24 @@ def _rejected_before(rows: DataFrame, source: StreamSource) -> DataFrame:
     return marked.where("_before OR _retried IS NULL").select(*kept)
 
 
+def _taking(source: StreamSource) -> MoveDeferred | None:
+    """The step that takes rows out of the deferred table, if their slot has come."""
+    own = (step for step in source.plan.steps if step.stream == source.planned.name)
+    return next((step for step in own if isinstance(step, MoveDeferred) and step.taken), None)
+
+
+def _few_taken(source: StreamSource) -> bool:
+    """Whether the deferred rows whose slot has come, if there are any, are few enough for the driver."""
+    step = _taking(source)
+    return step is None or few(source.files.files(step.path, step.base_version))
+
+
 def _taken(source: StreamSource) -> DataFrame | None:
     """Rows of the deferred table whose slot has come."""
-    own = [step for step in source.plan.steps if step.stream == source.planned.name]
-    step = next((s for s in own if isinstance(s, MoveDeferred)), None)
-    if step is None or not step.taken:
+    step = _taking(source)
+    if step is None:
         return None
+    own = [step for step in source.plan.steps if step.stream == source.planned.name]
     migration = next((s for s in own if isinstance(s, MigrateTable)), None)
     if migration is not None:
         waiting = source.files.deferred(source.session, step.path, step.base_version, migration.columns)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import uuid
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -26,10 +26,10 @@ from warehouse.storage.durable import make_directory
 from warehouse.storage.fingerprint import with_sums
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["stage_in_driver"]
+__all__ = ["stage_in_driver", "stage_side_rows"]
 
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
@@ -56,13 +56,57 @@ def stage_in_driver(
         The most rows of a file and of a row group.
 
     """
+    ordered = rows.take(_order(rows, [*CELL, *key, "_exp"]))
+    return _staged(
+        table,
+        (
+            (f"sub_index={cell}/exp_block={block}", _encoded(run, key, filtered, group_rows))
+            for (cell, block), run in _runs(ordered, file_rows)
+        ),
+    )
+
+
+def stage_side_rows(rows: pa.Table, table: Path, slots: str | None, *, file_rows: int, group_rows: int) -> Path:
+    """Write rows of a side table, in their order, as its next data files and return the directory of them.
+
+    Parameters
+    ----------
+    rows
+        The table's columns; types as Spark gives them to Arrow.
+    table
+        The table's directory.
+    slots
+        The column that partitions it; None for a table without partitions.
+    file_rows, group_rows
+        The most rows of a file and of a row group.
+
+    """
+    return _staged(
+        table,
+        (
+            (place, _encoded(part.slice(first, file_rows), (), (), group_rows))
+            for place, part in _parts(rows, slots)
+            for first in range(0, part.num_rows, file_rows)
+        ),
+    )
+
+
+def _parts(rows: pa.Table, slots: str | None) -> Iterator[tuple[str, pa.Table]]:
+    """The rows of each partition with its directory."""
+    if slots is None:
+        yield "", rows
+        return
+    for slot in pc.unique(rows[slots]).sort().to_pylist():
+        yield f"{slots}={slot}", rows.filter(pc.equal(rows[slots], slot)).drop_columns([slots])
+
+
+def _staged(table: Path, contents: Iterable[tuple[str, pa.Buffer]]) -> Path:
+    """Write the content of each file into its directory of the staged ones, and return where they are."""
     unstage(table)
     staged = table / (f"staged-{uuid.uuid4().hex}" if isinstance(table, ObjectPath) else STAGED)
-    ordered = rows.take(_order(rows, [*CELL, *key, "_exp"]))
     files: list[Path] = []
-    for (cell, block), run in _runs(ordered, file_rows):
-        file = staged / f"sub_index={cell}" / f"exp_block={block}" / f"part-{len(files):05d}-{uuid.uuid4()}.zstd.parquet"
-        content = _encoded(run, key, filtered, group_rows)
+    for place, content in contents:
+        file = staged / place / f"part-{len(files):05d}-{uuid.uuid4()}.zstd.parquet"
         if not isinstance(file, ObjectPath):
             make_directory(file.parent)
         file.write_bytes(content)
@@ -94,7 +138,7 @@ def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
     """Rows as a Parquet file. Readers prune by the bounds of floats as if no value were NaN: with one there are none."""
-    kept = rows.cast(_as_stored(rows.schema)).replace_schema_metadata({_SPARK_VERSION: version("pyspark")})
+    kept = rows.cast(_as_stored(rows.schema)).replace_schema_metadata({_SPARK_VERSION: _spark_version()})
     nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
     leaves = _leaves(kept.schema)
     filters = {name: {"ndv": min(group_rows, kept.num_rows), "fpp": 0.01} for name in key if name in filtered}
@@ -117,6 +161,11 @@ def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], grou
         bloom_filter_options=filters or None,
     )
     return content.getvalue()
+
+
+@cache
+def _spark_version() -> str:
+    return version("pyspark")
 
 
 def _differences(rows: pa.Table, filtered: Collection[str]) -> dict[str, str]:

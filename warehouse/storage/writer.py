@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.layout.columns import CELL
+from warehouse.layout.columns import CELL, WAITING_SLOT
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.dictionaries import LARGE_ROWS, without_dictionary
 from warehouse.storage.distribution import place
-from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.driver_writer import stage_in_driver, stage_side_rows
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _dictionaries(table: Path, version: int, expected: int) -> dict[str, str]:
 
 
 def write_rows(
-    rows: DataFrame,
+    rows: DataFrame | pa.Table,
     table: Path,
     *,
     base: LogEntry,
@@ -152,16 +152,21 @@ def write_rows(
 ) -> LogEntry:
     """Commit rows as they come: restored and rejected ones, or deferred ones by ``_slot``; ``leaving`` takes a slot.
 
-    ``staged`` is called as in :func:`write_runs`; the log keeps the bounds of the columns in ``statistics``.
+    Few rows, in the driver, are written by it. ``staged`` is called as in :func:`write_runs`; the log keeps the bounds of the
+    columns in ``statistics``.
     """
-    directory = stage(rows, table, ("_slot",) if slotted else (), largest_file(FILE_ROWS))
+    slots, file_rows = WAITING_SLOT if slotted else None, largest_file(FILE_ROWS)
+    if isinstance(rows, pa.Table):
+        directory = stage_side_rows(rows, table, slots, file_rows=file_rows, group_rows=ROW_GROUP_ROWS)
+    else:
+        directory = stage(rows, table, () if slots is None else (slots,), file_rows)
     if staged is not None:
         staged()
     return commit(
         table,
         base,
         statistics=statistics,
-        leaving=None if leaving is None else lambda values: leaving(values["_slot"]),
+        leaving=None if leaving is None else lambda values: leaving(values[WAITING_SLOT]),
         facts=facts,
         staged=directory,
     )
