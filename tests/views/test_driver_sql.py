@@ -14,6 +14,7 @@ import pytest
 from warehouse.storage.arrow_types import frame_of
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
+from warehouse.views.maintenance.keys import grouped
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -118,6 +119,26 @@ def test_what_is_not_known_to_be_alike_is_left_to_spark(sql: str) -> None:
     """Casts that round, functions nobody has compared, types that Spark would make alike."""
     with pytest.raises(LeftToSparkError):
         DriverRows.of(_rows()).selectExpr(f"{sql} AS value")
+
+
+def test_groups_in_the_driver_are_those_of_spark(spark: SparkSession) -> None:
+    """Keys with nulls, of all types but floats and nested ones; aggregates that do not depend on the order of rows."""
+    rows = pa.concat_tables([_rows(), _rows().slice(2, 3)])
+    values = [("count(*)", "n"), ("coalesce(sum(t), 0)", "total"), ("count(s)", "texts")]
+    values += [(f"{word}({name})", f"{word}_{name}") for word in ("min", "max") for name in "tilsdpybz"]
+    session = spark.newSession()
+    session.conf.set("spark.sql.session.timeZone", "UTC")
+    for keys in (["s"], ["p", "q"], ["i"], ["d", "y"], ["b", "z"], []):
+        own, theirs = (grouped(each, keys, values).toArrow() for each in (DriverRows.of(rows), frame_of(session, rows)))
+        assert own.schema.types == theirs.schema.types
+        assert sorted(map(repr, _lines(own))) == sorted(map(repr, _lines(theirs)))
+    for name, sql in (("x", "count(*)"), ("i", "max(x)"), ("i", "sum(x)"), ("i", "count(DISTINCT t)"), ("i", "avg(t)")):
+        with pytest.raises(LeftToSparkError):
+            DriverRows.of(rows).grouped([name], [(sql, "value")])
+
+
+def _lines(rows: pa.Table) -> list[tuple[object, ...]]:
+    return list(zip(*([_bits(each) for each in column] for column in rows.columns), strict=True))
 
 
 def test_rows_in_the_driver_are_joined_united_and_filtered_as_frames_are() -> None:

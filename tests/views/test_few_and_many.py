@@ -122,12 +122,15 @@ WITHOUT_JOBS = {
     "filtered": view("SELECT k, v FROM a WHERE v > 1 AND k <> 'q'"),
     "computed": view("SELECT k, v + 1 AS w, CASE WHEN v > 6 THEN upper(k) ELSE 'less' END AS u FROM a"),
     "united": view("SELECT k, v * 2 AS v FROM a WHERE v > 1 UNION ALL SELECT k, v FROM b"),
+    "counted": view("SELECT k, count(*) AS n, sum(v) AS total, avg(v) AS mean FROM a GROUP BY k"),
+    "grouped": view("SELECT v % 2 AS k, count(v) AS n FROM b WHERE v > 3 GROUP BY v % 2"),
+    "bounded": view("SELECT k, max(v) AS most, min(b) AS since FROM a GROUP BY k"),
     "matched": view("SELECT l.k, l.v + r.v AS total FROM a l JOIN b r ON l.k = r.k WHERE l.v < r.v AND r.v <> 4"),
 }
 
 
 def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSession) -> None:
-    """Filters, computed columns, UNION ALL and joins of these: what arrived is in files, and the driver does the rest."""
+    """Filters, computed columns, UNION ALL, GROUP BY, joins: what arrived is in files, and the driver does the rest."""
     jobs = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
     started: list[tuple[str, int]] = []
 

@@ -21,7 +21,6 @@ import pyarrow as pa
 from warehouse.catalog.types import parse_type
 from warehouse.checking.files import out_of_order
 from warehouse.checking.findings import Finding, fault
-from warehouse.checking.hashing import bucket
 from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
@@ -30,6 +29,7 @@ from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
 from warehouse.storage.copies import Copies
 from warehouse.storage.duckdb_sql import literal, quoted
+from warehouse.storage.hashing import bucket
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import NEVER
 

@@ -97,6 +97,13 @@ class Batch:
             return self.rows.where("_fate = 'live'").select(*map(quoted, columns))
         return _selected(self.known.filter(pc.equal(self.known["_fate"], "live")), columns)
 
+    def dead_in_driver(self) -> pa.Table | None:
+        """Return the rows that began and ended since the last epoch, where the driver has them."""
+        if self.known is None:
+            return None
+        lived = pc.greater(self.known["_exp"], self.known["_ts"])
+        return self.known.filter(pc.and_(pc.equal(self.known["_fate"], "dead"), lived))
+
     def deferred(self, columns: Sequence[str], landing: Path) -> DataFrame | pa.Table:
         """Return some columns of the rows that wait for their slot, with ``_file``, ``_record`` and ``_slot``."""
         if self.known is None:

@@ -200,6 +200,11 @@ class NodeSource:
             return self.batch.rows.where("_fate = 'dead'") if self.batch.counts.dead else None
         return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
 
+    @property
+    def lost_in_driver(self) -> pa.Table | None:
+        """The short-lived results, where the driver has them."""
+        return None if self.lost is None or self.planned.node.label == "STR" else self.batch.dead_in_driver()
+
     @cached_property
     def lost_rows(self) -> int:
         """How many short-lived results there are."""

@@ -164,7 +164,7 @@ class Sources:
             if self.is_given_up(table) or self._none_died(table):
                 return None
             node = self.node(table)
-            return None if node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows)
+            return None if node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows, node.lost_in_driver)
         if not self.unstored or all(planned.name != table for planned in self.plan.streams):
             return None
         if table not in self.counted:  # this process has not read its batch
@@ -173,7 +173,9 @@ class Sources:
                 return None
         batch = self.stream(table).batch
         self.counted.setdefault(table, batch.counts)
-        return Dead(batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead) if batch.counts.dead else None
+        if not batch.counts.dead:
+            return None
+        return Dead(batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
 
     def _none_died(self, table: str) -> bool:
         """Whether a node's commit of before a crash says that no row died: then nothing of it is computed again."""

@@ -21,7 +21,7 @@ from warehouse.views.language.faults import RefusedError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["LeftToSparkError", "Translated", "plain_type", "translated"]
+__all__ = ["LeftToSparkError", "Translated", "exactly_grouped", "plain_type", "translated"]
 
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _DUCK = {
@@ -54,7 +54,7 @@ class Translated:
     kind: str | None
 
 
-def translated(sql: str | exp.Expr, columns: Mapping[str, str | None]) -> Translated:
+def translated(sql: str | exp.Expr, columns: Mapping[str, str | None], *, aggregates: bool = False) -> Translated:
     """Return a Spark SQL expression as DuckDB's.
 
     Parameters
@@ -63,6 +63,8 @@ def translated(sql: str | exp.Expr, columns: Mapping[str, str | None]) -> Transl
         The expression, without an alias.
     columns
         The types of the columns that it may name, by their names in lower case; None: the column is only passed on.
+    aggregates
+        Whether it may have aggregates.
 
     Raises
     ------
@@ -76,7 +78,7 @@ def translated(sql: str | exp.Expr, columns: Mapping[str, str | None]) -> Transl
 
     """
     try:
-        return _Translator(columns).of(expression_of(sql) if isinstance(sql, str) else sql)
+        return _Translator(columns, aggregates).of(expression_of(sql) if isinstance(sql, str) else sql)
     except RefusedError as error:
         raise LeftToSparkError(str(error)) from None
 
@@ -86,6 +88,11 @@ def plain_type(kind: str | None) -> bool:
     return kind is not None and (kind in _DUCK or _DECIMAL.fullmatch(kind) is not None)
 
 
+def exactly_grouped(kind: str | None) -> bool:
+    """Whether both engines make the same groups of values."""
+    return plain_type(kind) and kind not in ("float", "double")
+
+
 def _duck(kind: str) -> str:
     return _DUCK.get(kind) or kind.upper()
 
@@ -93,6 +100,7 @@ def _duck(kind: str) -> str:
 @dataclass(frozen=True)
 class _Translator:
     columns: Mapping[str, str | None]
+    aggregates: bool
 
     def of(self, node: exp.Expr) -> Translated:
         """An expression."""
@@ -116,6 +124,8 @@ class _Translator:
                 return Translated(f"({self.string(node.this)} || {self.string(node.expression)})", "string")
             case exp.Anonymous() if str(node.this).lower() in _FUNCTIONS:
                 return _FUNCTIONS[str(node.this).lower()](self, list(node.expressions))
+            case exp.Anonymous() if self.aggregates and str(node.this).lower() in _AGGREGATES:
+                return _AGGREGATES[str(node.this).lower()](self, list(node.expressions))
             case _:
                 return Translated(self._condition(node), "boolean")
 
@@ -344,6 +354,28 @@ def _instant(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
     return Translated(f"make_timestamptz({to.typed(_only(arguments, 1)[0], 'bigint')})", "timestamp")
 
 
+def _counted(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
+    (value,) = _only(arguments, 1)
+    return Translated(f"count({'*' if isinstance(value, exp.Star) else to.of(value).sql})", "bigint")
+
+
+def _bound(word: str) -> Callable[[_Translator, Sequence[exp.Expr]], Translated]:
+    def made(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
+        value = to.of(_only(arguments, 1)[0])
+        if not exactly_grouped(value.kind):
+            raise LeftToSparkError(f"the driver does not compute {word} of {value.kind}")
+        return Translated(f"{word}({value.sql})", value.kind)
+
+    return made
+
+
+def _summed(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
+    value = to.of(_only(arguments, 1)[0])
+    if value.kind not in _WHOLE:
+        raise LeftToSparkError(f"the driver does not sum {value.kind}")
+    return Translated(f"CAST(sum({value.sql}) AS BIGINT)", "bigint")
+
+
 _FUNCTIONS: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] = {
     "coalesce": _coalesced,
     "if": _chosen,
@@ -357,4 +389,10 @@ _FUNCTIONS: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] =
     "date_trunc": _cut,
     "unix_micros": _micros,
     "timestamp_micros": _instant,
+}
+_AGGREGATES: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] = {
+    "sum": _summed,
+    "count": _counted,
+    "max": _bound("max"),
+    "min": _bound("min"),
 }

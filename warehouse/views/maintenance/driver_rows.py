@@ -7,7 +7,7 @@ raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the calle
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
@@ -17,13 +17,15 @@ from sqlglot import exp
 from warehouse.catalog.duck_sql import quoted
 from warehouse.storage.lookup import here
 from warehouse.views.language.dialect import expression_of
-from warehouse.views.language.driver_sql import LeftToSparkError, plain_type, translated
+from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped, plain_type, translated
 from warehouse.views.language.faults import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["DriverRows"]
+    from pyspark.sql import DataFrame
+
+__all__ = ["DriverRows", "Frame"]
 
 _JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
@@ -50,6 +52,11 @@ class DriverRows:
     def columns(self) -> list[str]:
         """The names of the columns."""
         return list(self.types)
+
+    @property
+    def dtypes(self) -> list[tuple[str, str]]:
+        """The names of the columns and their Spark SQL types; ``nested`` for those that are only passed on."""
+        return [(name, _spark_type(kind) or "nested") for name, kind in self.types.items()]
 
     def selectExpr(self, *expressions: str) -> DriverRows:  # noqa: N802 - as Spark calls it
         """Return columns: ``*``, or expressions of Spark SQL with names.
@@ -128,6 +135,32 @@ class DriverRows:
         both = DriverRows(f"({self.query}) AS l {how} JOIN ({other.query}) AS r", types, {**self.tables, **other.tables})
         return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", types, both.tables)
 
+    def grouped(self, keys: Sequence[str], aggregates: Sequence[tuple[str, str]]) -> DriverRows:
+        """Return aggregates of each combination of keys; no keys: of all rows.
+
+        Parameters
+        ----------
+        keys
+            Names of columns.
+        aggregates
+            Sums and the like as Spark SQL, with their names.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the driver does not group by the keys or compute an aggregate as Spark does.
+
+        """
+        kinds = self._kinds()
+        if any(not exactly_grouped(kinds[name.lower()]) for name in keys):
+            raise LeftToSparkError("the driver does not group by floats or nested values")
+        found = [(translated(sql, kinds, aggregates=True), name) for sql, name in aggregates]
+        shown = [*map(quoted, keys), *(f"{value.sql} AS {quoted(name)}" for value, name in found)]
+        types = [*((name, self._type(name)) for name in keys), *((name, _arrow_type(str(value.kind))) for value, name in found)]
+        by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
+        query = f"SELECT {', '.join(shown)} FROM ({self.query}){by}"
+        return DriverRows(query, _distinct(dict(types), len(types)), self.tables)
+
     def toArrow(self) -> pa.Table:  # noqa: N802 - as Spark calls it
         """Return the rows, computed.
 
@@ -145,13 +178,20 @@ class DriverRows:
     def _evaluated(self, node: exp.Expr) -> tuple[pa.DataType, str]:
         found = translated(node, self._kinds())
         if isinstance(node, exp.Column):
-            return next(kind for name, kind in self.types.items() if name.lower() == node.name.lower()), found.sql
+            return self._type(node.name), found.sql
         if found.kind is None:
             raise LeftToSparkError("the driver passes on columns of nested types only")
         return _arrow_type(found.kind), found.sql
 
+    def _type(self, column: str) -> pa.DataType:
+        return next(kind for name, kind in self.types.items() if name.lower() == column.lower())
+
     def _kinds(self) -> dict[str, str | None]:
         return {name.lower(): _spark_type(kind) for name, kind in self.types.items()}
+
+
+Frame = TypeVar("Frame", "DataFrame", DriverRows)
+"""Rows that Spark computes, or the driver."""
 
 
 def _parsed(sql: str) -> exp.Expr:

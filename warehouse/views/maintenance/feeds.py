@@ -7,7 +7,7 @@ Changes carry ``_weight`` too: +1 for a row that came, -1 for one that went.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
@@ -15,7 +15,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
-from warehouse.views.maintenance.driver_rows import DriverRows
+from warehouse.views.maintenance.driver_rows import DriverRows, Frame
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import grouped_exactly
 
@@ -38,14 +38,12 @@ __all__ = [
     "over",
     "over_row_windows",
     "relation",
+    "weighed",
     "window_lengths",
 ]
 
 CARRIED = (*TIMES, "_out")
 _WEIGHT = "_weight"
-
-Frame = TypeVar("Frame", "DataFrame", DriverRows)
-"""Rows that Spark computes, or the driver."""
 
 
 def relation(
@@ -138,9 +136,14 @@ def changes(operator: Operator, tables: Mapping[str, NodeTable], move: Move) -> 
     if any(tables[table].keyed for table in scanned(operator)):
         before = live(operator, tables, earlier=True).where(lived)
         return _netted(live(operator, tables).where(lives), before)
-    came = relation(operator, tables, NodeTable.arrived).where(lives)
     earlier = relation(operator, tables, NodeTable.before if any(window_lengths(operator)) else NodeTable.ended)
-    went = earlier.where(f"{lived} AND NOT {lives}")
+    return weighed(relation(operator, tables, NodeTable.arrived), earlier, move)
+
+
+def weighed(arrived: Frame, earlier: Frame, move: Move) -> Frame:
+    """Return the rows that came and are live now, and of those from earlier the ones that lived then and do not now."""
+    lives, lived = f"unix_micros(_exp) > {move.now}L", f"unix_micros(_exp) > {move.before}L"
+    came, went = arrived.where(lives), earlier.where(f"{lived} AND NOT ({lives})")
     return came.selectExpr("*", f"1 AS {_WEIGHT}").unionByName(went.selectExpr("*", f"-1 AS {_WEIGHT}"))
 
 

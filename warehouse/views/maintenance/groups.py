@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-
 from warehouse.catalog.identifiers import quoted
+from warehouse.views.maintenance.keys import grouped
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from pyspark.sql import DataFrame
+    from collections.abc import Mapping
 
     from warehouse.views.algebra import Aggregate, Group
+    from warehouse.views.maintenance.driver_rows import Frame
 
 __all__ = ["COUNT", "adjusted", "is_adjustable", "recomputed", "state_columns"]
 
@@ -65,7 +63,7 @@ def state_columns(group: Group) -> list[str]:
     return names
 
 
-def adjusted(group: Group, changes: DataFrame, before: DataFrame | None, types: Mapping[str, str]) -> DataFrame:
+def adjusted(group: Group, changes: Frame, before: Frame | None, types: Mapping[str, str]) -> Frame:
     """Return the changed groups' new rows, with their state columns.
 
     Parameters
@@ -84,8 +82,7 @@ def adjusted(group: Group, changes: DataFrame, before: DataFrame | None, types: 
     states = state_columns(group)
     delta = changes.selectExpr(*keys, *_weighed(group, types))
     every = delta if before is None else delta.unionByName(before.selectExpr(*keys, *states))
-    sums = [F.expr(f"coalesce(sum({name}), 0) AS {name}") for name in states]
-    summed = every.groupBy(*[F.col(name) for name in keys]).agg(*sums) if keys else every.agg(*sums)
+    summed = grouped(every, group.keys, [(f"coalesce(sum({name}), 0)", name) for name in states])
     alive = summed.where(f"{COUNT} > 0") if keys else summed
     values = [
         f"{_value(number, aggregate, types)} AS {quoted(aggregate.name)}"
@@ -142,9 +139,8 @@ def _value(number: int, aggregate: Aggregate, types: Mapping[str, str]) -> str:
     return f"CASE WHEN {count} > 0 THEN CAST({total} AS {_sum_type(types[aggregate.argument or ''])}) END"
 
 
-def recomputed(group: Group, rows: DataFrame) -> DataFrame:
+def recomputed(group: Group, rows: Frame) -> Frame:
     """Return the groups of whole rows; a scalar aggregate of none is one row."""
-    values = [F.expr(aggregate.sql).alias(aggregate.name) for aggregate in group.aggregates] or [F.expr("count(*)").alias(COUNT)]
-    keys: Sequence[str] = [quoted(name) for name in group.keys]
-    result = rows.groupBy(*[F.col(name) for name in keys]).agg(*values) if keys else rows.agg(*values)
-    return result if group.aggregates else result.drop(COUNT)
+    values = [(aggregate.sql, aggregate.name) for aggregate in group.aggregates] or [("count(*)", COUNT)]
+    result = grouped(rows, group.keys, values)
+    return result if group.aggregates else result.selectExpr(*map(quoted, group.keys))

@@ -57,10 +57,11 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Dead:
-    """Rows that died before they were stored, which only this process knows, and how many they are."""
+    """Rows that died before they were stored, which only this process knows, and how many they are; ``known`` in the driver."""
 
     rows: DataFrame
     count: int
+    known: pa.Table | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +180,39 @@ class NodeTable:
         )  # fmt: skip
         if rows is None or dead is None:
             return rows
+        if dead.known is not None:
+            own = {name.lower(): dead.known[name] for name in dead.known.column_names}
+            if own.keys() >= {name.lower() for name in rows.column_names}:
+                gone = pa.table({name: own[name.lower()] for name in rows.column_names})
+                return pa.concat_tables([rows, gone.cast(rows.schema)])
         gone = self._declared(dead.rows)
         return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
+
+    def gone(self) -> pa.Table | None:
+        """Return the rows that were live at the last epoch and have reached their own end; None when Spark is to read them."""
+        if self.move.first or self.base is None:
+            return None
+        lived = SlotBounds.expiring_after(self.move.k0)
+        return self.files.found(
+            self._path, self.base, self.columns, lambda file: lived(file) and self._may_end(file), most=FEW,
+            where=f"_exp_slot > {self.move.k0} AND _exp_slot <= {self.move.k}",
+        )  # fmt: skip
+
+    def live(self, keys: pa.Table | None) -> pa.Table | None:
+        """Return the rows that are live at the plan's window time, of these keys at least; None when Spark is to read them."""
+        if self.version is None or (keys is None and not few(self._files(self.version))):
+            return None
+        live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
+        wanted = SlotBounds.expiring_after(self.move.k)
+        return self.files.found(self._path, self.version, self.columns, wanted, keys=keys, where=live, most=FEW)
+
+    def all_own(self) -> pa.Table | None:
+        """Return what :meth:`own` does, with the partitions' columns too; None when Spark is to read it, or on a first build."""
+        if self.move.first or self.base is None:
+            return None
+        lived = SlotBounds.expiring_after(self.move.k0)
+        live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
+        return self.files.to_rewrite(self._path, self.base, self.columns, lived, live)
 
     def known_versions(self) -> pa.Table | None:
         """Return all versions of a relation that has few, closed ones included; None when Spark is to read them."""

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["Replacement", "changed_keys", "placeless", "replacement"]
+__all__ = ["Replacement", "changed_keys", "placeless", "replacement", "replacing"]
 
 
 @dataclass(frozen=True)
@@ -158,10 +158,11 @@ def replacement(
         *own, *beside_it, "_ts", "_exp", "_load_slot", "_exp_slot", f"{bucket_sql(search_key, layout)} AS sub_index",
         "0L AS exp_block",
     ).where(buckets)  # fmt: skip
-    return _replacing(came_in.unionByName(rest), touched)
+    return replacing(came_in.unionByName(rest), touched)
 
 
-def _replacing(rows: DataFrame | pa.Table, touched: Mapping[int, tuple[int, int, int]]) -> Replacement:
+def replacing(rows: DataFrame | pa.Table, touched: Mapping[int, tuple[int, int, int]]) -> Replacement:
+    """Return new content of buckets: their rows, and of each how many these are, how many are new and how many have gone."""
     return Replacement(
         rows,
         {bucket: count for bucket, (count, _, _) in touched.items()},
@@ -193,7 +194,7 @@ def _in_driver(
         if rest is None:
             return None
         rows = pa.concat_tables([rows, rest.select(rows.column_names).cast(rows.schema)])
-    return _replacing(rows, touched)
+    return replacing(rows, touched)
 
 
 def _derived(move: Move) -> list[str]:

@@ -19,6 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Project, Scan, TimeWindow, UnionAll
 from warehouse.views.language.dialect import column_of
+from warehouse.views.maintenance.driver_rows import DriverRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,10 +27,12 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from warehouse.views.algebra import Operator
+    from warehouse.views.maintenance.driver_rows import Frame
 
 __all__ = [
     "anti_joined",
     "distinct_keys",
+    "grouped",
     "grouped_exactly",
     "lookup_keys",
     "origins",
@@ -67,6 +70,14 @@ def _matched(rows: DataFrame, keys: DataFrame, columns: Sequence[str], by: Seque
         f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
     )
     return rows.join(plain, F.expr(equal), how)
+
+
+def grouped(rows: Frame, columns: Sequence[str], aggregates: Sequence[tuple[str, str]]) -> Frame:
+    """Return aggregates (Spark SQL, name) of each combination of values; no columns: of all rows."""
+    if isinstance(rows, DriverRows):
+        return rows.grouped(columns, aggregates)
+    values = [F.expr(f"{sql} AS {quoted(name)}") for sql, name in aggregates]
+    return rows.groupBy(*[F.col(quoted(name)) for name in columns]).agg(*values)
 
 
 def grouped_exactly(rows: DataFrame, columns: Sequence[str], aggregates: Sequence[Column]) -> DataFrame:

@@ -23,6 +23,7 @@ from warehouse.views.algebra import (
     scanned,
 )
 from warehouse.views.maintenance.appended import EVALUATED, arriving
+from warehouse.views.maintenance.driver_keyed import replaced_in_driver
 from warehouse.views.maintenance.feeds import CARRIED, changes, live, over, relation
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
 from warehouse.views.maintenance.inputs import NodeTable
@@ -45,6 +46,9 @@ __all__ = ["answer", "current", "replaced", "terms_of"]
 def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
     """Return the new content of the buckets that changed, and short-lived rows where they are known."""
     node, move, core = inputs.node, inputs.move, inputs.core
+    in_driver = replaced_in_driver(inputs)
+    if in_driver is not None:
+        return in_driver, None
     old = inputs.own.own()
     touched = None if old is None else _changed(inputs)
     keys = None if touched is None else changed_keys(touched, inputs.cache)

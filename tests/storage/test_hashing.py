@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.types import parse_type
-from warehouse.checking.hashing import spark_xxhash64
+from warehouse.storage.hashing import spark_xxhash64
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
