@@ -16,6 +16,7 @@ import msgspec
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.ingest.json_numbers import BEYOND_VARIANT, LONG_DECIMAL
 from warehouse.ingest.landing import open_regular
 
 if TYPE_CHECKING:
@@ -30,10 +31,8 @@ _KNOWN = 50_000
 _MARK = b"\xef\xbb\xbf"
 _TOO_LARGE = re.compile(rb"[0-9][eE][+]?[0-9]{3}|[0-9]{300}")
 """Numbers beyond those of double precision, or text with such a word: Spark reads no array with one."""
-_LONG_DECIMAL = re.compile(rb"[\[:,]\s*-?(?=[0-9.]{17})[0-9]+\.[0-9]")
-"""Numbers of more digits than double precision has."""
-_NO_VARIANT = re.compile(rb"[\[:,]\s*-?(?:(?=[0-9.]{40})[0-9]*\.[0-9]|[0-9]{39}|(?=[0-9.]{17})[0-9]+\.[0-9]+[eE])")
-"""Numbers of more digits than a variant has, or with more than double precision and an exponent."""
+_LONG_DECIMAL = re.compile(LONG_DECIMAL.encode())
+_NO_VARIANT = re.compile(BEYOND_VARIANT.encode())
 
 
 def is_array(stream: Stream, file: LandingFile) -> bool:
@@ -51,8 +50,14 @@ def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - t
 
 def is_exact(stream: Stream, file: LandingFile) -> bool:
     """Whether an array has decimals that double precision would change, for columns that would show it."""
-    shown = any("decimal" in each.type for each in (*stream.columns, *stream.sources))
-    return shown and _has_long_decimal(stream.landing / file.path, file.size, file.mtime_ns)
+    identity = (stream.landing / file.path, file.size, file.mtime_ns)
+    if _shows(stream, "decimal"):
+        return _has_long_decimal(*identity)
+    return _shows(stream, "string") and _has_long_decimal(*identity) and not _is_beyond_variant(*identity)
+
+
+def _shows(stream: Stream, kind: str) -> bool:
+    return any(kind in each.type for each in (*stream.columns, *stream.sources))
 
 
 @lru_cache(maxsize=_KNOWN)
@@ -66,7 +71,8 @@ def _has_long_decimal(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: AR
 def array_problem(stream: Stream, file: LandingFile) -> tuple[str, str] | None:
     """Return why a file that is one array is not read, (reason, message), or nothing."""
     problem = _problem(stream.landing / file.path, file.size, file.mtime_ns, stream.max_record)
-    if problem is None and is_exact(stream, file) and _is_beyond_variant(stream.landing / file.path, file.size, file.mtime_ns):
+    identity = (stream.landing / file.path, file.size, file.mtime_ns)
+    if problem is None and _shows(stream, "decimal") and _has_long_decimal(*identity) and _is_beyond_variant(*identity):
         return "unreadable", f"it is a JSON array with decimals of more than 38 digits; {LINES_OF_IT}"
     return problem
 

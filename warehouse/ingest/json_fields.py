@@ -13,6 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.columns import path_of
+from warehouse.ingest.json_numbers import BEYOND_VARIANT, LONG_DECIMAL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     from warehouse.ingest.columns import Input
 
-__all__ = ["Parsed", "json_path", "parsed", "seen_text"]
+__all__ = ["Parsed", "exact_text", "json_path", "parsed", "seen_text"]
 
 _NOT_IN_PATHS = frozenset("'?")
+_MADE_OF_A_DOUBLE = r"^-?[0-9]+\.[0-9]+(E-?[0-9]+)?$"
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Parsed:
     def holds(self, given: Input) -> bool:
         """Whether a source is parsed here."""
         return any(each == given for each, _ in self.given)
+
+    def paths(self, given: Input) -> tuple[tuple[str, ...], ...]:
+        """Return the path by which a source is parsed here, if it is."""
+        return tuple(path for each, path in self.given if each == given)
 
     def value(self, given: Input) -> SparkColumn:
         """Return the parsed value of a source."""
@@ -99,6 +105,24 @@ def _beside(given: Input, path: tuple[str, ...], other: Input, way: tuple[str, .
         return (given.type, seen_text(given)) == (other.type, seen_text(other))
     shared = min(len(path), len(way))
     return path[:shared] != way[:shared]
+
+
+def exact_text(value: SparkColumn, given: Input, path: tuple[str, ...]) -> SparkColumn:
+    """Return a parsed value, with all the digits of its numbers where it is text; the line is the column ``value``.
+
+    Spark makes text of a JSON number with decimals by way of double precision. A line with a number of more digits is read as a
+    value of type `variant` too, which has 38 digits; beyond these, and with an exponent, the number stays as Spark made it.
+    """
+    kind = "string" if seen_text(given) else given.type
+    way = json_path(path)
+    if "string" not in kind or way is None:
+        return value
+    line = F.col("value")
+    rounded = line.rlike(LONG_DECIMAL) & ~line.rlike(BEYOND_VARIANT)
+    if kind == "string":  # the rest of a line may hold such numbers for other columns
+        rounded &= value.rlike(_MADE_OF_A_DOUBLE)
+    whole = F.try_variant_get(F.try_parse_json(line), way, kind)
+    return F.when(rounded, F.coalesce(whole, value)).otherwise(value)
 
 
 def seen_text(given: Input) -> bool:

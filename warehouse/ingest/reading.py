@@ -23,7 +23,7 @@ from warehouse.ingest.delimited import read_delimited
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_array, is_exact
-from warehouse.ingest.json_fields import Parsed, json_path, parsed, seen_text
+from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
 
@@ -198,7 +198,8 @@ def _as_json(element: SparkColumn) -> SparkColumn:
 
 
 def _json_value(given: Input, parses: Sequence[Parsed]) -> SparkColumn:
-    return reduce(F.coalesce, [each.value(given) for each in parses if each.holds(given)])
+    values = [exact_text(each.value(given), given, path) for each in parses for path in each.paths(given)]
+    return reduce(F.coalesce, values)
 
 
 def _said_twice(inputs: Sequence[Input], parses: Sequence[Parsed]) -> Iterator[tuple[Input, SparkColumn]]:
