@@ -9,9 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, all_live, any_live, may_hold, prune
-from warehouse.storage.snapshot import Bounds, DataFile, Snapshot
-
-PREFIX = 32
+from warehouse.storage.snapshot import BOUND_LENGTH, Bounds, DataFile, Snapshot
 
 texts = st.one_of(
     st.text(st.sampled_from("ab\x7fü\U0010ffff"), max_size=3),
@@ -29,8 +27,8 @@ def cut(values: list[Any], ending: str, *, known: bool) -> Bounds:
         return Bounds(None, None, nulls if known else None)
     low, high = min(present), max(present)
     if isinstance(low, str):
-        high = high if len(high) <= PREFIX else high[:PREFIX] + ending
-        low = low[:PREFIX]
+        high = high if len(high) <= BOUND_LENGTH else high[:BOUND_LENGTH] + ending
+        low = low[:BOUND_LENGTH]
     return Bounds(low, high, nulls)
 
 
@@ -60,6 +58,10 @@ keys = st.sets(parts | st.tuples(st.none() | texts), min_size=1, max_size=9).map
     ([("a" * 40, 1)], DataFile("f", 1, 1, 1, 0, {"s": Bounds("a" * 32, "a" * 32, 0)})),
     Keys((("a" * 40,),)),
 )
+@example(
+    ([("a" * 32 + "ü", None)], DataFile("f", 1, 1, 1, 0, {"s": Bounds("a" * 32, "a" * 32 + "\x7f", 0)})),
+    Keys(tuple(("a" * 32 + end,) for end in ("q", "r", "s", "t", "ü"))),
+)
 def test_no_file_with_a_key_is_left_out(file: tuple[list[tuple[Any, ...]], DataFile], wanted: Keys) -> None:
     """A file that holds a row of one of the keys, whole or prefix, stays."""
     rows, data = file
@@ -70,7 +72,15 @@ def test_no_file_with_a_key_is_left_out(file: tuple[list[tuple[Any, ...]], DataF
 bound = st.none() | st.tuples(texts) | st.tuples(texts, numbers)
 
 
+beyond_ascii = "a" * BOUND_LENGTH + "ü"
+
+
 @given(files(), bound, bound)
+@example(
+    ([(beyond_ascii, None)], DataFile("f", 1, 1, 1, 0, {"s": Bounds("a" * BOUND_LENGTH, "a" * BOUND_LENGTH + "\x7f", 0)})),
+    (beyond_ascii,),
+    None,
+)
 def test_no_file_within_a_range_is_left_out(
     file: tuple[list[tuple[Any, ...]], DataFile], low: tuple[Any, ...] | None, high: tuple[Any, ...] | None
 ) -> None:

@@ -11,6 +11,8 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
+from warehouse.storage.snapshot import BOUND_LENGTH
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -135,7 +137,7 @@ def _keys_may_hold(file: DataFile, search_key: Sequence[str], keys: tuple[Key, .
     if first.low is not None:
         start = bisect_left(keys, first.low, lo=nulls, key=_first_part)
     if first.high is not None:
-        high = first.high
+        high = _surely(first.high)
         cut = len(high) if isinstance(high, str) else None
         end = bisect_right(keys, high, lo=nulls, key=lambda key: key[0] if cut is None else key[0][:cut])
     candidates = (*keys[:nulls], *keys[start:end])
@@ -165,7 +167,16 @@ def _above(value: Any, bounds: Bounds) -> bool:  # noqa: ANN401 - any comparable
     """Tell whether a value is above every value of a file: for strings, above all that begin with the bound."""
     if bounds.high is None:
         return False
-    return bool((value[: len(bounds.high)] if isinstance(value, str) else value) > bounds.high)
+    high = _surely(bounds.high)
+    return bool((value[: len(high)] if isinstance(value, str) else value) > high)
+
+
+def _surely(high: Any) -> Any:  # noqa: ANN401 - any comparable value
+    """Return the part of a high bound that is surely the values' own.
+
+    A writer ends a cut string with a character of its choice, such as ``\\x7f``, which sorts below most letters of the world.
+    """
+    return high[:BOUND_LENGTH] if isinstance(high, str) else high
 
 
 def _only_nulls(file: DataFile, bounds: Bounds) -> bool:

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.objects.path import parquet_source
+from warehouse.storage.snapshot import BOUND_LENGTH
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["file_statistics"]
 
-_STRING_LENGTH = 32
 _LAST_CHARACTER = "\U0010ffff"
 _BEFORE_SURROGATES, _AFTER_SURROGATES = "\ud7ff", "\ue000"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -136,7 +136,7 @@ def _written(bound: Any, kind: str, *, up: bool) -> Any:  # noqa: ANN401 - any s
         case int() if kind == "date":
             return _day(bound, up=up)
         case str():
-            return bound if len(bound) <= _STRING_LENGTH else _following(bound) if up else bound[:_STRING_LENGTH]
+            return bound if len(bound) <= BOUND_LENGTH else _following(bound) if up else bound[:BOUND_LENGTH]
         case float():
             return bound if math.isfinite(bound) else None
         case Decimal():
@@ -171,7 +171,7 @@ def _following(text: str) -> str:
     >>> _following("a" * 40) == "a" * 31 + "b", _following("\U0010ffff" * 33 + "ab") == "\U0010ffff" * 33 + "b"
     (True, True)
     """
-    for end in (*range(_STRING_LENGTH, 0, -1), *range(_STRING_LENGTH + 1, len(text) + 1)):
+    for end in (*range(BOUND_LENGTH, 0, -1), *range(BOUND_LENGTH + 1, len(text) + 1)):
         last = text[end - 1]
         if last != _LAST_CHARACTER:
             return text[: end - 1] + (_AFTER_SURROGATES if last == _BEFORE_SURROGATES else chr(ord(last) + 1))

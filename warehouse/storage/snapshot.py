@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["NO_BOUNDS", "Bounds", "Comparable", "DataFile", "Snapshot", "read_snapshot"]
+__all__ = ["BOUND_LENGTH", "NO_BOUNDS", "Bounds", "Comparable", "DataFile", "Snapshot", "read_snapshot"]
 
 Comparable: TypeAlias = "str | int | bool | date | Decimal"
+
+BOUND_LENGTH = 32
+"""Characters of a string that a bound surely keeps; what a high bound has after them is the writer's tie-break."""
 
 _DECIMAL_SLACK = Decimal(2) ** -50
 """deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
