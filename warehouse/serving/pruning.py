@@ -174,7 +174,7 @@ def _above(value: Any, bounds: Bounds) -> bool:  # noqa: ANN401 - any comparable
 def _surely(high: Any) -> Any:  # noqa: ANN401 - any comparable value
     """Return the part of a high bound that is surely the values' own.
 
-    A writer ends a cut string with a character of its choice, such as ``\\x7f``, which sorts below most letters of the world.
+    A writer ends a cut string with a character of its choice, such as U+007F, which sorts below most letters of the world.
     """
     return high[:BOUND_LENGTH] if isinstance(high, str) else high
 
