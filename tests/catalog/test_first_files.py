@@ -139,7 +139,9 @@ def test_numbers_of_orders_are_no_times(tmp_path: Path) -> None:
     assert (kinds["order_id"], kinds["createdAt"]) == ("bigint", "timestamp")
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"#fields\tts\n" * 100)[:-12]])
+@pytest.mark.parametrize(
+    "content", [b"not gzip", gzip.compress(b"#fields\tts\n" * 100)[:-12]], ids=["another kind", "cut short"]
+)
 def test_a_damaged_log_is_an_error_that_says_what_to_do(tmp_path: Path, content: bytes) -> None:
     """Cut short, or of another kind than its name says."""
     source = tmp_path / "dns.log.gz"
