@@ -17,6 +17,7 @@ import msgspec
 
 from warehouse.errors import QueryError, UnknownNameError
 from warehouse.serving.spelling import nearest
+from warehouse.serving.temporal import without_temporal_functions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -89,7 +90,7 @@ def checked_query(connection: duckdb.DuckDBPyConnection, text: str, tables: Coll
     require_utf8(text)
     explain = _EXPLAIN.fullmatch(text)
     head, body = (explain["head"] + " ", explain["rest"]) if explain else ("", text)
-    body = _single(connection, body)
+    body = without_temporal_functions(_single(connection, body))
     tree = syntax_tree(connection, body)
     found = _Found(tables)
     for node, expressions in _scoped(tree):

@@ -33,6 +33,7 @@ from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
 from warehouse.serving.restored import restored_query
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
+from warehouse.serving.temporal import without_temporal_functions
 from warehouse.serving.visible_tables import visible
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
@@ -493,6 +494,7 @@ class Reader:
         tau = instant_of(pin, request.now)
         own = pin.table_columns(self.connection, state)
         shown = request.shown(own)
+        where = without_temporal_functions(where)
         named = checked_condition(self.connection, where)
         query = Query("", frozenset({state.name}), frozenset(), lists=False, in_system=False)
         sandbox = pin.sandbox(self.connection, self._resources, query, tau)

@@ -24,6 +24,7 @@ from warehouse.views.language.parse import Binder
 from warehouse.views.language.scope import Table, declared_tables
 from warehouse.views.language.simplify import simplified
 from warehouse.views.language.storable import unstorable
+from warehouse.views.language.temporal import with_plain_intervals
 from warehouse.views.lifetimes import lifetime
 from warehouse.views.short_lived import telling
 
@@ -227,7 +228,7 @@ def _parsed(catalog: Catalog, problems: list[Problem]) -> dict[str, exp.Query]:
     queries = {}
     for view in catalog.views:
         try:
-            queries[view.name] = parse_query(view.sql)
+            queries[view.name] = with_plain_intervals(parse_query(view.sql))
         except RefusedError as error:
             faults = Faults(view.sql)
             faults.add_refused(error)

@@ -13,6 +13,7 @@ from sqlglot import exp
 from warehouse.catalog.functions import AGGREGATES, GENERATORS, IMPURE, ROW_WISE, WINDOWS
 from warehouse.catalog.spelling import nearest
 from warehouse.views.language.dialect import text
+from warehouse.views.language.temporal import FUNCTIONS as TEMPORAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -123,7 +124,7 @@ def _check_call(node: exp.Anonymous, faults: Faults, over: Over) -> Over:
     elif name in _TABLE_FUNCTIONS:
         faults.add(node, f"{name}(...) as a value", f"{name}(...) in FROM, in place of a table")
     else:
-        known = ROW_WISE | DETERMINISTIC_AGGREGATES
+        known = ROW_WISE | DETERMINISTIC_AGGREGATES | TEMPORAL
         faults.add(node, f"the unknown function {name}()", "a function of Spark SQL", nearest(name, known))
     return over
 

@@ -22,6 +22,7 @@ from warehouse.errors import ConfigurationError, Problem
 from warehouse.storage.scan import TableFiles
 from warehouse.views.algebra import Changes, Distinct, Group, Join, OutputWindow, stateful_of, tables_read
 from warehouse.views.language.own_text import without_windows
+from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.feeds import live, over
 from warehouse.views.maintenance.groups import is_adjustable, state_columns
@@ -157,7 +158,7 @@ class Analyser:
 
         """
         self._declare(tables)
-        text = without_windows(sql)
+        text = without_windows(for_spark(sql))
         try:
             found = self.session.sql(text).schema.fields
         except PySparkException as error:

@@ -1,7 +1,7 @@
 """What Spark is asked to verify a view: the view's own text over the live rows. Pure.
 
 The text is taken as it was written, not as it was read: a fault of ours in reading it must not be in the question too. Only calls
-of ours, ``time_window`` and ``row_window``, are replaced, each by the name of a temporary view of its rows.
+of ours are replaced: ``time_window`` and ``row_window`` by names of temporary views of their rows, and temporal functions.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AsOf, Changes, InternalRows, OutputWindow, TimeWindow, inputs_of
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.own_text import windows_in
+from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.language.windows import Window, read_window
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifia
             reason = _history(each)
             if reason:
                 return Unverifiable(reason)
+    sql = for_spark(sql)
     tree = parse_query(sql)
     own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     text, end = [], 0

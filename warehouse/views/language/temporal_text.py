@@ -1,0 +1,140 @@
+"""Calls of temporal functions in a text, replaced by plain SQL; everything else stays as it was written.
+
+So a prompt's query is DuckDB's own, and a view's text can be given to Spark. Arguments are taken over word for word.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import TokenType, exp
+from sqlglot.dialects.duckdb import DuckDB
+from sqlglot.errors import SqlglotError
+
+from warehouse.views.language.dialect import text, tokens_of
+from warehouse.views.language.temporal import BOUNDS, DOTTED, FUNCTIONS, SPARK, Engine, called
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from sqlglot import Token
+
+__all__ = ["for_duckdb", "for_spark"]
+
+_OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
+_CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_CALL = re.compile(rf"\b({'|'.join(sorted(FUNCTIONS))})\s*\(", re.IGNORECASE)
+
+
+def _duck_length(start: exp.Expr, end: exp.Expr) -> exp.Expr:
+    micros = [exp.Anonymous(this="epoch_us", expressions=[each]) for each in (start, end)]
+    return exp.Anonymous(this="to_microseconds", expressions=[exp.Sub(this=micros[1], expression=micros[0])])
+
+
+def _duck_row(values: tuple[exp.Expr, exp.Expr]) -> exp.Expr:
+    pairs = zip(BOUNDS, values, strict=True)
+    named = [exp.PropertyEQ(this=exp.to_identifier(name), expression=value) for name, value in pairs]
+    return exp.Anonymous(this="struct_pack", expressions=named)
+
+
+_DUCKDB = Engine("epoch_us", _duck_length, _duck_row)
+
+
+def for_duckdb(sql: str) -> str:
+    """Return a query or condition of DuckDB's without calls of temporal functions.
+
+    Raises
+    ------
+    RefusedError
+        For wrong arguments.
+
+    Examples
+    --------
+    >>> for_duckdb("SELECT k FROM a, b WHERE a.k = b.k AND interval_before(a, valid(b.x, b.y + INTERVAL 1 HOUR)) -- valid(a)")
+    'SELECT k FROM a, b WHERE a.k = b.k AND (a.valid_to <= b.x AND a.valid_from < a.valid_to AND b.x < (b.y + INTERVAL 1 HOUR)) -- valid(a)'
+
+    """  # noqa: E501 - one query
+    return _replaced(sql, _Reader(DuckDB().tokenize, _DUCKDB, _written_for_duckdb)) if _CALL.search(sql) else sql
+
+
+def for_spark(sql: str) -> str:
+    """Return a view's query as Spark can read it, without calls of temporal functions; otherwise as written.
+
+    Raises
+    ------
+    RefusedError
+        For wrong arguments.
+
+    """
+    return _replaced(sql, _Reader(tokens_of, SPARK, text)) if _CALL.search(sql) else sql
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """How an engine's text is read and written."""
+
+    tokens: Callable[[str], list[Token]]
+    engine: Engine
+    written: Callable[[exp.Expr], str]
+
+
+def _written_for_duckdb(node: exp.Expr) -> str:
+    return node.sql(dialect="duckdb", normalize_functions=False)
+
+
+def _replaced(sql: str, reader: _Reader) -> str:
+    try:
+        tokens = reader.tokens(sql)
+    except SqlglotError:
+        return sql  # the engine says what is wrong with it
+    parts, end, number = [], 0, 0
+    while number + 1 < len(tokens):
+        last = _end_of_call(tokens, number)
+        if last is None:
+            number += 1
+            continue
+        made = called(_call(sql, tokens, number, last, reader), reader.engine)
+        whole = made if isinstance(made, (exp.Paren, exp.Anonymous)) else exp.Paren(this=made)
+        parts += [sql[end : tokens[number].start], reader.written(whole)]
+        end, number = tokens[last].end + 1, last + 1
+    return "".join([*parts, sql[end:]])
+
+
+def _end_of_call(tokens: Sequence[Token], number: int) -> int | None:
+    """The closing parenthesis of a call that begins at a word; None if none of ours does."""
+    word = tokens[number]
+    of_ours = word.text.lower() in FUNCTIONS and word.token_type is not TokenType.STRING
+    qualified = number > 0 and tokens[number - 1].token_type is TokenType.DOT
+    if not of_ours or qualified or number + 1 >= len(tokens) or tokens[number + 1].token_type is not TokenType.L_PAREN:
+        return None
+    depth = 0
+    for place in range(number + 1, len(tokens)):
+        depth += (tokens[place].token_type in _OPENING) - (tokens[place].token_type in _CLOSING)
+        if depth == 0:
+            return place
+    return None
+
+
+def _call(sql: str, tokens: Sequence[Token], first: int, last: int, reader: _Reader) -> exp.Anonymous:
+    arguments, depth, start = [], 0, first + 2
+    for place in range(first + 2, last + 1):
+        kind = tokens[place].token_type
+        ends = place == last or (kind is TokenType.COMMA and depth == 0)
+        depth += (kind in _OPENING) - (kind in _CLOSING)
+        if ends and place > start:
+            arguments.append(_argument(sql, tokens[start:place], reader))
+        if ends:
+            start = place + 1
+    return exp.Anonymous(this=tokens[first].text, expressions=arguments)
+
+
+def _argument(sql: str, tokens: Sequence[Token], reader: _Reader) -> exp.Expr:
+    """An argument: a call of ours as one, a name or another text as it is written."""
+    if _end_of_call(tokens, 0) == len(tokens) - 1:
+        return _call(sql, tokens, 0, len(tokens) - 1, reader)
+    written = sql[tokens[0].start : tokens[-1].end + 1]
+    if re.fullmatch(DOTTED, written):
+        return exp.Var(this=written)
+    return exp.Paren(this=exp.Var(this=_replaced(written, reader)))
