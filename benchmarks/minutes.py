@@ -25,12 +25,15 @@ from warehouse import Warehouse
 from warehouse.catalog.load import load_catalog
 from warehouse.checking.check import check
 from warehouse.epochs.journal import newest_epoch
-from warehouse.operations.update import UpdateOptions, Updater
+from warehouse.operations.context import WriteContext
+from warehouse.operations.update import UpdateOptions, update
 from warehouse.storage.session import spark_session
 from warehouse.time import MINUTE, format_instant, parse_instant
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import SparkSession
 
     from warehouse.epochs.points import Moment
 
@@ -126,8 +129,12 @@ class Minutes:
             last = now
 
         clock = _ANCHOR + slot * MINUTE + _LATE
-        updater = Updater(catalog, lambda _: spark_session(catalog.spark, small=True, root=catalog.root), lambda: clock, observer)
-        report = updater.update(UpdateOptions())
+
+        def spark(_: int) -> SparkSession:
+            return spark_session(catalog.spark, small=True, root=catalog.root)
+
+        context = WriteContext(catalog, spark, lambda: clock, observer)
+        report = update(context, UpdateOptions())
         seconds = time.perf_counter() - start
         freed = {"epochs": report.vacuum.epochs, "files": report.vacuum.files, "landing": report.vacuum.landing}
         return {"update": slot, "seconds": round(seconds, 4), **self._read(slot), "points": _rounded(points), "freed": freed}

@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.operations.backup import Backup
     from warehouse.operations.migrate import MigrationReport
+    from warehouse.operations.rebuild import RebuildReport
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.run import Turn
-    from warehouse.operations.update import RebuildReport, UpdateReport
-    from warehouse.operations.vacuum import VacuumReport
+    from warehouse.operations.space import VacuumReport
+    from warehouse.operations.update import UpdateReport
     from warehouse.planning.inputs import LandingFacts
     from warehouse.planning.steps import Plan
     from warehouse.steps.kind import StepExplanation

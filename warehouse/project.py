@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     from warehouse.epochs.view_findings import ViewFinding
     from warehouse.health import Health
     from warehouse.operations.backup import Backup
+    from warehouse.operations.context import WriteContext
     from warehouse.operations.erasure.erase import Outlook
     from warehouse.operations.erasure.receipt import Receipt
     from warehouse.operations.migrate import MigrationReport
+    from warehouse.operations.rebuild import RebuildReport
     from warehouse.operations.restate import RestateReport
     from warehouse.operations.rollback import RollbackReport
     from warehouse.operations.run import Clock, Turn
+    from warehouse.operations.space import VacuumReport
     from warehouse.operations.undo import Undone
-    from warehouse.operations.update import RebuildReport, Updater, UpdateReport
-    from warehouse.operations.vacuum import VacuumReport
+    from warehouse.operations.update import UpdateReport
     from warehouse.operations.verification import ViewVerdict
     from warehouse.planning.first_run import Sample
     from warehouse.planning.inputs import LandingFacts
@@ -226,8 +228,10 @@ class Warehouse:
             The session to use; else the active one, else one is started from ``[spark]``.
 
         """
+        from warehouse.operations.update import update  # noqa: PLC0415 - reading does without
+
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
-        return self._updater(observer, spark).update(options)
+        return update(self._context(observer, spark), options)
 
     def run(
         self,
@@ -286,11 +290,12 @@ class Warehouse:
         future: bool = False,
     ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
         """Return the plan that :meth:`update` would record first (none: nothing to do), explained, and landing facts."""
-        from warehouse.steps.registry import explain  # noqa: PLC0415 - reading does without
+        from warehouse.operations.preview import plan  # noqa: PLC0415 - reading does without
+        from warehouse.steps.registry import explain  # noqa: PLC0415 - same
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
-        plan, landing = self._updater(nobody, None).plan(options)
-        return plan, explain(plan) if plan else (), landing
+        made, landing = plan(self._context(), options)
+        return made, explain(made) if made else (), landing
 
     def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
         """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.
@@ -303,8 +308,10 @@ class Warehouse:
             As for :meth:`update`.
 
         """
+        from warehouse.operations.preview import sample  # noqa: PLC0415 - reading does without
+
         options = _options(at, each=False, start=None, allow_dead=True, future=future)
-        return self._updater(nobody, None).sample(options, rows)
+        return sample(self._context(), options, rows)
 
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""
@@ -315,15 +322,21 @@ class Warehouse:
 
     def reload(self, path: str) -> Epoch:
         """Mark a changed landing file for the next update that moves the window."""
-        return self._updater(nobody, None).reload(path)
+        from warehouse.operations.reload import reload  # noqa: PLC0415 - reading does without
+
+        return reload(self._context(), path)
 
     def drop(self, table: str) -> Epoch:
         """Forget a table that is no longer declared."""
-        return self._updater(nobody, None).drop(table)
+        from warehouse.operations.drop import drop  # noqa: PLC0415 - reading does without
+
+        return drop(self._context(), table)
 
     def rollback(self, to_epoch: int, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RollbackReport:
         """Write an epoch with the contents of an earlier one; window time does not go back."""
-        return self._updater(observer, spark).rollback(to_epoch)
+        from warehouse.operations.rollback import rollback  # noqa: PLC0415 - reading does without
+
+        return rollback(self._context(observer, spark), to_epoch)
 
     def restate(
         self,
@@ -335,14 +348,18 @@ class Warehouse:
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> RestateReport:
-        """Read landing files of a stream or relation once more; see :meth:`warehouse.operations.update.Updater.restate`."""
-        updater = self._updater(observer, spark)
+        """Read landing files of a stream or relation once more; see :func:`warehouse.operations.restate.restate`."""
+        from warehouse.operations.restate import restate  # noqa: PLC0415 - reading does without
+
         begin = since if since == "first" else _instant(since)
-        return updater.restate(table, since=begin, rejected=rejected, allow_lost=allow_lost)
+        context = self._context(observer, spark)
+        return restate(context, table, since=begin, rejected=rejected, allow_lost=allow_lost)
 
     def rebuild(self, view: str, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RebuildReport:
         """Rebuild a view over the live rows, and the views that read it."""
-        return self._updater(observer, spark).rebuild(view)
+        from warehouse.operations.rebuild import rebuild  # noqa: PLC0415 - reading does without
+
+        return rebuild(self._context(observer, spark), view)
 
     def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
         """Compare every view with its query at an epoch, by Spark and without the lock, and record which differ.
@@ -362,7 +379,7 @@ class Warehouse:
         """
         from warehouse.operations.checked_views import checked_views  # noqa: PLC0415 - reading does without
 
-        return checked_views(self.root, self._updater(nobody, spark).spark, epoch=epoch, now=_clock())
+        return checked_views(self.root, self._context(spark=spark).start_spark, epoch=epoch, now=_clock())
 
     def view_findings(self) -> tuple[ViewFinding, ...]:
         """Return the views that were found to differ from their queries and are not mended yet."""
@@ -403,14 +420,16 @@ class Warehouse:
 
         """
         from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
-        from warehouse.operations.migrate import MigrationRequest  # noqa: PLC0415 - same
+        from warehouse.operations.migrate import MigrationRequest, migrate  # noqa: PLC0415 - same
 
         request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
-        return self._updater(observer, spark).migrate(table, request, dry_run=dry_run)
+        return migrate(self._context(observer, spark), table, request, dry_run=dry_run)
 
     def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
         """Delete files that no readable epoch needs."""
-        return self._updater(nobody, None).vacuum(dry_run=dry_run)
+        from warehouse.operations.vacuum import vacuum  # noqa: PLC0415 - reading does without
+
+        return vacuum(self._context(), dry_run=dry_run)
 
     def backup(self, target: str | Path, *, copy: bool = False) -> Backup:
         """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.operations.backup.back_up`."""
@@ -453,19 +472,24 @@ class Warehouse:
             What was found, and the receipt; none when it only looked, or there was nothing to erase.
 
         """
+        from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without
+
         made = keys
         if callable(keys):
             with self.reader() as reader:
                 made = keys(reader.key_columns(table or ""))
-        return self._updater(observer, spark).erase(table, cast("Sequence[object] | None", made), dry_run=dry_run)
+        context = self._context(observer, spark)
+        return erase(context, table, cast("Sequence[object] | None", made), dry_run=dry_run)
 
     def landing(self) -> tuple[LandingFacts, ...]:
         """Return what waits in the landing directories and what needs a person."""
-        return self._updater(nobody, None).landing()
+        from warehouse.operations.preview import landing  # noqa: PLC0415 - reading does without
 
-    def _updater(self, observer: Observer, spark: SparkSession | None) -> Updater:
+        return landing(self._context())
+
+    def _context(self, observer: Observer = nobody, spark: SparkSession | None = None) -> WriteContext:
+        from warehouse.operations.context import WriteContext  # noqa: PLC0415 - reading does without
         from warehouse.operations.log_records import announced, logged  # noqa: PLC0415 - same
-        from warehouse.operations.update import Updater  # noqa: PLC0415 - same
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
 
@@ -474,7 +498,7 @@ class Warehouse:
         def session(work: int) -> SparkSession:
             return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
 
-        return Updater(catalog, session, _clock, announced(catalog.root, logged(observer)))
+        return WriteContext(catalog, session, _clock, announced(catalog.root, logged(observer)))
 
     def check(self, *, rows: bool = True) -> CheckReport:
         """Verify the warehouse against its invariants and ``erase_within``, without Java.
@@ -499,7 +523,9 @@ class Warehouse:
 
     def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
         """Mend what can be mended without deciding anything; returns what was done, in words."""
-        return self._updater(observer, spark).repair()
+        from warehouse.operations.repair import repair  # noqa: PLC0415 - reading does without
+
+        return repair(self._context(observer, spark))
 
     def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
         """Take back what outsiders committed to a table, or to all, since the newest epoch; what changed no row stays.
@@ -512,7 +538,9 @@ class Warehouse:
             When files that would come back are not there any more.
 
         """
-        return self._updater(nobody, None).undo_foreign(table, dry_run=dry_run)
+        from warehouse.operations.undo import undo_foreign  # noqa: PLC0415 - reading does without
+
+        return undo_foreign(self._context(), table, dry_run=dry_run)
 
     def health(
         self, reader: Reader | None = None, *, landing: Sequence[LandingFacts] | None = None, layouts: bool = True

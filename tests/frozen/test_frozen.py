@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.frozen.story import answers, land_future
-from tests.operations.projects import at
+from tests.operations.projects import Verbs, at
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.model import LayoutSpec
 from warehouse.checking.check import check
 from warehouse.epochs.journal import epoch_numbers, newest_epoch
 from warehouse.epochs.known import known_files
+from warehouse.operations.context import WriteContext
 from warehouse.operations.migrate import MigrationRequest
-from warehouse.operations.update import UpdateOptions, Updater
+from warehouse.operations.update import UpdateOptions
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR
 
@@ -50,14 +51,14 @@ class Frozen:
     clock: int
     spark: SparkSession | None = None
 
-    def updater(self) -> Updater:
+    def updater(self) -> Verbs:
         """Return what writes it now."""
 
         def session(_: int) -> SparkSession:
             assert self.spark is not None
             return self.spark
 
-        return Updater(load_catalog(self.directory), session, lambda: self.clock)
+        return Verbs(WriteContext(load_catalog(self.directory), session, lambda: self.clock))
 
     @property
     def root(self) -> Path:

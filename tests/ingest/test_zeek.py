@@ -13,7 +13,8 @@ from warehouse.catalog.load import load_catalog
 from warehouse.catalog.sniff import sniff
 from warehouse.errors import UsageError
 from warehouse.ingest.landing import zeek_header
-from warehouse.operations.update import UpdateOptions, Updater
+from warehouse.operations.context import WriteContext
+from warehouse.operations.update import UpdateOptions, update
 from warehouse.project import Warehouse
 from warehouse.time import parse_instant
 
@@ -134,7 +135,7 @@ def test_from_a_log_to_the_first_probe(tmp_path: Path, spark: SparkSession) -> N
     assert (stream.format, stream.search_key, stream.arrival) == ("zeek", ("id_orig_h",), "ts")
     assert stream.expires == "timestampadd(MICROSECOND, CAST(round(array_min(TTLs) * 1000000) AS bigint), ts)"
     moment = parse_instant("2012-03-16T12:36:00Z")
-    done = Updater(catalog, lambda _: spark, lambda: moment).update(UpdateOptions(at=moment))
+    done = update(WriteContext(catalog, lambda _: spark, lambda: moment), UpdateOptions(at=moment))
     assert done.left_out == ()
     window = done.epochs[-1].window_time
     with Warehouse.open(directory) as opened:

@@ -16,8 +16,8 @@ from warehouse.catalog.places import root_path
 from warehouse.catalog.report import Report
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
+from warehouse.operations.space import GRACE
 from warehouse.operations.update import UpdateOptions
-from warehouse.operations.vacuum import GRACE
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
 

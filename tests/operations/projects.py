@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from deltalake import DeltaTable
@@ -19,7 +20,19 @@ from warehouse.catalog.load import load_catalog
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.objects.path import is_uri
-from warehouse.operations.update import UpdateOptions, Updater, UpdateReport
+from warehouse.operations.context import WriteContext
+from warehouse.operations.drop import drop
+from warehouse.operations.erase import erase
+from warehouse.operations.migrate import migrate
+from warehouse.operations.preview import landing, plan, sample
+from warehouse.operations.rebuild import rebuild
+from warehouse.operations.reload import reload
+from warehouse.operations.repair import repair
+from warehouse.operations.restate import restate
+from warehouse.operations.rollback import rollback
+from warehouse.operations.undo import undo_foreign
+from warehouse.operations.update import UpdateOptions, UpdateReport, update
+from warehouse.operations.vacuum import vacuum
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
 
@@ -29,6 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Counts, Epoch, SideTable
 
 ANCHOR = parse_instant("2024-01-01T00:00:00Z")
@@ -83,6 +97,30 @@ def stream(**changes: object) -> dict[str, object]:
         **changes,
     }
     return {key: value for key, value in keys.items() if value is not None}
+
+
+_VERBS: tuple[Callable[..., Any], ...] = (
+    drop, erase, landing, migrate, plan, rebuild, reload, repair, restate, rollback, sample, undo_foreign, update, vacuum,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Verbs:
+    """The verbs that write to one warehouse: ``verbs.drop("a")`` is ``drop(verbs.context, "a")``."""
+
+    context: WriteContext
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a verb that knows its warehouse."""
+        verb = next((verb for verb in _VERBS if verb.__name__ == name), None)
+        if verb is None:
+            raise AttributeError(name)
+        return partial(verb, self.context)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The declarations in force."""
+        return self.context.catalog
 
 
 @dataclass
@@ -141,14 +179,14 @@ class Project:
 
     # --- moving the windows ---
 
-    def updater(self, observer: Observer = nobody) -> Updater:
-        """Return what updates this project; without a session, needing one is a failure."""
+    def updater(self, observer: Observer = nobody) -> Verbs:
+        """Return the verbs that write to this project; without a session, needing one is a failure."""
 
         def session(_: int) -> SparkSession:
             assert self.spark is not None, "this update was to do without Spark"
             return self.spark
 
-        return Updater(load_catalog(self.directory), session, lambda: self.clock, observer)
+        return Verbs(WriteContext(load_catalog(self.directory), session, lambda: self.clock, observer))
 
     def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:  # noqa: ANN401 - those of UpdateOptions
         """Move the windows to the slot of that many hours."""

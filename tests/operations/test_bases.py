@@ -19,6 +19,7 @@ from warehouse.checking.check import check
 from warehouse.epochs.journal import plan_path, read_record
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import ForeignChangeError
+from warehouse.operations.execution import finish
 from warehouse.planning.steps import Plan
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import append_entry, entry_at, entry_path
@@ -185,7 +186,7 @@ def test_going_back_starts_from_what_was_put_back_after_a_commit_was_given_up(
     with pytest.raises(StoppedError):
         project.updater(lost).rollback(0)
     _lose(table, version + 1)
-    (epoch,) = project.updater()._finish()[1]
+    (epoch,) = finish(project.updater().context).finished
     assert epoch.cause == "rollback"
     assert [commit.reverses for commit in commits_after(table, version)][:2] == [None, version]
     for name in ("a", "counts", "once", "named", "b"):

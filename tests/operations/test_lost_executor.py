@@ -21,7 +21,8 @@ from tests.conftest import SMALL_AND_SHORT
 from warehouse.catalog.load import load_catalog
 from warehouse.storage.session import spark_session
 from warehouse.epochs.points import Point
-from warehouse.operations.update import Updater, UpdateOptions
+from warehouse.operations.context import WriteContext
+from warehouse.operations.update import UpdateOptions, update
 
 directory, now = Path(sys.argv[1]), int(sys.argv[2])
 cluster = {**dict(SMALL_AND_SHORT), "spark.master": "local-cluster[2,1,1024]", "spark.executor.memory": "512m"}
@@ -44,7 +45,7 @@ def observe(moment):
             os.kill(victims[0], signal.SIGKILL)
             killed.append(str(moment.point))
 
-Updater(load_catalog(directory), lambda _: session, lambda: now, observe).update(UpdateOptions(at=now))
+update(WriteContext(load_catalog(directory), lambda _: session, lambda: now, observe), UpdateOptions(at=now))
 print(json.dumps(killed))
 """
 

@@ -31,7 +31,8 @@ from tests.operations.projects import LATER, at
 from warehouse.catalog.load import load_catalog
 from warehouse.storage.session import spark_session
 from warehouse.epochs.points import Point
-from warehouse.operations.update import Updater, UpdateOptions
+from warehouse.operations.context import WriteContext
+from warehouse.operations.update import UpdateOptions, update
 
 directory, hours, point, step = sys.argv[1], float(sys.argv[2]), Point(sys.argv[3]), int(sys.argv[4])
 
@@ -41,7 +42,8 @@ def observe(moment):
         sys.stdin.readline()
 
 catalog = load_catalog(Path(directory))
-Updater(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LATER, observe).update(UpdateOptions(at=at(hours)))
+context = WriteContext(catalog, lambda _: spark_session(catalog.spark, small=True), lambda: LATER, observe)
+update(context, UpdateOptions(at=at(hours)))
 print("done", flush=True)
 """
 

@@ -10,6 +10,7 @@ from tests.replayed import replayed
 from warehouse.checking.check import check
 from warehouse.epochs.points import Point
 from warehouse.errors import ChangedDeclarationError, CursorLostError, RestateError, RollbackError, UnknownNameError
+from warehouse.operations.restate import _reread, _restatable
 from warehouse.serving import Reader
 from warehouse.time import DAY, HOUR, to_micros
 
@@ -170,11 +171,9 @@ def test_rejected_records_of_files_that_were_put_away(copy: Project) -> None:
     copy.change(after_load="move")
     copy.updater().vacuum()
     copy.spark = None
-    found = copy.updater()
-    with found._going_back() as going:
-        reread = going._reread(*going._restatable("a"), None, rejected=True, allow_lost=False)
+    catalog, last = copy.updater().catalog, copy.epoch
+    reread = _reread(catalog, last, *_restatable(catalog, last, "a"), None, rejected=True, allow_lost=False)
     assert ([file.path for file in reread.files], reread.lost, reread.back) == (["1.csv", "2.csv"], (), {"1.csv": "1.csv"})
     (copy.directory / "landing/loaded/a/1.csv").unlink()
-    with found._going_back() as going:
-        reread = going._reread(*going._restatable("a"), None, rejected=True, allow_lost=False)
+    reread = _reread(catalog, last, *_restatable(catalog, last, "a"), None, rejected=True, allow_lost=False)
     assert ([file.path for file in reread.files], reread.lost) == (["2.csv"], ("1.csv",))

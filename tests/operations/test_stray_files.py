@@ -15,7 +15,7 @@ from warehouse.epochs.journal import newest_epoch, numbers, record_path
 from warehouse.epochs.known import keep_ledger, prune_ledgers
 from warehouse.operations.backup import back_up, verify
 from warehouse.operations.migrate import MigrationRequest
-from warehouse.operations.vacuum import forget_past
+from warehouse.operations.space import forget_past
 from warehouse.project import Warehouse
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.publishing.live.publish import purge

@@ -24,7 +24,7 @@ from warehouse.errors import (
     UsageError,
 )
 from warehouse.ingest.landing import list_landing
-from warehouse.operations.vacuum import GRACE
+from warehouse.operations.space import GRACE
 from warehouse.storage.entries import entry_path
 from warehouse.time import DAY, HOUR
 

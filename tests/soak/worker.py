@@ -29,8 +29,9 @@ from tests.operations.projects import at
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.model import LayoutSpec
 from warehouse.epochs.lock import jvm_lock_path, keep_jvm_lock
-from warehouse.operations.migrate import MigrationRequest
-from warehouse.operations.update import UpdateOptions, Updater
+from warehouse.operations.context import WriteContext
+from warehouse.operations.migrate import MigrationRequest, migrate
+from warehouse.operations.update import UpdateOptions, update
 from warehouse.storage.session import hold_lock, release_lock, spark_session
 
 if TYPE_CHECKING:
@@ -71,19 +72,19 @@ def updated(directory: Path, session: SparkSession, slot: int, way: str, fatal: 
     """Update or migrate, in a thread of its own: a thread's connection to the JVM is its own."""
     codes: list[int] = []
 
-    def update() -> None:
+    def work() -> None:
         try:
-            updater = Updater(load_catalog(directory), lambda _: session, partial(at, slot), Telling(fatal))
+            context = WriteContext(load_catalog(directory), lambda _: session, partial(at, slot), Telling(fatal))
             if way:
-                updater.migrate("rows", MIGRATIONS[way])
+                migrate(context, "rows", MIGRATIONS[way])
             else:
-                updater.update(UpdateOptions(at=at(slot)))
+                update(context, UpdateOptions(at=at(slot)))
             codes.append(0)
         except BaseException:  # noqa: BLE001 - whatever it is, the one who watches is told
             traceback.print_exc()
             codes.append(1)
 
-    working = threading.Thread(target=update)
+    working = threading.Thread(target=work)
     working.start()
     working.join()
     return codes[0] if codes else 1

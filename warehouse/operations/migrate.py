@@ -1,365 +1,66 @@
-"""Migrating: a table gets another layout, columns or grid of times without being loaded again.
-
-Both ways of the doubly-partitioned-index sheet, section 8.4. A *rebuild* writes the live rows again and switches at one epoch
-of the same window time. *Side by side* new rows go to the new layout from the next update on while the old one only expires;
-readers, who know of files and not of layouts, read both. Here is what may be migrated how;
-:mod:`warehouse.operations.migrate_plan` makes the plan of a rebuild, :mod:`warehouse.planning.former_layouts` lets former
-layouts age.
-"""
+"""The verb that migrates: find what is to be done, then execute its plan or write the epoch that records it."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.declaration import with_added
-from warehouse.catalog.drift import Difference, compare, differences
-from warehouse.catalog.model import LayoutSpec
-from warehouse.catalog.spelling import as_written
-from warehouse.epochs.records import FormerLayout
-from warehouse.errors import ChangedDeclarationError, MigrationError, Problem, UnknownNameError, UsageError
-from warehouse.layout import migrated, same_cells
-from warehouse.objects.path import parquet_source, path_of
-from warehouse.operations.migrate_plan import Target, migration_base, migration_plan
-from warehouse.operations.restate import above
-from warehouse.planning.declared_nodes import with_columns
-from warehouse.planning.node_plans import unbuilt
-from warehouse.storage.fingerprint import naming_damage
-from warehouse.storage.snapshot import read_snapshot
-from warehouse.time import format_duration, format_instant
+from warehouse.epochs.journal import newest_epoch
+from warehouse.errors import NoEpochError
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import begin, finish, write_epoch
+from warehouse.operations.migration import MigratedTable, Migration, MigrationReport, MigrationRequest
+from warehouse.operations.publication import publish_if_behind
+from warehouse.operations.standing import behind
+from warehouse.planning.declared_nodes import declared_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
+    from warehouse.epochs.records import Epoch
 
-    from pyspark.sql import SparkSession
-
-    from warehouse.catalog.model import Catalog, Stream
-    from warehouse.epochs.records import Epoch, TableState
-    from warehouse.layout import Layout
-    from warehouse.planning.node_plans import NodeInput
-    from warehouse.planning.steps import Plan
-
-__all__ = ["MigratedTable", "Migrating", "MigrationReport", "MigrationRequest"]
-
-_GRID_POINTS = 100_000
-"""How many points of the former grid of times are looked at for one that lies on the new one."""
+__all__ = ["MigratedTable", "MigrationReport", "MigrationRequest", "migrate"]
 
 
-@dataclass(frozen=True)
-class MigrationRequest:
-    """What a migration is asked for, beside what ``warehouse.toml`` says.
+def migrate(
+    context: WriteContext, table: str | None, request: MigrationRequest, *, dry_run: bool = False
+) -> MigrationReport:
+    """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
 
-    ``layout`` are keys of the layout that the file leaves out; ``renamed`` pairs of former and new names of columns. Side by
-    side, what is left moves once it is less than the share ``move_below`` of what there was (none: it empties by itself).
+    A dry run needs no lock and writes nothing.
+
+    Raises
+    ------
+    MigrationError, UsageError, LayoutError
+        When it cannot be done, or not in this way; nothing was written then.
+
     """
-
-    layout: LayoutSpec = field(default_factory=LayoutSpec)
-    side_by_side: bool = False
-    move_below: float | None = None
-    renamed: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True)
-class MigratedTable:
-    """A table with its layout before and after, and how many rows it has in the files of the epoch before."""
-
-    name: str
-    before: Layout
-    after: Layout
-    rows: int
-
-
-@dataclass(frozen=True)
-class MigrationReport:
-    """What a migration did: the epoch it made (none: nothing was to be done), and the tables concerned."""
-
-    epoch: Epoch | None
-    tables: tuple[MigratedTable, ...] = ()
-    side_by_side: bool = False
-    views: tuple[str, ...] = ()
-    finished: tuple[Epoch, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Migrating:
-    """A warehouse whose lock is held and whose newest epoch ``last`` no plan is above; ``finished`` were completed just now.
-
-    ``nodes`` are those of the declared views, ``clock`` is in microseconds, ``begin`` records a plan and executes it,
-    ``record`` writes an epoch in which tables differ from the last one in what is recorded of them alone.
-    """
-
-    catalog: Catalog
-    nodes: Sequence[NodeInput]
-    last: Epoch
-    finished: tuple[Epoch, ...]
-    clock: int
-    spark: Callable[[], SparkSession]
-    begin: Callable[[Plan], Epoch]
-    record: Callable[[tuple[TableState, ...], Catalog], Epoch]
-
-    def migrate(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> MigrationReport:
-        """Migrate a table, or without one every table whose declaration asks for it.
-
-        Raises
-        ------
-        MigrationError, UsageError, LayoutError
-            When it cannot be done, or not in this way; nothing was written then.
-
-        """
-        found = differences(self.catalog, self.last)
-        reslotted = any(each.kind == "time" for each in found)
-        if reslotted:
-            self._require_common_time(table, request)
-        streams = self._streams(table, request, found, everything=reslotted)
-        for stream in streams:
-            stopped = self._state(stream).stopped
-            if stopped is not None:
-                raise MigrationError(stream.name, f"it stands still: {stopped.reason}")
-        self._require_no_files_left()
-        if request.side_by_side:
-            return self._side_by_side(streams, request, found, dry_run=dry_run)
-        targets = [target for stream in streams if (target := self._target(stream, request, found, reslotted=reslotted))]
-        return self._rebuild(targets, found, reslotted=reslotted, dry_run=dry_run)
-
-    # --- what is asked for ---
-
-    def _streams(
-        self, table: str | None, request: MigrationRequest, found: Sequence[Difference], *, everything: bool
-    ) -> list[Stream]:
-        catalog, last = self.catalog, self.last
-        if table is None:
-            if request.layout != LayoutSpec() or request.renamed:
-                raise UsageError("name the TABLE that is to get another layout or other columns")
-            named = {each.table for each in found}
-            return [each for each in catalog.sources if last.table(each.name) and (everything or each.name in named)]
-        stream = catalog.source(table)
-        if catalog.view(table) is not None:
-            raise MigrationError(
-                table, f"it is a view: change [views.{table}.layout] in warehouse.toml, and the next update rebuilds it"
-            )
-        if stream is None or last.table(table) is None:
-            raise UnknownNameError("stream or relation", table, [each.name for each in catalog.sources if last.table(each.name)])
-        if stream.changes is not None:
-            raise MigrationError(
-                table,
-                "it is a relation, which is cut by its key and has no layout; after a change of its columns or key "
-                f"`stream-wh restate {table} --since first` loads it again",
-            )
-        for key, wanted in asdict(request.layout).items():
-            declared = getattr(stream.layout, key)
-            if wanted is not None and declared is not None and wanted != declared:
-                option = "--" + key.replace("_", "-")
-                raise UsageError(
-                    f"warehouse.toml says {key} = {as_written(declared)} for {table}; change it there, or leave {option} out"
-                )
-        return [stream]
-
-    def _require_common_time(self, table: str | None, request: MigrationRequest) -> None:
-        """Slots are counted again for all tables at once, from an instant at which a slot ends before and afterwards."""
-        if table is not None or request.side_by_side:
-            raise UsageError(
-                "anchor or update_interval changed, so the slots of all tables are counted again: `stream-wh migrate --rebuild`"
-            )
-        catalog, last = self.catalog, self.last
-        known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
-        archive = next((state.name for state in last.tables if state.kind == "archive"), None)
-        if archive is not None:
-            reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'
-            raise MigrationError(None, f'{reason}: set on_expiry = "drop" and `stream-wh drop {archive}` first')
-        following = next((state for state in last.tables if state.synopsis is not None or state.answers is not None), None)
-        if following is not None:
-            name = next((state.name for state in last.tables if state.answers is not None), following.name)
-            reason = f'the aggregate "{name}" knows rows by their slots, which is not built yet to be counted again'
-            remedy = f"take it out of warehouse.toml, `stream-wh update`, `stream-wh drop {name}`, then migrate"
-            raise MigrationError(None, f"{reason}: {remedy}")
-        frozen = sorted({state.owner for state in last.tables} - known)
-        if frozen:
-            reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted again'
-            raise MigrationError(None, f"{reason}: `stream-wh drop {frozen[0]}` first")
-        interval, anchor = catalog.update_interval, catalog.anchor
-        if (last.window_time - anchor) % interval:
-            raise MigrationError(None, self._no_common_time())
-
-    def _no_common_time(self) -> str:
-        catalog, last = self.catalog, self.last
-        times = (last.window_time + steps * last.update_interval for steps in range(1, _GRID_POINTS))
-        common = next((each for each in times if not (each - catalog.anchor) % catalog.update_interval), None)
-        told = f"the window time {format_instant(last.window_time)} does not end a slot of the new grid"
-        before = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
-        if common is None:
-            return f"{told}, nor does any later one: choose an anchor such that slots of both end together; it was {before}"
-        return (
-            f"{told}; the next time that ends one of both is {format_instant(common)}: put back {before}, "
-            f"`stream-wh update --at {format_instant(common)}`, then change it and migrate"
-        )
-
-    def _require_no_files_left(self) -> None:
-        left = next((entry.stream for entry in self.last.files if entry.more), None)
-        if left is not None:
-            raise MigrationError(left, "the last update left files of it for another epoch; run `stream-wh update` first")
-
-    def _target(
-        self, stream: Stream, request: MigrationRequest, found: Sequence[Difference], *, reslotted: bool
-    ) -> Target | None:
-        """What becomes of a table that is written again; none when it is as it is declared."""
-        state = self._state(stream)
-        stream = with_added(stream, state.declaration)
-        own = [each for each in found if each.table == stream.name]
-        if any(each.kind == "archive" for each in own):
-            raise ChangedDeclarationError(self._problems())
-        reshaped = self._reshaped(stream, state, own, request)
-        if stream.changes is not None:
-            if own:
-                raise ChangedDeclarationError(self._problems())
-            if reslotted and state.deferred is not None and state.deferred.rows:
-                raise MigrationError(
-                    stream.name,
-                    f"{state.deferred.rows} changes of it wait for their time and cannot be counted again; migrate when there "
-                    "are none",
-                )
-            return Target(state, stream, state.layout) if reslotted else None
-        layout = self._layout(stream, state, request)
-        keyed = any(each.kind == "search_key" for each in own)
-        if not (reslotted or reshaped or keyed or state.former or not same_cells(layout, state.layout)):
-            return None
-        left = {old for old, _ in request.renamed}  # may be one that files brought
-        columns = tuple(column for column in stream.columns if column.name not in left)
-        stream = replace(stream, columns=columns, added=tuple(name for name in stream.added if name not in left))
-        return Target(state, stream, layout, request.renamed, reshaped)
-
-    def _layout(self, stream: Stream, state: TableState, request: MigrationRequest) -> Layout:
-        given = {
-            key: value if (wanted := getattr(request.layout, key)) is None else wanted
-            for key, value in asdict(stream.layout).items()
-        }
-        periods = stream.periods(self.catalog.update_interval)
-        return migrated(state.layout, given, periods=periods, label=stream.label, widest=stream.widest_block)
-
-    def _reshaped(
-        self, stream: Stream, state: TableState, own: Sequence[Difference], request: MigrationRequest
-    ) -> bool:
-        """Whether columns get other names or types; refuses what would lose values."""
-        declared = {column.name: column.type for column in stream.columns}
-        recorded = {column.name: column.type for column in state.declaration.columns}
-        for old, new in request.renamed:
-            if old not in recorded or new not in declared:
-                raise UsageError(f"--rename {old}={new}: {old} must be a column of the table as it is, {new} a declared one")
-            if declared[new] != recorded[old]:
-                raise UsageError(f"--rename {old}={new}: {old} is {recorded[old]}, {new} is declared {declared[new]}")
-            if old in declared or new in recorded:
-                raise UsageError(f"--rename {old}={new}: {old} must not be declared any more, and {new} no column so far")
-        renamed = {old for old, _ in request.renamed}
-        lost = [each for each in own if each.kind == "removed" and each.key.removeprefix("columns.") not in renamed]
-        changed = [each for each in own if each.kind == "retyped"]
-        if lost or any(not each.fits for each in changed):
-            raise ChangedDeclarationError(self._problems())
-        return bool(changed or renamed)
-
-    def _problems(self) -> tuple[Problem, ...]:
-        return compare(self.catalog, self.last).problems
-
-    def _state(self, stream: Stream) -> TableState:
-        state = self.last.table(stream.name)
-        if state is None:
-            raise UnknownNameError("stream or relation", stream.name, [each.name for each in self.last.tables])
-        return state
-
-    def _followed(self, found: Sequence[Difference], done: Sequence[str]) -> Catalog:
-        """The file that the new epoch fits: today's, unless other tables have still to follow it."""
-        rest = [each for each in found if each.kind != "time" and each.table not in done]
-        if not rest:
-            return self.catalog
-        return replace(self.catalog, digest=self.last.catalog_digest, keys=self.last.declared)
-
-    # --- doing it ---
-
-    def _rebuild(
-        self, targets: Sequence[Target], found: Sequence[Difference], *, reslotted: bool, dry_run: bool
-    ) -> MigrationReport:
-        if not targets and not reslotted:
-            return MigrationReport(None, finished=self.finished)
-        nodes = self._nodes_to_build(targets, everything=reslotted)
-        views = tuple(dict.fromkeys(given.view for given in nodes))
-        tables = tuple(
-            MigratedTable(each.stream.name, each.state.layout, each.layout, sum(part.rows for part in each.state.partitions))
-            for each in targets
-        )
-        if dry_run:
-            return MigrationReport(None, tables, views=views, finished=self.finished)
-        base = migration_base(self.catalog, self.last, [given.node.table for given in nodes])
-        known = with_columns(self.nodes, self.catalog, base, base.slot, self.spark) if nodes else []
-        chosen = {given.node.table for given in nodes}
-        plan = migration_plan(
-            self._followed(found, [each.stream.name for each in targets]),
-            base,
-            targets,
-            [given for given in known if given.node.table in chosen],
-            reslotted=reslotted,
-            clock=self.clock,
-        )
-        return MigrationReport(self.begin(plan), tables, views=views, finished=self.finished)
-
-    def _nodes_to_build(self, targets: Sequence[Target], *, everything: bool) -> list[NodeInput]:
-        """The nodes of views that see another table afterwards; a layout alone nobody sees."""
-        if everything:
-            return list(self.nodes)
-        names = {each.stream.name for each in targets if each.reshaped}
-        found: dict[str, NodeInput] = {}
-        for name in names:
-            found.update({given.node.table: given for given in above(name, self.nodes, unbuilt(self.nodes, self.last))})
-        return [given for given in self.nodes if given.node.table in found]
-
-    def _side_by_side(
-        self, streams: Sequence[Stream], request: MigrationRequest, found: Sequence[Difference], *, dry_run: bool
-    ) -> MigrationReport:
-        chosen = {stream.name for stream in streams}
-        other = next((each for each in found if each.table in chosen and each.kind != "layout"), None)
-        if other is not None:
-            raise UsageError(f"{other.place} changed too, which old rows cannot follow where they are: migrate with --rebuild")
-        moved, tables = [], []
-        for stream in streams:
-            state = self._state(stream)
-            layout = self._layout(stream, state, request)
-            after = state if same_cells(layout, state.layout) else self._giving_way(state, layout)
-            former = tuple(replace(each, move_below=request.move_below) for each in after.former)
-            after = replace(after, former=former)
-            if after != state:
-                moved.append(after)
-                tables.append(MigratedTable(state.name, state.layout, after.layout, sum(part.rows for part in state.partitions)))
-        report = MigrationReport(None, tuple(tables), side_by_side=True, finished=self.finished)
-        if dry_run or not moved:
+    if dry_run:
+        return _migration(context, newest_epoch(context.root)).outcome(table, request, dry_run=True).report
+    with locked(context):
+        current = finish(context)
+        migration = _migration(context, current.last)
+        found = migration.outcome(table, request)
+        report = replace(found.report, finished=current.finished)
+        if found.plan is not None:
+            return replace(report, epoch=begin(context, current, found.plan))
+        if found.tables is None or found.followed is None:
+            publish_if_behind(context, current.last)
             return report
-        states = {state.name: state for state in moved}
-        every = tuple(states.get(state.name, state) for state in self.last.tables)
-        return replace(report, epoch=self.record(every, self._followed(found, [stream.name for stream in streams])))
-
-    def _giving_way(self, state: TableState, layout: Layout) -> TableState:
-        held = [part for part in state.partitions if not any(each.holds(part.sub_index) for each in state.former)]
-        if not held:
-            return replace(state, layout=layout)
-        cells = {(part.sub_index, part.exp_block) for part in held}
-        rows = _live_rows(self.catalog.root, state, self.last, cells)
-        return replace(state, layout=layout, former=(*state.former, FormerLayout(state.layout, self.last.slot, rows)))
-
-
-def _live_rows(root: Path, state: TableState, epoch: Epoch, cells: set[tuple[int, int]]) -> int:
-    """Count the live rows of partitions; only files in which some have expired are read."""
-    return sum(_live_in(root, state, epoch, cells))
+        epoch = write_epoch(
+            context,
+            migration.last,
+            (),
+            cause="migrate",
+            tables=found.tables,
+            previous_slot=migration.last.slot,
+            catalog_digest=found.followed.digest,
+            declared=found.followed.keys,
+        )
+        return replace(report, epoch=epoch)
 
 
-def _live_in(root: Path, state: TableState, epoch: Epoch, cells: set[tuple[int, int]]) -> Iterator[int]:
-    import pyarrow.compute as pc  # noqa: PLC0415 - only this verb reads rows here
-    import pyarrow.parquet as pq  # noqa: PLC0415 - same
-
-    for file in read_snapshot(root, state.path, state.version, ("_exp_slot",)).files:
-        if (file.sub_index, file.exp_block) not in cells or (file.max_exp_slot is not None and file.max_exp_slot <= epoch.slot):
-            continue
-        if file.rows is not None and file.min_exp_slot is not None and file.min_exp_slot > epoch.slot:
-            yield file.rows
-        else:
-            with naming_damage(path := path_of(file.path)):
-                stored = pq.ParquetFile(parquet_source(path), page_checksum_verification=True)
-                ends = stored.read(columns=["_exp_slot"]).column(0)
-            yield int(pc.sum(pc.greater(ends, epoch.slot)).as_py() or 0)
+def _migration(context: WriteContext, last: Epoch | None) -> Migration:
+    if last is None:
+        raise NoEpochError("nothing has been loaded yet; the first update takes warehouse.toml as it is")
+    nodes = declared_nodes(context.catalog)
+    moving = behind(last, nodes).moving(nodes)
+    return Migration(context.catalog, moving, last, context.clock(), context.writing_spark)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.errors import ConfigurationError, Problem, UnknownNameError
-from warehouse.planning.declared_nodes import with_columns
+from warehouse.errors import ConfigurationError, NoEpochError, Problem, UnknownNameError, UsageError
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import begin, finish, require_unchanged_declarations
+from warehouse.operations.standing import behind
+from warehouse.planning.declared_nodes import sound_nodes, with_columns
 from warehouse.planning.plan import make_plan
 from warehouse.planning.restoring import Restoring
 
@@ -22,42 +25,64 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Plan
 
-__all__ = ["rebuild_plan"]
+__all__ = ["RebuildReport", "rebuild"]
 
 
-def rebuild_plan(
+@dataclass(frozen=True)
+class RebuildReport:
+    """The epoch in which a view was rebuilt; ``finished`` were completed before."""
+
+    epoch: Epoch
+    finished: tuple[Epoch, ...] = ()
+
+    @property
+    def failed_views(self) -> tuple[tuple[str, str], ...]:
+        """The views that could not be built, or that differ from their queries."""
+        return tuple(
+            {state.view.view: state.view.failed for state in self.epoch.tables if state.view and state.view.failed}.items()
+        )
+
+
+def rebuild(context: WriteContext, view: str) -> RebuildReport:
+    """Rebuild a view over the live rows, with the state of its operators and the views that read it.
+
+    Raises
+    ------
+    UnknownNameError, ConfigurationError
+        When there is no such view, or it cannot be maintained as it is declared; nothing was written then.
+
+    """
+    catalog = context.catalog
+    with locked(context):
+        current = finish(context)
+        last = current.last
+        if last is None:
+            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so no view is built")
+        require_unchanged_declarations(catalog, last)
+        nodes, refused = sound_nodes(catalog)
+        still = behind(last, nodes)
+        if view in still.views:
+            raise UsageError(f'view "{view}" stands still: {still.views[view]}')
+        refused = {**refused, **still.views}
+        plan = _rebuild_plan(
+            catalog, last, view, still.moving(nodes), refused, clock=context.clock(), spark=context.writing_spark
+        )
+        return RebuildReport(begin(context, current, plan), current.finished)
+
+
+def _rebuild_plan(
     catalog: Catalog,
     last: Epoch,
     view: str,
     nodes: Sequence[NodeInput],
     refused: dict[str, str],
     *,
-    slot: int,
     clock: int,
     spark: Callable[[], SparkSession],
 ) -> Plan:
-    """Return the plan that rebuilds a view.
+    """Return the plan that rebuilds a view; ``clock`` is in microseconds.
 
-    Parameters
-    ----------
-    catalog, nodes, refused
-        What is declared: the nodes of views that can be maintained, and why the others cannot.
-    last
-        The newest epoch, which becomes the plan's base with the view's tables marked.
-    view
-        Its name.
-    slot, clock
-        The newest window's slot; the wall clock in microseconds.
-    spark
-        Gives the session that finds the columns.
-
-    Raises
-    ------
-    UnknownNameError
-        When no view of that name is declared.
-    ConfigurationError
-        When the view cannot be maintained as it is declared.
-
+    ``nodes`` are those of views that can be maintained, and ``refused`` says why the others cannot be.
     """
     if catalog.view(view) is None:
         raise UnknownNameError("view", view, [each.name for each in catalog.views])
@@ -66,9 +91,9 @@ def rebuild_plan(
         restoring.rebuilt(state) if state.view is not None and state.view.view == view else state for state in last.tables
     )
     base = replace(last, tables=tables, files=(), counts=(), seconds=(), removed=(), warnings=())
-    found = with_columns(nodes, catalog, base, slot, spark, refused)
+    found = with_columns(nodes, catalog, base, last.slot, spark, refused)
     if view in refused:
         problem = Problem(str(catalog.file), f"views.{view}.sql", refused[view], "a query that can be maintained")
         raise ConfigurationError([problem])
-    plan = make_plan(catalog, base, [], slot=slot, clock=clock, nodes=found, refused=refused)
+    plan = make_plan(catalog, base, [], slot=last.slot, clock=clock, nodes=found, refused=refused)
     return msgspec.structs.replace(plan, base=base, cause="rebuild")

@@ -13,9 +13,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.epochs.journal import numbers, read_epoch, read_record, record_path
+from warehouse.epochs.journal import epoch_numbers, numbers, read_epoch, read_record, record_path
 from warehouse.errors import RecordDamagedError
 from warehouse.objects.path import parquet_source
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import finish
+from warehouse.operations.publication import free_live_tables, publish, publish_live_tables
+from warehouse.operations.space import sweep
 from warehouse.planning.steps import Plan
 from warehouse.storage.durable import sync_directory
 
@@ -25,13 +29,42 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["mend_checkpoints", "mend_records", "mend_schema_files"]
+__all__ = ["repair"]
 
 _SET_ASIDE = ".damaged"
 
 
-def mend_records(root: Path) -> Iterator[str]:
-    """Mend what is under ``root/epochs`` and yield what was done; the caller holds the writer lock."""
+def repair(context: WriteContext) -> tuple[str, ...]:
+    """Mend what can be mended without deciding anything, and return what was done, in words.
+
+    An update that was begun is finished, and left-overs are removed as ``vacuum`` does.
+    """
+    from warehouse.publishing.database import DATABASE  # noqa: PLC0415 - rarely needed
+    from warehouse.publishing.difference import difference  # noqa: PLC0415 - same
+
+    root = context.root
+    with locked(context):
+        done = list(_mend_records(root))
+        current = finish(context)
+        last = current.last
+        done += [f"finished the update to epoch {epoch.number}" for epoch in current.finished]
+        if last is None:
+            return tuple(done)
+        done += _mend_checkpoints(root, last)
+        for number in epoch_numbers(root):
+            done += _mend_schema_files(root, read_epoch(root, number))
+        done += [f"moved live/{name} to epoch {last.number}" for name in publish_live_tables(context, last, rebuild=True)]
+        if difference(root, last) is not None:
+            publish(context, last, rebuild=True)
+            done.append(f"wrote {DATABASE} again")
+        swept = sweep(root, now=context.clock(), spared=current.stopped) + free_live_tables(context, last)
+        if swept.files:
+            done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
+        return tuple(done)
+
+
+def _mend_records(root: Path) -> Iterator[str]:
+    """Mend what is under ``root/epochs`` and yield what was done."""
     directory = root / "epochs"
     for path in sorted(directory.iterdir()) if directory.is_dir() else ():
         if path.name.endswith((".tmp", _SET_ASIDE)) and path.is_file():
@@ -80,7 +113,7 @@ def _can_be_made_again(root: Path, number: int) -> bool:
     return plan.exists() and _readable(plan) and before
 
 
-def mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
+def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
     """Remove the checkpoints that the commits of the newest epoch's tables contradict, and yield what was done."""
     from warehouse.steps.foreign import named_directories  # noqa: PLC0415 - same
     from warehouse.storage.leftover import drop_wrong  # noqa: PLC0415 - repairing alone needs it
@@ -90,7 +123,7 @@ def mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
             yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
 
 
-def mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
+def _mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
     """Write the zero-row files of an epoch's tables that cannot be read, and yield what was done."""
     import pyarrow.parquet as pq  # noqa: PLC0415 - repairing alone needs it
 

@@ -1,54 +1,39 @@
 """Restating: a table's landing files are read once more under today's declaration, in place of what they gave before.
 
-A table does not say which file a row came from, but its epochs say what they held. So a restatement puts one table back to
+A table does not say which file a row came from, but its epochs say what they held. So a restatement restores one table to
 what it held at an earlier epoch, or empties it, and loads the files that were loaded since once more, all in one new epoch at
 the same window time; the views above are rebuilt. To retry what was rejected the table stays as it is, and only records
 that were rejected, and files that could not be read, are tried again.
 
-Here is what is to be read; :mod:`warehouse.operations.restate_plan` makes the plan of it.
+:mod:`warehouse.operations.restated_files` finds the files, :mod:`warehouse.operations.restate_plan` makes the plan.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.epochs.journal import numbers, read_epoch
-from warehouse.errors import RestateError
-from warehouse.layout import same_cells
-from warehouse.objects.path import parquet_source
-from warehouse.storage.fingerprint import naming_damage
-from warehouse.storage.replay import replay
-from warehouse.time import format_instant
-from warehouse.views.algebra import tables_read
+from warehouse.catalog.declaration import declaration
+from warehouse.catalog.drift import compare, effective_layout
+from warehouse.epochs.known import known_files, known_of
+from warehouse.errors import ChangedDeclarationError, NoEpochError, RestateError, UnknownNameError
+from warehouse.ingest.landing import list_landing
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import begin, finish
+from warehouse.operations.next_epoch import load_files_left
+from warehouse.operations.restate_plan import Changed, restate_base, restate_plan
+from warehouse.operations.restated_files import Reread, loaded_since, rejected_before
+from warehouse.operations.standing import behind
+from warehouse.planning.declared_nodes import declared_nodes, nodes_above, with_columns
+from warehouse.planning.node_plans import unbuilt
+from warehouse.steps.relanding import Aside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from warehouse.catalog.model import Catalog, Stream
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.operations.execution import CurrentState
 
-    from warehouse.epochs.records import Epoch, SideTable
-    from warehouse.ingest.files import LandingFile
-    from warehouse.ingest.landing import Known
-    from warehouse.planning.node_plans import NodeInput
-    from warehouse.steps.relanding import Aside
-
-__all__ = ["Reread", "RestateReport", "above", "loaded_since", "rejected_before"]
-
-
-@dataclass(frozen=True)
-class Reread:
-    """Files to read once more, and those that are not there as they were.
-
-    ``since`` is the epoch whose contents stay (none: of nothing). ``retried`` are the paths of files of which only rejected
-    records are wanted; none when the table is put back. ``back`` are files that were put away and go back to the landing
-    directory: where they lie (relative to ``move_to``) by path.
-    """
-
-    files: tuple[LandingFile, ...]
-    lost: tuple[str, ...]
-    since: Epoch | None = None
-    retried: tuple[str, ...] | None = None
-    back: Mapping[str, str] = field(default_factory=dict)
+__all__ = ["RestateReport", "restate"]
 
 
 @dataclass(frozen=True)
@@ -67,163 +52,126 @@ class RestateReport:
     warnings: tuple[str, ...] = ()
 
 
-def loaded_since(
-    root: Path,
-    newest: Epoch,
+def restate(
+    context: WriteContext,
     table: str,
-    known: Known,
-    there: Sequence[LandingFile],
-    since: int | Literal["first"] | None,
-    aside: Aside,
-) -> Reread:
-    """Return the files that were loaded after a window time, and those that could not be read.
+    *,
+    since: int | Literal["first"] | None = None,
+    rejected: bool = False,
+    allow_lost: bool = False,
+) -> RestateReport:
+    """Read landing files of a stream or relation once more, in place of the rows they gave.
 
     Parameters
     ----------
-    root
-        The warehouse's directory.
-    newest
-        The newest epoch.
+    context
+        The warehouse.
     table
-        The stream or relation.
-    known
-        What is known of its landing files.
-    there
-        What is in its landing directory.
+        A declared stream or relation.
     since
-        The window time in microseconds; none: that of the oldest epoch that can still be read; ``first``: every file that is
-        known or was put away, whatever epoch loaded it, so that nothing of the table stays.
-    aside
-        The files that were put away.
+        Files that were loaded after this window time (microseconds); None: all whose epochs are still readable; ``first``:
+        every file that is known. Then what the table on disk cannot follow, such as a column's type, may have changed.
+    rejected
+        Only records that were rejected, and files that could not be read.
+    allow_lost
+        Go on although files that gave rows are not there any more: these rows are lost.
 
     Raises
     ------
     RestateError
-        When epochs of that time fell out of ``retain``.
+        When it cannot be done; nothing was written then.
 
     """
-    if since == "first":
-        every, missing = _present(known.loaded, there, aside)
-        left, _ = _present(_left_out(known), there)
-        return Reread((*every, *aside.others(), *left), missing, back=aside.back)
-    lineage, begins = _lineage(root, newest, table)
-    base = None if begins else lineage[-1]
-    if since is not None:
-        base = next((epoch for epoch in lineage if epoch.window_time <= since), None)
-        if base is None and not begins:
-            oldest = format_instant(lineage[-1].window_time)
-            reason = f"epochs before {oldest} are not readable any more, or of another layout"
-            raise RestateError(table, f"{reason}; give --since {oldest} or leave it out")
-    wanted: dict[str, LandingFile] = {}
-    for epoch in reversed(lineage):
-        if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
-            wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
-    found, lost = _present(wanted, there, aside)
-    unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in wanted}, there)
-    return Reread((*found, *unread), lost, since=base, back=aside.back)
+    with locked(context):
+        current = finish(context)
+        if current.last is None:
+            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so there is nothing to go back to")
+        return _restate(context, current, current.last, table, since, rejected=rejected, allow_lost=allow_lost)
 
 
-def rejected_before(
-    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], aside: Aside
+def _restate(
+    context: WriteContext,
+    current: CurrentState,
+    last: Epoch,
+    table: str,
+    since: int | Literal["first"] | None,
+    *,
+    rejected: bool,
+    allow_lost: bool,
+) -> RestateReport:
+    catalog = context.catalog
+    declared = declared_nodes(catalog)
+    stream, state = _restatable(catalog, last, table)
+    changed, warnings = _changed(catalog, last, stream, since)
+    found = _reread(catalog, last, stream, state, since, rejected=rejected, allow_lost=allow_lost)
+    if rejected and not found.files:
+        return RestateReport((), None, (), found.lost, finished=current.finished, warnings=warnings)
+    moving = behind(last, declared).moving(declared)
+    nodes = nodes_above(table, moving, unbuilt(moving, last))
+    base = restate_base(last, table, found, nodes, changed)
+    names = {given.node.table for given in nodes}
+    known = with_columns(moving, catalog, base.epoch, last.slot, context.writing_spark)
+    columns = [given for given in known if given.node.table in names]
+    first = begin(context, current, restate_plan(catalog, stream, found, base, columns, clock=context.clock()))
+    return RestateReport(
+        (first, *load_files_left(context, current, first)),
+        found.since,
+        tuple(file.path for file in found.files),
+        found.lost,
+        tuple(found.back),
+        finished=current.finished,
+        warnings=warnings,
+    )
+
+
+def _restatable(catalog: Catalog, last: Epoch, table: str) -> tuple[Stream, TableState]:
+    stream, state = catalog.source(table), last.table(table)
+    if stream is not None and state is not None:
+        return stream, state
+    if catalog.view(table) is not None:
+        raise RestateError(table, "it is a view, which follows what it reads; restate the streams or relations below it")
+    raise UnknownNameError("stream or relation", table, [source.name for source in catalog.sources])
+
+
+def _changed(
+    catalog: Catalog, last: Epoch, stream: Stream, since: int | Literal["first"] | None
+) -> tuple[Changed | None, tuple[str, ...]]:
+    """What the table on disk cannot follow; that is for restating all of it."""
+    drift = compare(catalog, last)
+    section = "streams" if stream.changes is None else "relations"
+    own = [problem for problem in drift.problems if problem.key.startswith(f"{section}.{stream.name}.")]
+    archived = any(problem.key.endswith(".on_expiry") for problem in own)
+    if len(own) < len(drift.problems) or archived or (own and since != "first"):
+        raise ChangedDeclarationError(drift.problems)
+    warnings = (*catalog.warnings, *drift.warnings)
+    if not own:
+        return None, warnings
+    layout = effective_layout(stream, None, catalog.update_interval)
+    return Changed(declaration(stream, catalog.root), layout), warnings
+
+
+def _reread(
+    catalog: Catalog,
+    last: Epoch,
+    stream: Stream,
+    state: TableState,
+    since: int | Literal["first"] | None,
+    *,
+    rejected: bool,
+    allow_lost: bool,
 ) -> Reread:
-    """Return the files of which records were rejected, and those that could not be read.
-
-    Which file a path meant is known as long as it is there, or was put away and an epoch that loaded it can be read.
-    """
-    paths = _rejected_files(root, rejected)
-    files = {**_loaded_once(root, table), **known.loaded}
-    found, lost = _present({path: files[path] for path in paths if path in files}, there, aside, renamed=False)
-    unread, _ = _present(_left_out(known), there)
-    lost = tuple(sorted((*lost, *(path for path in paths if path not in files))))
-    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=aside.back)
-
-
-def _left_out(known: Known) -> dict[str, LandingFile]:
-    return {path: entry.file for path, entry in known.left_out.items()}
-
-
-def _present(
-    wanted: Mapping[str, LandingFile], there: Sequence[LandingFile], aside: Aside | None = None, *, renamed: bool = True
-) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
-    """The wanted files that are there as they were, or were put away, and the paths of those that are neither."""
-    present = {file.path: file for file in there}
-    found, lost = [], []
-    for path, file in wanted.items():
-        here = file if present.get(path) == file else None
-        if here is None and aside is not None:
-            here = aside.wanted(path, file, renamed=renamed)
-        if here is None:
-            lost.append(path)
-        else:
-            found.append(here)
-    return tuple(found), tuple(sorted(lost))
-
-
-def _loaded_once(root: Path, table: str) -> dict[str, LandingFile]:
-    """The files that readable epochs loaded, by path, where a path meant one file only."""
-    seen: dict[str, set[LandingFile]] = {}
-    for number in numbers(root, "epoch"):
-        for entry in read_epoch(root, number).files:
-            if entry.stream == table:
-                for file in entry.loaded:
-                    seen.setdefault(file.path, set()).add(file)
-    return {path: next(iter(files)) for path, files in seen.items() if len(files) == 1}
-
-
-def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
-    if side is None or not side.rows:
-        return ()
-    import pyarrow.parquet as pq  # noqa: PLC0415 - only this verb reads rows here
-
-    found: set[str] = set()
-    for path in replay(root / side.path, side.version).files:
-        with naming_damage(file := root / side.path / path):
-            rejected = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
-            batches = list(rejected.iter_batches(columns=["file"]))
-        for batch in batches:
-            found.update(name for name in batch.column("file").unique().to_pylist() if name)
-    return tuple(sorted(found))
-
-
-def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
-    """Return the epochs that the table's contents come from, newest first, and whether these are all.
-
-    What a rollback undid, and what a restatement of the table replaced, is passed over.
-    """
-    readable = set(numbers(root, "epoch"))
-    lineage = [newest]
-    while True:
-        epoch = lineage[-1]
-        entries = [entry for entry in epoch.files if entry.stream == table]
-        if epoch.cause == "restate" and any(entry.first for entry in entries):
-            return lineage, True
-        goes_back = epoch.starts_from is not None and (epoch.cause == "rollback" or bool(entries))
-        before = epoch.starts_from if goes_back and epoch.starts_from is not None else epoch.number - 1
-        if before < 0:
-            return lineage, True
-        if before not in readable:
-            return lineage, False
-        epoch = read_epoch(root, before)
-        if epoch.table(table) is None:
-            return lineage, True
-        if _migrated(table, epoch, newest):
-            return lineage, False
-        lineage.append(epoch)
-
-
-def _migrated(table: str, before: Epoch, newest: Epoch) -> bool:
-    """Whether a table was migrated since an epoch: its files of then lie where today's layout does not look for them."""
-    then, now = before.table(table), newest.table(table)
-    if then is None or now is None or (before.anchor, before.update_interval) != (newest.anchor, newest.update_interval):
-        return True
-    return then.layout.base != now.layout.base or not same_cells(then.layout, now.layout)
-
-
-def above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[NodeInput]:
-    """Return the nodes of views that read a table, directly or not, or that are in ``others``; ``nodes`` are in order."""
-    names, found = {table}, []
-    for given in nodes:
-        if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
-            names.add(given.node.table)
-            found.append(given)
+    root = catalog.root
+    known = known_of(known_files(root, last), stream.name)
+    there = list(list_landing(stream.place, stream.files))
+    aside = Aside(stream, frozenset(list_landing(stream.place, "*")))
+    if rejected:
+        return rejected_before(root, stream.name, state.rejected, known, there, aside)
+    found = loaded_since(root, last, stream.name, known, there, since, aside)
+    if found.lost and not allow_lost:
+        names = ", ".join(found.lost[:3])
+        raise RestateError(
+            stream.name,
+            f"{len(found.lost)} file(s) that gave rows are not there as they were ({names}); put them back, or give "
+            "--allow-lost to do without their rows",
+        )
     return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.epochs.records import Epoch, SideTable, TableState
     from warehouse.layout import Layout
-    from warehouse.operations.restate import Reread
+    from warehouse.operations.restated_files import Reread
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Plan
 

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.catalog.drift import effective_layout
+from warehouse.catalog.drift import compare, effective_layout
 from warehouse.epochs.journal import numbers, read_epoch
 from warehouse.epochs.known import known_files
 from warehouse.epochs.records import Epoch, Loaded
-from warehouse.errors import MissingPartError, RollbackError
+from warehouse.errors import MissingPartError, NoEpochError, RollbackError
 from warehouse.ingest.known import differing_files
 from warehouse.ingest.landing import Known
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import begin, finish, require_unchanged_declarations
+from warehouse.operations.standing import stopped_of
+from warehouse.planning.declared_nodes import declared_nodes, with_columns
+from warehouse.planning.inputs import present
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.restoring import Restoring, lost_of
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Plan, ReplaceTable, RestoreTable
 
-__all__ = ["Forgotten", "RollbackReport", "base_of", "forgotten_files", "loadable", "rollback_plan", "target_epoch"]
+__all__ = ["Forgotten", "RollbackReport", "rollback"]
 
 _NOTHING = Known({}, {})
 
@@ -58,7 +63,37 @@ class RollbackReport:
     warnings: tuple[str, ...] = ()
 
 
-def target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
+def rollback(context: WriteContext, to_epoch: int) -> RollbackReport:
+    """Write an epoch with the contents of an earlier one, at the newest window time.
+
+    Raises
+    ------
+    RollbackError, MissingPartError
+        When the epoch cannot be gone back to; nothing was written then.
+
+    """
+    catalog = context.catalog
+    with locked(context):
+        current = finish(context)
+        last = current.last
+        if last is None:
+            raise NoEpochError(f"nothing has been loaded under {context.root} yet, so there is nothing to go back to")
+        declared = declared_nodes(catalog)
+        warnings = require_unchanged_declarations(catalog, last)
+        for name, reason in stopped_of(last).items():
+            raise RollbackError(to_epoch, f'table "{name}" stands still: {reason}')
+        target = _target_epoch(catalog.root, last, to_epoch)
+        if compare(catalog, target).problems:
+            raise RollbackError(to_epoch, "its tables have other columns, keys or layouts than are declared today")
+        base, steps, notes = _base_of(last, target, declared)
+        known = _forgotten_files(catalog.root, last, target)
+        nodes = with_columns(declared, catalog, base, last.slot, context.writing_spark)
+        plan = _rollback_plan(catalog, last, target, nodes, (base, steps), known, clock=context.clock())
+        epoch = begin(context, current, plan)
+    return RollbackReport(epoch, target, _loadable(known, present(catalog)), current.finished, (*warnings, *notes))
+
+
+def _target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
     """Return the epoch to go back to.
 
     Raises
@@ -92,14 +127,14 @@ def target_epoch(root: Path, newest: Epoch, number: int) -> Epoch:
     return target
 
 
-def base_of(
+def _base_of(
     newest: Epoch, target: Epoch, nodes: Sequence[NodeInput]
 ) -> tuple[Epoch, tuple[RestoreTable | ReplaceTable, ...], tuple[str, ...]]:
-    """Return the base of a rollback, the steps that lead to it, and what to tell of tables that cannot go back.
+    """Return the base of a rollback, the steps that lead to it, and a note on each table that cannot go back.
 
     A view whose declaration is not that of the target epoch is rebuilt over its inputs.
     """
-    restoring, states, told = Restoring(), [], []
+    restoring, states, notes = Restoring(), [], []
     again = unbuilt(nodes, target)
     for state in newest.tables:
         old = target.table(state.name)
@@ -110,11 +145,11 @@ def base_of(
         elif known and old is not None:
             states.append(restoring.restored(state, old))
         else:
-            told.append(f'table "{state.name}" did not exist in epoch {target.number}; it is empty now')
+            notes.append(f'table "{state.name}" did not exist in epoch {target.number}; it is empty now')
             states.append(restoring.emptied(state))
     names = {state.name for state in newest.tables}
     gone = [old.name for old in target.tables if old.name not in names and old.kind != "state"]
-    told += [f'table "{name}" of epoch {target.number} was dropped since; it stays so' for name in gone]
+    notes += [f'table "{name}" of epoch {target.number} was dropped since; it stays so' for name in gone]
     base = replace(
         newest,
         tables=tuple(states),
@@ -127,10 +162,10 @@ def base_of(
         removed=(),
         warnings=(),
     )
-    return base, tuple(restoring.steps), tuple(told)
+    return base, tuple(restoring.steps), tuple(notes)
 
 
-def forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, ...]:
+def _forgotten_files(root: Path, newest: Epoch, target: Epoch) -> tuple[Loaded, ...]:
     """Return, as what an epoch records of landing files, the way from what is known now back to what was known then.
 
     Raises
@@ -164,7 +199,7 @@ def _difference(stream: str, now: Known, then: Known) -> Loaded:
     )
 
 
-def rollback_plan(
+def _rollback_plan(
     catalog: Catalog,
     newest: Epoch,
     target: Epoch,
@@ -191,7 +226,7 @@ def rollback_plan(
     )
 
 
-def loadable(forgotten: Sequence[Loaded], there: Mapping[str, frozenset[str]]) -> tuple[Forgotten, ...]:
+def _loadable(forgotten: Sequence[Loaded], there: Mapping[str, frozenset[str]]) -> tuple[Forgotten, ...]:
     """Return the landing files that a rollback forgets; ``there`` are the paths in each stream's landing directory."""
     return tuple(
         Forgotten(entry.stream, path, path in there.get(entry.stream, frozenset()))

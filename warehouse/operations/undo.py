@@ -14,8 +14,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.errors import MissingPartError, UnknownNameError
+from warehouse.epochs.journal import newest_epoch
+from warehouse.errors import MissingPartError, NoEpochError, UnknownNameError
 from warehouse.objects.path import ObjectPath
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import recorded_plan, settle_foreign
+from warehouse.operations.mend import set_aside_torn
 from warehouse.planning.steps import CreateTable
 from warehouse.steps.foreign import named_directories, prove
 from warehouse.storage.deltalog import commits_after
@@ -35,7 +39,7 @@ if TYPE_CHECKING:
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.foreign import Change
 
-__all__ = ["Undone", "undo"]
+__all__ = ["Undone", "undo_foreign"]
 
 _SHOWN = 5
 
@@ -92,34 +96,44 @@ def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]
             yield _Directory(step.path, -1, (step.stream, views.get(step.stream, step.stream)), frozenset(steps[step.path]))
 
 
-def undo(
-    root: Path, epoch: Epoch | None, plan: Plan | None, table: str | None, *, at: int, dry_run: bool
-) -> tuple[Undone, ...]:
-    """Take back what outsiders committed above an epoch, and return what was done, or would be.
+def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
+    """Take back what outsiders committed to a table (None: all); what changed no row is adopted.
 
-    Parameters
-    ----------
-    root
-        The warehouse's directory; the caller holds the writer lock, unless it is a dry run.
-    epoch
-        The newest epoch; None before the first.
-    plan
-        A plan that is above it, unfinished.
-    table
-        A table's name, of which all directories are looked at, or None for all.
-    at
-        The instant in microseconds.
-    dry_run
-        Only tell.
+    A dry run needs no lock and writes nothing.
 
     Raises
     ------
-    UnknownNameError
-        When there is no such table.
+    NoEpochError, UnknownNameError
+        When there is nothing to take back, or no such table.
     MissingPartError
         When files that would come back are not there any more: nothing was done to that table then.
 
     """
+    root = context.root
+    if dry_run:
+        last = newest_epoch(root)
+        return _undo(root, last, _plan_above(root, last), table, at=context.clock(), dry_run=True)
+    with locked(context):
+        set_aside_torn(root)
+        last = newest_epoch(root)
+        plan = _plan_above(root, last)
+        done = _undo(root, last, plan, table, at=context.clock(), dry_run=False)
+        if plan is None:
+            settle_foreign(context, last)
+        return done
+
+
+def _plan_above(root: Path, last: Epoch | None) -> Plan | None:
+    """Return the plan that was begun above an epoch; None: there is an epoch, and nothing above it."""
+    plan = recorded_plan(root, last)
+    if plan is None and last is None:
+        raise NoEpochError("nothing has been loaded yet; there is nothing to take back")
+    return plan
+
+
+def _undo(
+    root: Path, epoch: Epoch | None, plan: Plan | None, table: str | None, *, at: int, dry_run: bool
+) -> tuple[Undone, ...]:
     directories = list(_directories(epoch, plan))
     names = sorted({name for each in directories for name in each.names})
     if table is not None and table not in names:

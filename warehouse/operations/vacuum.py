@@ -1,251 +1,90 @@
-"""Space comes back: files that no readable epoch names are deleted.
-
-An epoch stays readable for ``retain`` after its successor was committed. When it falls out it is *retired*: renamed, so
-that no reader pins it, and then the files that the next epochs took out of the tables are deleted. Epochs know these
-files, so nothing is listed. :func:`sweep` lists, and also removes what crashes left behind.
-"""
+"""Vacuuming: files that no readable epoch needs are deleted, also what crashes left behind."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
-from warehouse.epochs.journal import Kind, epoch_numbers, numbers, read_epoch, read_record, record_path
-from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
-from warehouse.epochs.records import Epoch
-from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath, directories_in
-from warehouse.storage.deltalog import commits_after, stored_files
-from warehouse.storage.durable import remove_tree, sync_directory
-from warehouse.storage.entries import entry_path
-from warehouse.storage.logcut import cut_log, trim_log
-from warehouse.storage.tables import FOLDERS
+from warehouse.epochs.journal import newest_epoch
+from warehouse.errors import EpochVacuumedError, MissingPartError, StoreBusyError
+from warehouse.operations.after_load import put_away
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import finish, recorded_plan
+from warehouse.operations.publication import free_live_tables, publish_if_behind
+from warehouse.operations.space import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
+from warehouse.publishing.live.publish import free
+from warehouse.publishing.live.rules import live_rules
+from warehouse.steps.foreign import foreign_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+    from collections.abc import Collection
     from pathlib import Path
 
-__all__ = ["GRACE", "VacuumReport", "forget_past", "named_files", "retire", "sweep", "tidy_records", "trim_logs"]
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.planning.steps import Plan
 
-GRACE = 600 * 1_000_000
-"""Leftovers younger than this (microseconds) stay."""
+__all__ = ["vacuum"]
 
-
-@dataclass(frozen=True)
-class VacuumReport:
-    """Files and bytes deleted (of tables, logs, records), epochs retired, landing files moved or deleted."""
-
-    files: int = 0
-    bytes: int = 0
-    epochs: int = 0
-    landing: int = 0
-
-    def __add__(self, other: VacuumReport) -> VacuumReport:
-        return VacuumReport(
-            self.files + other.files, self.bytes + other.bytes, self.epochs + other.epochs, self.landing + other.landing
-        )
+_LOOKS = 5
 
 
-def retire(
-    root: Path, *, retain: int, now: int, dry_run: bool = False, retired: Callable[[], None] = lambda: None
-) -> VacuumReport:
-    """Retire the epochs whose successor was committed ``retain`` or longer ago; all in microseconds.
+def vacuum(context: WriteContext, *, dry_run: bool = False) -> VacuumReport:
+    """Delete files that no readable epoch needs, leftovers included; a dry run needs no lock and writes nothing.
 
-    The caller holds the writer lock and has finished any open plan. ``retired`` is called when no reader can pin them any
-    more and before their files go.
+    Raises
+    ------
+    StoreBusyError
+        In a dry run, when updates delete files faster than they are counted.
+
     """
-    recorded = epoch_numbers(root)
-    out: list[int] = []
-    for number, successor in pairwise(recorded):
-        if read_epoch(root, successor).committed_at + retain > now:
-            break
-        out.append(number)
-    if not out:
-        return VacuumReport()
-    oldest = recorded[len(out)]
-    doomed = [path for number in range(out[0] + 1, oldest + 1) for path in _removed_by(root, number)]
-    report = VacuumReport(*_weigh(doomed), len(out))
+    root, catalog = context.root, context.catalog
     if dry_run:
-        return report
-    for number in out:
-        record_path(root, number, "epoch").rename(record_path(root, number, "past"))
-        record_path(root, number, "plan").unlink(missing_ok=True)
-    sync_directory(root / "epochs")
-    retired()
-    for path in doomed:
-        _delete(path)
-    past = numbers(root, "past")
-    if len(past) >= limits().past_records:
-        forget_past(root)
-    return report
+        last = newest_epoch(root)
+        return _outlook(catalog, last, recorded_plan(root, last), now=context.clock())
+    with locked(context):
+        current = finish(context)
+        publish_if_behind(context, current.last)  # or what it shows could go before anybody saw a newer epoch
+        now = context.clock()
+        freed = retire(root, retain=catalog.retain, now=now)
+        freed += sweep(root, now=now, spared=current.stopped)
+        freed += trim_logs(root, catalog.erase_within)
+        freed += tidy_records(root, now=now)
+        freed += free_live_tables(context, current.last)
+        return freed + VacuumReport(landing=put_away(catalog))
 
 
-def _removed_by(root: Path, number: int) -> Iterator[Path]:
-    kind: Kind = "epoch" if record_path(root, number, "epoch").exists() else "past"
-    for removed in read_record(record_path(root, number, kind), Epoch).removed:
-        if removed.whole:
-            yield root / removed.table
-        for name in removed.files:
-            yield root / removed.table / name
+def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *, now: int) -> VacuumReport:
+    """Return what a vacuum would delete now; ``now`` is in microseconds.
 
-
-def _weigh(paths: Iterable[Path]) -> tuple[int, int]:
-    count = size = 0
-    for path in paths:
-        files = [entry for entry in path.rglob("*") if entry.is_file()] if path.is_dir() else [path]
-        for file in files:
-            if file.exists():
-                count += 1
-                size += file.stat().st_size
-    return count, size
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir():
-        remove_tree(path)
-        return
-    if isinstance(path, ObjectPath):
-        path.unlink()
-        return
-    path.unlink(missing_ok=True)
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    for parent in (path.parent, path.parent.parent):
-        if "=" not in parent.name or not parent.is_dir() or any(parent.iterdir()):
-            return
-        parent.rmdir()
-
-
-def forget_past(root: Path) -> None:
-    """Sum up what the retired epochs loaded; what each readable one did stays apart, so that going back can undo it."""
-    past = numbers(root, "past")
-    if not past:
-        return
-    last = read_record(record_path(root, past[-1], "past"), Epoch)
-    write_ledger(root, last)
-    for number in past:
-        record_path(root, number, "past").unlink()
-    prune_ledgers(root, last.number)
-    sync_directory(root / "epochs")
-
-
-def sweep(
-    root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False, spared: Container[str] = frozenset()
-) -> VacuumReport:
-    """Delete every file under the tables that no readable epoch names and that is older than ``grace``.
-
-    The caller holds the writer lock, has finished any open plan and retired what fell out. ``spared`` directories are left out:
-    those that outsiders changed, whose commits name files that no epoch does, and, for who only looks, those of an open plan.
+    What the tables of an ``unfinished`` plan hold beyond the newest epoch is not counted, nor what is in tables that outsiders
+    changed.
     """
-    epochs = [read_epoch(root, number) for number in epoch_numbers(root)]
-    if not epochs:
-        return VacuumReport()
-    named = named_files(root, epochs)
-    doomed = [
-        path
-        for kind in FOLDERS
-        for table in directories_in(root / kind)
-        if table.relative_to(root).as_posix() not in spared
-        for path in _unnamed(table, named.get(table.relative_to(root).as_posix()))
-        if (now - path.stat().st_mtime_ns // 1000) > grace
-    ]
-    report = VacuumReport(*_weigh(doomed))
-    if not dry_run:
-        for path in doomed:
-            _delete(path)
-        for kind in FOLDERS:
-            for table in directories_in(root / kind):
-                if table.relative_to(root).as_posix() not in named:
-                    remove_tree(table)
-    return report
+    from deltalake.exceptions import DeltaError  # noqa: PLC0415 - slow to import
+
+    spared = {step.path for step in unfinished.steps} if unfinished is not None else _changed(catalog.root, newest)
+    for _ in range(_LOOKS):
+        try:
+            return _counted(catalog, newest, spared, now)
+        except (FileNotFoundError, EpochVacuumedError, MissingPartError, DeltaError) as error:
+            failed = error  # an update, whose lock is not held, deleted what was looked at
+    if isinstance(failed, MissingPartError):
+        raise failed
+    raise StoreBusyError("files were deleted while they were counted; try again between updates") from failed
 
 
-def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
-    for path in table.rglob("*"):
-        relative = path.relative_to(table)
-        if not path.is_file():
-            continue
-        if named is None:
-            yield path
-        elif relative.parts[0] in ("_delta_log", "_schema"):
-            if path.name.endswith(".tmp"):
-                yield path
-        elif path.name.startswith(".") and path.name.endswith(".crc"):
-            if relative.with_name(path.name[1:-4]).as_posix() not in named:
-                yield path
-        elif relative.as_posix() not in named:
-            yield path
+def _changed(root: Path, newest: Epoch | None) -> set[str]:
+    """The directories that outsiders changed: their files stay, whether the vacuum adopts them or the table stands still."""
+    changes = foreign_changes(root, newest) if newest is not None else {}
+    return {path for path, change in changes.items() if change.kind != "none"}
 
 
-def named_files(root: Path, epochs: Sequence[Epoch]) -> dict[str, set[str]]:
-    """Return the files of each table's directory that some epoch names: those of its oldest version and all later."""
-    versions: dict[str, list[int]] = {}
-    for epoch in epochs:
-        for table in epoch.tables:
-            for path, version in (
-                (table.path, table.version),
-                *((side.path, side.version) for side in table.sides),
-            ):
-                versions.setdefault(path, []).append(version)
-    named = {}
-    for path, numbers_ in versions.items():
-        oldest, newest = min(numbers_), max(numbers_)
-        files = {unquote(file.path) for file in stored_files(root / path, oldest)}
-        for commit in commits_after(root / path, oldest):
-            if commit.version <= newest:
-                files.update(file.path for file in commit.added)
-        named[path] = files
-    return named
-
-
-def trim_logs(root: Path, bounded: Container[str], *, dry_run: bool = False) -> VacuumReport:
-    """Remove from the tables' logs what no readable epoch needs.
-
-    Without writing anything: what is below a checkpoint at or before the oldest version in use. The logs of ``bounded``
-    tables (owners' names) are cut at that version, since statistics of files hold keys of rows that are dead.
-    """
-    recorded = epoch_numbers(root)
-    if not recorded:
-        return VacuumReport()
-    oldest = read_epoch(root, recorded[0])
-    files = size = 0
-    for state in oldest.tables:
-        for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
-            table = root / path
-            if not entry_path(table, version).exists():
-                continue
-            before = _log_sizes(table)
-            cut = state.owner in bounded and not dry_run and any(name < f"{version:020d}" for name in before)
-            gone = cut_log(table, version) if cut else trim_log(table, version, dry_run=dry_run)
-            files += len(gone)
-            size += sum(before.get(name, 0) for name in gone)
-    return VacuumReport(files, size)
-
-
-def _log_sizes(table: Path) -> dict[str, int]:
-    return {entry.name: entry.stat().st_size for entry in (table / "_delta_log").iterdir() if entry.name[0] != "_"}
-
-
-def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = False) -> VacuumReport:
-    """Remove the records that nothing needs: of retired epochs, plans older than the oldest epoch, what crashes left behind.
-
-    What retired epochs know of landing files goes into a ledger.
-    """
-    readable = epoch_numbers(root)
-    if not readable:
-        return VacuumReport()
-    directory = root / "epochs"
-    doomed = [record_path(root, number, "plan") for number in numbers(root, "plan") if number < readable[0]]
-    left = (path for place in (directory, root / DIRECTORY) for path in place.glob(".*.tmp") if path.is_file())
-    doomed += [path for path in left if (now - path.stat().st_mtime_ns // 1000) > grace]
-    past = [record_path(root, number, "past") for number in numbers(root, "past")]
-    report = VacuumReport(*_weigh((*doomed, *past)))
-    if not dry_run:
-        for path in doomed:
-            path.unlink(missing_ok=True)
-        if past:
-            forget_past(root)
-        elif doomed:
-            sync_directory(directory)
-    return report
+def _counted(catalog: Catalog, newest: Epoch | None, spared: Collection[str], now: int) -> VacuumReport:
+    root = catalog.root
+    freed = retire(root, retain=catalog.retain, now=now, dry_run=True)
+    freed += sweep(root, now=now, dry_run=True, spared=spared)
+    freed += trim_logs(root, catalog.erase_within, dry_run=True)
+    freed += tidy_records(root, now=now, dry_run=True)
+    if newest is not None:
+        space = free(root, newest, live_rules(catalog), now=now, grace=GRACE, dry_run=True)
+        freed += VacuumReport(space.files, space.bytes)
+    return freed + VacuumReport(landing=put_away(catalog, dry_run=True))

@@ -11,7 +11,7 @@ from warehouse.errors import ConfigurationError
 from warehouse.planning.node_plans import NodeInput, layout_of, unbuilt
 from warehouse.storage.failures import passing_failure
 from warehouse.time import at_slot
-from warehouse.views.algebra import scanned
+from warehouse.views.algebra import scanned, tables_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.views.plans import ViewPlans
 
-__all__ = ["declared_nodes", "sound_nodes", "with_columns"]
+__all__ = ["declared_nodes", "nodes_above", "sound_nodes", "with_columns"]
 
 
 def declared_nodes(catalog: Catalog) -> list[NodeInput]:
@@ -49,6 +49,16 @@ def sound_nodes(catalog: Catalog) -> tuple[list[NodeInput], dict[str, str]]:
 
     plans, _ = judged_views(catalog)
     return _nodes(plans), dict(plans.refused)
+
+
+def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[NodeInput]:
+    """Return the nodes of views that read a table, directly or not, or that are in ``others``; ``nodes`` are in order."""
+    names, found = {table}, []
+    for given in nodes:
+        if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
+            names.add(given.node.table)
+            found.append(given)
+    return found
 
 
 def _nodes(plans: ViewPlans) -> list[NodeInput]:

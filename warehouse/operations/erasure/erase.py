@@ -23,7 +23,7 @@ from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
 from warehouse.operations.erasure.scope import answers_of, beside, tables_above
 from warehouse.operations.erasure.store import clear_store
-from warehouse.operations.vacuum import forget_past, named_files, retire, sweep
+from warehouse.operations.space import forget_past, named_files, retire, sweep
 from warehouse.planning.plan import history_of
 from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.publishing.live.publish import live_files, purge

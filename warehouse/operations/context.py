@@ -1,0 +1,135 @@
+"""What every verb that writes is given: the declarations, the clock, Spark when it is needed, and the writer lock."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import newest_epoch
+from warehouse.epochs.lock import jvm_lock_path, keep_jvm_lock, writer_lock
+from warehouse.epochs.points import Moment, Observer, Point, nobody
+from warehouse.errors import LockHeldError, WarehouseError
+from warehouse.objects.path import ObjectPath
+from warehouse.planning.inputs import stream_inputs
+from warehouse.storage.failures import passing_failure
+from warehouse.storage.session import release_lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.planning.inputs import Excluded, LandingFacts
+    from warehouse.planning.plan import StreamInput
+
+__all__ = ["WriteContext", "locked"]
+
+_roots_of_the_jvm: set[Path] = set()
+"""Roots whose lock the JVM of this process holds."""
+
+
+@dataclass
+class WriteContext:
+    """What the verbs that write to one warehouse share.
+
+    Parameters
+    ----------
+    catalog
+        The declarations in force.
+    start_spark
+        Returns the Spark session for about so many bytes of work; called only when there is some.
+    clock
+        Returns the wall-clock instant in microseconds.
+    observer
+        Called at every point of an update.
+    waiting
+        How many bytes waited in the landing directories when they were last listed; None before that.
+
+    """
+
+    catalog: Catalog
+    start_spark: Callable[[int], SparkSession]
+    clock: Callable[[], int]
+    observer: Observer = nobody
+    waiting: int | None = None
+
+    @property
+    def root(self) -> Path:
+        """The warehouse's directory."""
+        return self.catalog.root
+
+    def observe(self, point: Point, epoch: int = -1, text: str = "") -> None:
+        """Call the observer; ``epoch`` is -1 before a plan has a number."""
+        self.observer(Moment(point, epoch, text=text))
+
+    def inputs(self, last: Epoch | None, excluded: Excluded) -> tuple[list[StreamInput], tuple[LandingFacts, ...]]:
+        """List the landing directories; see :func:`warehouse.planning.inputs.stream_inputs`."""
+        inputs, facts = stream_inputs(self.catalog, last, excluded, self.clock())
+        self.waiting = sum(file.size for given in inputs for group in given.groups for file in group.files)
+        return inputs, facts
+
+    def reading_spark(self) -> SparkSession:
+        """Return Spark for what waits in the landing directories and what one update may read of the tables."""
+        last = newest_epoch(self.root)
+        if self.waiting is None:
+            self.inputs(last, {})
+        stored = sum(part.bytes for state in (last.tables if last else ()) for part in state.partitions)
+        return self.start_spark((self.waiting or 0) + stored // 4)
+
+    def writing_spark(self) -> SparkSession:
+        """Return the same; its JVM holds the warehouse's lock from now on, so that it cannot write after this process ends."""
+        from warehouse.storage.session import hold_lock  # noqa: PLC0415 - only with Spark
+
+        if self.root in _roots_of_the_jvm:  # it runs: how much work there is starts it no other way
+            return self.start_spark(0)
+        session = self.reading_spark()
+        hold_lock(session, jvm_lock_path(self.root))
+        _roots_of_the_jvm.add(self.root)
+        return session
+
+
+@contextmanager
+def locked(context: WriteContext) -> Iterator[None]:
+    """Hold the writer lock, and turn failures that pass by themselves into errors of this library.
+
+    Raises
+    ------
+    LockHeldError
+        When another process has the lock, or wrote first to an object store.
+
+    """
+    root = context.root
+    with writer_lock(root, context.clock()):
+        context.observe(Point.LOCKED)
+        with _jvm_released(root):
+            yield
+
+
+@contextmanager
+def _jvm_released(root: Path) -> Iterator[None]:
+    """Release the lock of the JVM, unless Ctrl-C came: it may still be at work then, and keeps the lock until it ends."""
+    interrupted = False
+    try:
+        yield
+    except WarehouseError:
+        raise
+    except Exception as error:
+        if isinstance(error, FileExistsError) and isinstance(root, ObjectPath):
+            raise LockHeldError(f"another process, which wrote {error.filename} first") from error
+        passing = passing_failure(error)
+        if passing is None:
+            raise
+        raise passing from error
+    except (KeyboardInterrupt, SystemExit):
+        interrupted = True
+        raise
+    finally:
+        if not interrupted:
+            release_lock(jvm_lock_path(root))
+            _roots_of_the_jvm.discard(root)
+        elif root in _roots_of_the_jvm:
+            keep_jvm_lock(root)

@@ -1,0 +1,45 @@
+"""Dropping: a table that is no longer declared leaves the epochs; its files go when no readable epoch names them."""
+
+from __future__ import annotations
+
+from warehouse.epochs.known import known_files, known_of
+from warehouse.epochs.records import Epoch, Loaded, Removed
+from warehouse.errors import UnknownNameError, UsageError
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import finish, write_epoch
+from warehouse.operations.next_epoch import declared_tables
+
+__all__ = ["drop"]
+
+
+def drop(context: WriteContext, table: str) -> Epoch:
+    """Forget a table that is no longer declared, and what it loaded.
+
+    Raises
+    ------
+    UnknownNameError
+        When there is no such table.
+    UsageError
+        When it is still declared.
+
+    """
+    with locked(context):
+        last = finish(context).last
+        names = [state.name for state in last.tables] if last else []
+        state = last.table(table) if last else None
+        if last is None or state is None:
+            raise UnknownNameError("table", table, names)
+        if context.catalog.view(state.owner) is not None or table in declared_tables(context.catalog):
+            raise UsageError(f'"{table}" is still declared; remove its section from warehouse.toml first')
+        dropped = [each for each in last.tables if each.owner == state.owner]
+        paths = [path for each in dropped for path in each.paths]
+        known = known_of(known_files(context.root, last), table)
+        files = tuple(sorted({*known.loaded, *known.left_out, *known.reload}))
+        return write_epoch(
+            context,
+            last,
+            (Loaded(table, gone=files),) if files else (),
+            cause="drop",
+            tables=tuple(entry for entry in last.tables if entry not in dropped),
+            removed=tuple(Removed(path, (), whole=True) for path in paths),
+        )

@@ -1,0 +1,53 @@
+"""The verb that erases rows: look, and unless it is a dry run, plan, execute, remove from older epochs, prove."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import newest_epoch
+from warehouse.errors import NoEpochError
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.erasure.erase import Outlook, outlook
+from warehouse.operations.erasure.store import require_no_versions
+from warehouse.operations.execution import begin, carry_out_erasure, finish
+from warehouse.planning.declared_nodes import declared_nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.epochs.records import Epoch
+    from warehouse.operations.erasure.receipt import Receipt
+
+__all__ = ["erase"]
+
+
+def erase(
+    context: WriteContext, table: str | None, keys: Sequence[object] | None, *, dry_run: bool = False
+) -> tuple[Outlook, Receipt | None]:
+    """Erase rows of keys of a table, or without keys its expired rows (of no table: all), from all files that hold them.
+
+    Returns
+    -------
+    tuple
+        What was found, and the receipt; None when it was a dry run, or there was nothing to erase.
+
+    """
+    catalog = context.catalog
+    if dry_run:
+        newest = _require_epoch(newest_epoch(context.root))
+        nodes = declared_nodes(catalog)
+        return outlook(catalog, nodes, newest, table, keys, now=context.clock(), everywhere=True), None
+    with locked(context):
+        current = finish(context)
+        last = _require_epoch(current.last)
+        require_no_versions(context.root, context.writing_spark)
+        found = outlook(catalog, declared_nodes(catalog), last, table, keys, now=context.clock())
+        if found.nothing:
+            return found, None
+        return found, carry_out_erasure(context, begin(context, current, found.plan))
+
+
+def _require_epoch(newest: Epoch | None) -> Epoch:
+    if newest is None:
+        raise NoEpochError("nothing has been loaded yet; there is nothing to erase")
+    return newest

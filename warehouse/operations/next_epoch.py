@@ -1,0 +1,162 @@
+"""The next epoch: which tables and views move, the plan of it, and what is left for another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warehouse.errors import ForeignChangeError
+from warehouse.operations.execution import CurrentState, begin, settle_foreign
+from warehouse.operations.giving_up import give_up
+from warehouse.operations.standing import StandingStill, standing_still, stopped_of
+from warehouse.planning.aggregate_plans import without_history
+from warehouse.planning.declared_nodes import sound_nodes, with_columns
+from warehouse.planning.inputs import Excluded, landed_before
+from warehouse.planning.node_plans import unbuilt
+from warehouse.planning.plan import columns_declared, make_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch
+    from warehouse.operations.context import WriteContext
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.plan import StreamInput
+
+__all__ = [
+    "SoundViews",
+    "catch_up_slots",
+    "declared_tables",
+    "epoch_of_files_left",
+    "files_left",
+    "load_files_left",
+    "next_epoch",
+    "tables_standing_still",
+]
+
+SoundViews = tuple[list["NodeInput"], dict[str, str]]
+"""The nodes of the views that can be maintained, and by name why the other views cannot: these stand still."""
+
+
+def declared_tables(catalog: Catalog) -> set[str]:
+    """Return the names of what is declared and is no view: sources, aggregates and archives."""
+    aggregates = {aggregate.name for aggregate in catalog.aggregates}
+    return {source.name for source in catalog.sources} | aggregates | set(catalog.archives)
+
+
+def tables_standing_still(catalog: Catalog, current: CurrentState, views: SoundViews) -> StandingStill:
+    """Return the tables and views that stand still, since outsiders changed them or what they read."""
+    return standing_still(current.last, current.stopped, views[0], declared_tables(catalog))
+
+
+def catch_up_slots(
+    catalog: Catalog, last: Epoch | None, inputs: Sequence[StreamInput], views: SoundViews, still: StandingStill
+) -> list[int]:
+    """Return the slot of an epoch once more when something is missing in it, else nothing.
+
+    Declared tables or columns that do not exist yet, files that were left over, and tables that stood still and can go on are
+    missing.
+    """
+    if last is None:
+        return []
+    declared = declared_tables(catalog)
+    moving = [given for given in inputs if given.stream.name not in still.tables]
+    missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in moving)
+    missing = missing or bool(unbuilt(still.moving(views[0]), last))
+    missing = missing or any(name in declared and name not in still.tables for name in stopped_of(last))
+    return [last.slot] if missing or any(entry.more for entry in last.files) else []
+
+
+def files_left(last: Epoch, still: StandingStill) -> bool:
+    """Whether an epoch left files for the next one, of tables that do not stand still."""
+    return any(entry.more and entry.stream not in still.tables for entry in last.files)
+
+
+def next_epoch(
+    context: WriteContext,
+    current: CurrentState,
+    views: SoundViews,
+    slot: int,
+    excluded: Excluded,
+    inputs: Sequence[StreamInput] | None = None,
+) -> CurrentState:
+    """Make the next epoch, and return the state after it.
+
+    Its ``last`` is the one before when the windows stay and nothing was to be built but views that cannot be.
+
+    Parameters
+    ----------
+    context, current
+        The warehouse, whose lock is held, and its state.
+    views
+        What is declared; views that Spark refuses are added to those that stand still.
+    slot
+        The slot of the epoch.
+    excluded
+        Files that earlier epochs of the same update could not read.
+    inputs
+        What waits after ``current.last``; None: the landing directories are listed.
+
+    """
+    catalog, last = context.catalog, current.last
+    if inputs is None:
+        inputs, _ = context.inputs(last, excluded)
+    sound, refused = views
+    still = tables_standing_still(catalog, current, views)
+    nodes = with_columns(still.moving(sound), catalog, last, slot, context.writing_spark, refused)
+    plan = make_plan(
+        catalog,
+        last,
+        [given for given in inputs if given.stream.name not in still.tables],
+        slot=slot,
+        clock=context.clock(),
+        nodes=nodes,
+        refused={**refused, **still.views},
+        stopped=still.tables,
+        changed=current.stopped.keys(),
+        landed=landed_before(catalog, last, without_history(catalog, last)),
+    )
+    if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
+        return current
+    try:
+        return replace(current, last=begin(context, current, plan))
+    except ForeignChangeError:
+        if last is None or not give_up(context.root, plan, last, at=context.clock()):
+            raise
+    settled = settle_foreign(context, last)
+    adopted = [warning for epoch in settled.finished for warning in epoch.warnings]
+    notices = (*current.notices, *settled.notices, *adopted)
+    return next_epoch(context, replace(settled, finished=current.finished, notices=notices), views, slot, excluded)
+
+
+def epoch_of_files_left(
+    context: WriteContext, current: CurrentState, views: SoundViews, excluded: Excluded
+) -> CurrentState:
+    """Make the epoch that loads what the last one left over; the last one stays if outsiders changed the table just now."""
+    if current.last is None:
+        raise TypeError("before the first epoch no files are left over")
+    made = next_epoch(context, current, views, current.last.slot, excluded)
+    if made.last is current.last and not made.stopped:
+        raise TypeError("an epoch that left files has something to do")
+    return made
+
+
+def load_files_left(context: WriteContext, current: CurrentState, made: Epoch) -> list[Epoch]:
+    """Make the epochs that load what an epoch of a verb other than an update left over.
+
+    Raises
+    ------
+    ForeignChangeError
+        When outsiders have changed the table of these files.
+
+    """
+    epochs: list[Epoch] = []
+    views: SoundViews | None = None
+    while any(entry.more for entry in made.files):
+        views = views or sound_nodes(context.catalog)
+        current = epoch_of_files_left(context, replace(current, last=made), views, {})
+        if current.last is None or current.last is made:
+            raise next(iter(current.stopped.values())).error
+        epochs.append(made := current.last)
+    return epochs

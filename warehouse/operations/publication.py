@@ -1,0 +1,50 @@
+"""What other tools read, brought to the epoch that was just written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.operations.space import GRACE, VacuumReport
+
+if TYPE_CHECKING:
+    from warehouse.epochs.records import Epoch
+    from warehouse.operations.context import WriteContext
+
+__all__ = ["free_live_tables", "publish", "publish_if_behind", "publish_live_tables"]
+
+
+def publish(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> None:
+    """Replace the file that other tools open by that of an epoch just committed, and move the live tables."""
+    from warehouse.publishing.database import replace  # noqa: PLC0415 - it takes the engine
+
+    replace(context.root, epoch, observer=context.observer, rebuild=rebuild)
+    publish_live_tables(context, epoch, rebuild=rebuild)
+
+
+def publish_live_tables(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> tuple[str, ...]:
+    """Bring the Delta tables of exactly the live rows to the newest epoch, and return those that were not there."""
+    from warehouse.publishing.live.publish import publish as publish_live  # noqa: PLC0415 - it takes the engine
+    from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - same
+
+    rules = live_rules(context.catalog)
+    return publish_live(context.root, epoch, rules, now=context.clock(), observer=context.observer, rebuild=rebuild)
+
+
+def publish_if_behind(context: WriteContext, newest: Epoch | None) -> None:
+    """Write that file again where it is missing or of another epoch or place, and move live tables that are behind."""
+    from warehouse.publishing.database import replace_if_needed  # noqa: PLC0415 - it takes the engine
+
+    replace_if_needed(context.root, newest, observer=context.observer)
+    if newest is not None:
+        publish_live_tables(context, newest)
+
+
+def free_live_tables(context: WriteContext, newest: Epoch | None) -> VacuumReport:
+    """Delete the files of live tables that none of their versions in use names."""
+    from warehouse.publishing.live.publish import free  # noqa: PLC0415 - now and then
+    from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - same
+
+    if newest is None:
+        return VacuumReport()
+    space = free(context.root, newest, live_rules(context.catalog), now=context.clock(), grace=GRACE)
+    return VacuumReport(space.files, space.bytes)

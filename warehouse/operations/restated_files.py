@@ -1,0 +1,193 @@
+"""Which landing files a restatement reads once more: those loaded since an epoch, or those of which records were rejected."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.epochs.journal import numbers, read_epoch
+from warehouse.errors import RestateError
+from warehouse.layout import same_cells
+from warehouse.objects.path import parquet_source
+from warehouse.storage.fingerprint import naming_damage
+from warehouse.storage.replay import replay
+from warehouse.time import format_instant
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch, SideTable
+    from warehouse.ingest.files import LandingFile
+    from warehouse.ingest.landing import Known
+    from warehouse.steps.relanding import Aside
+
+__all__ = ["Reread", "loaded_since", "rejected_before"]
+
+
+@dataclass(frozen=True)
+class Reread:
+    """Files to read once more, and those that are not there as they were.
+
+    ``since`` is the epoch whose contents stay (none: of nothing). ``retried`` are the paths of files of which only rejected
+    records are wanted; none when the table is put back. ``back`` are files that were put away and go back to the landing
+    directory: where they lie (relative to ``move_to``) by path.
+    """
+
+    files: tuple[LandingFile, ...]
+    lost: tuple[str, ...]
+    since: Epoch | None = None
+    retried: tuple[str, ...] | None = None
+    back: Mapping[str, str] = field(default_factory=dict)
+
+
+def loaded_since(
+    root: Path,
+    newest: Epoch,
+    table: str,
+    known: Known,
+    there: Sequence[LandingFile],
+    since: int | Literal["first"] | None,
+    aside: Aside,
+) -> Reread:
+    """Return the files that were loaded after a window time, and those that could not be read.
+
+    Parameters
+    ----------
+    root
+        The warehouse's directory.
+    newest
+        The newest epoch.
+    table
+        The stream or relation.
+    known
+        What is known of its landing files.
+    there
+        What is in its landing directory.
+    since
+        The window time in microseconds; none: that of the oldest epoch that can still be read; ``first``: every file that is
+        known or was put away, whatever epoch loaded it, so that nothing of the table stays.
+    aside
+        The files that were put away.
+
+    Raises
+    ------
+    RestateError
+        When epochs of that time fell out of ``retain``.
+
+    """
+    if since == "first":
+        every, missing = _present(known.loaded, there, aside)
+        left, _ = _present(_left_out(known), there)
+        return Reread((*every, *aside.others(), *left), missing, back=aside.back)
+    lineage, begins = _lineage(root, newest, table)
+    base = None if begins else lineage[-1]
+    if since is not None:
+        base = next((epoch for epoch in lineage if epoch.window_time <= since), None)
+        if base is None and not begins:
+            oldest = format_instant(lineage[-1].window_time)
+            reason = f"epochs before {oldest} are not readable any more, or of another layout"
+            raise RestateError(table, f"{reason}; give --since {oldest} or leave it out")
+    wanted: dict[str, LandingFile] = {}
+    for epoch in reversed(lineage):
+        if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
+            wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
+    found, lost = _present(wanted, there, aside)
+    unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in wanted}, there)
+    return Reread((*found, *unread), lost, since=base, back=aside.back)
+
+
+def rejected_before(
+    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], aside: Aside
+) -> Reread:
+    """Return the files of which records were rejected, and those that could not be read.
+
+    Which file a path meant is known as long as it is there, or was put away and an epoch that loaded it can be read.
+    """
+    paths = _rejected_files(root, rejected)
+    files = {**_loaded_once(root, table), **known.loaded}
+    found, lost = _present({path: files[path] for path in paths if path in files}, there, aside, renamed=False)
+    unread, _ = _present(_left_out(known), there)
+    lost = tuple(sorted((*lost, *(path for path in paths if path not in files))))
+    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=aside.back)
+
+
+def _left_out(known: Known) -> dict[str, LandingFile]:
+    return {path: entry.file for path, entry in known.left_out.items()}
+
+
+def _present(
+    wanted: Mapping[str, LandingFile], there: Sequence[LandingFile], aside: Aside | None = None, *, renamed: bool = True
+) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
+    """The wanted files that are there as they were, or were put away, and the paths of those that are neither."""
+    present = {file.path: file for file in there}
+    found, lost = [], []
+    for path, file in wanted.items():
+        here = file if present.get(path) == file else None
+        if here is None and aside is not None:
+            here = aside.wanted(path, file, renamed=renamed)
+        if here is None:
+            lost.append(path)
+        else:
+            found.append(here)
+    return tuple(found), tuple(sorted(lost))
+
+
+def _loaded_once(root: Path, table: str) -> dict[str, LandingFile]:
+    """The files that readable epochs loaded, by path, where a path meant one file only."""
+    seen: dict[str, set[LandingFile]] = {}
+    for number in numbers(root, "epoch"):
+        for entry in read_epoch(root, number).files:
+            if entry.stream == table:
+                for file in entry.loaded:
+                    seen.setdefault(file.path, set()).add(file)
+    return {path: next(iter(files)) for path, files in seen.items() if len(files) == 1}
+
+
+def _rejected_files(root: Path, side: SideTable | None) -> tuple[str, ...]:
+    if side is None or not side.rows:
+        return ()
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only this verb reads rows here
+
+    found: set[str] = set()
+    for path in replay(root / side.path, side.version).files:
+        with naming_damage(file := root / side.path / path):
+            rejected = pq.ParquetFile(parquet_source(file), page_checksum_verification=True)
+            batches = list(rejected.iter_batches(columns=["file"]))
+        for batch in batches:
+            found.update(name for name in batch.column("file").unique().to_pylist() if name)
+    return tuple(sorted(found))
+
+
+def _lineage(root: Path, newest: Epoch, table: str) -> tuple[list[Epoch], bool]:
+    """Return the epochs that the table's contents come from, newest first, and whether these are all.
+
+    What a rollback undid, and what a restatement of the table replaced, is passed over.
+    """
+    readable = set(numbers(root, "epoch"))
+    lineage = [newest]
+    while True:
+        epoch = lineage[-1]
+        entries = [entry for entry in epoch.files if entry.stream == table]
+        if epoch.cause == "restate" and any(entry.first for entry in entries):
+            return lineage, True
+        goes_back = epoch.starts_from is not None and (epoch.cause == "rollback" or bool(entries))
+        before = epoch.starts_from if goes_back and epoch.starts_from is not None else epoch.number - 1
+        if before < 0:
+            return lineage, True
+        if before not in readable:
+            return lineage, False
+        epoch = read_epoch(root, before)
+        if epoch.table(table) is None:
+            return lineage, True
+        if _migrated(table, epoch, newest):
+            return lineage, False
+        lineage.append(epoch)
+
+
+def _migrated(table: str, before: Epoch, newest: Epoch) -> bool:
+    """Whether a table was migrated since an epoch: its files of then lie where today's layout does not look for them."""
+    then, now = before.table(table), newest.table(table)
+    if then is None or now is None or (before.anchor, before.update_interval) != (newest.anchor, newest.update_interval):
+        return True
+    return then.layout.base != now.layout.base or not same_cells(then.layout, now.layout)
