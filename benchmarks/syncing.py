@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from benchmarks.project import Project
 from benchmarks.ratio import Ratio, Sample, ratio
-from warehouse.storage import durable
+from warehouse.storage import local_disk
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,8 +64,8 @@ def _update(bench: Bench, project: Project, *, syncs: bool) -> _Update:
     place = project.land(project.slot + 1)
     os.sync()  # what others left to be written is not this update's
     seen: list[str] = []
-    left_out = nullcontext() if syncs else patch.object(durable, "_force", lambda *_: None)
-    with left_out, durable.watching(lambda what, _: seen.append(what)):
+    left_out = nullcontext() if syncs else patch.object(local_disk, "_force", lambda *_: None)
+    with left_out, local_disk.watching(lambda what, _: seen.append(what)):
         _, passed = project.update(bench.spark)
     shutil.rmtree(place)
     return _Update(passed["whole"], seen.count("sync"))

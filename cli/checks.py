@@ -18,7 +18,7 @@ from pathlib import Path
 
 from warehouse.cli import library
 from warehouse.errors import WarehouseError
-from warehouse.objects.path import ObjectPath
+from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
 __all__ = ["CHECKS", "Check", "Finding"]
@@ -91,7 +91,7 @@ def root(directory: Path) -> Finding:
         wanted = library.opened(directory).root
     except WarehouseError as error:
         return Finding(str(error).splitlines()[0], "run `stream-wh validate`")
-    if isinstance(wanted, ObjectPath):
+    if not store_of(wanted).local_paths:
         return _of_store(wanted)
     existing = next(place for place in (wanted, *wanted.parents) if place.exists())
     try:
@@ -105,14 +105,14 @@ def root(directory: Path) -> Finding:
     return Finding(f"{wanted} writable, {free} MiB free")
 
 
-def _of_store(wanted: ObjectPath) -> Finding:
+def _of_store(wanted: Path) -> Finding:
     """Whether a root in an object store can be written, on condition that a name is free."""
-    place = wanted / f".stream-wh-doctor-{uuid.uuid4().hex}"
+    store, place = store_of(wanted), wanted / f".stream-wh-doctor-{uuid.uuid4().hex}"
     to_do = "set credentials, region and endpoint in the environment (docs/object-storage.md)"
     try:
-        place.put(b"first", "create")
+        store.write_exclusive(place, b"first")
         try:
-            place.put(b"second", "create")
+            store.write_exclusive(place, b"second")
         except FileExistsError:
             return Finding(f"{wanted} writable, with conditional puts")
         finally:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,8 +101,8 @@ class Contender(ABC):
             status = found.stat()
             seen[found] = (status.st_size, status.st_mtime_ns)
             if self._forced.get(found) != seen[found]:
-                sync_file(found)
+                store_of(found).sync_file(found)
                 directories |= {found.parent, found.parent.parent}
         for directory in directories:
-            sync_directory(directory)
+            store_of(directory).sync_directory(directory)
         self._forced = seen

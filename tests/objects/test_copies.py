@@ -16,7 +16,7 @@ from warehouse.errors import EpochVacuumedError, PlatformError
 from warehouse.serving.bloom import first_filters
 from warehouse.serving.engine import Resources, connect
 from warehouse.storage.copies import VARIABLE, Copies, copies_of
-from warehouse.storage.durable import write_replacing
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from warehouse.objects.path import ObjectPath
@@ -47,7 +47,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_file_is_fetched_once(bucket: ObjectPath, copies: Copies, fetched: list[str]) -> None:
     """Whoever reads it again, in another process too, finds the copy."""
-    write_replacing(bucket / "tables" / "a", b"content")
+    store_of(bucket / "tables" / "a").write_replacing(bucket / "tables" / "a", b"content")
     (place,) = copies.whole([str(bucket / "tables" / "a")])
     with open(place, "rb") as stream:  # noqa: PTH123 - as DuckDB does
         assert stream.read() == b"content"
@@ -61,7 +61,7 @@ def test_the_copies_that_were_used_longest_ago_go(bucket: ObjectPath, copies: Co
     """Those of one read stay together, however large; those that somebody may be reading stay for a while."""
     names = [str(bucket / name) for name in "abcd"]
     for name in "abcd":
-        write_replacing(bucket / name, b"0123456789")
+        store_of(bucket / name).write_replacing(bucket / name, b"0123456789")
     first, second = copies.whole(names[:2])
     os.utime(first, (LONG_AGO, LONG_AGO))
     (third,) = copies.whole(names[2:3])
@@ -80,9 +80,9 @@ def test_a_file_that_is_gone_is_told_as_a_vacuumed_one(bucket: ObjectPath, copie
 
 def test_a_file_that_may_be_replaced_is_asked_for(bucket: ObjectPath, copies: Copies) -> None:
     """Its copy is another one once it is another."""
-    write_replacing(bucket / "columns.parquet", b"1")
+    store_of(bucket / "columns.parquet").write_replacing(bucket / "columns.parquet", b"1")
     before = copies.current(str(bucket / "columns.parquet"))
-    write_replacing(bucket / "columns.parquet", b"2")
+    store_of(bucket / "columns.parquet").write_replacing(bucket / "columns.parquet", b"2")
     after = copies.current(str(bucket / "columns.parquet"))
     assert (before != after, after == copies.current(str(bucket / "columns.parquet"))) == (True, True)
 
@@ -96,7 +96,7 @@ def test_of_a_file_that_is_only_asked_for_a_key_the_tail_is_copied(
     options = {"row_group_size": 20_000, "compression": "none", "use_dictionary": False}
     pq.write_table(rows, content, bloom_filter_options={"k": True}, **options)
     whole = content.getvalue()
-    write_replacing(bucket / "x.parquet", whole)
+    store_of(bucket / "x.parquet").write_replacing(bucket / "x.parquet", whole)
     with connect(Resources()) as connection:
         name = str(bucket / "x.parquet")
         (place,) = copies.tails([(name, len(whole))], lambda paths: first_filters(connection, paths, ["k"]))

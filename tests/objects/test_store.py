@@ -16,8 +16,8 @@ from warehouse.epochs.claim import CLAIM, store_claim
 from warehouse.errors import ForeignChangeError, LockHeldError, PlatformError, StoreBusyError
 from warehouse.objects.client import client
 from warehouse.storage.deltalog import Commit, commits_after, void_commit
-from warehouse.storage.durable import remove_tree, write_exclusive, write_replacing
 from warehouse.storage.entries import append_entry, entry_at, entry_path
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def test_of_many_writers_of_a_name_one_wins(bucket: ObjectPath) -> None:
 
     def attempt(number: int) -> bool:
         try:
-            write_exclusive(bucket / "epochs" / "1.json", str(number).encode())
+            store_of(bucket / "epochs" / "1.json").write_exclusive(bucket / "epochs" / "1.json", str(number).encode())
         except FileExistsError:
             return False
         return True
@@ -61,8 +61,8 @@ def test_a_put_whose_answer_was_lost_is_no_conflict(bucket: ObjectPath, monkeypa
 
 def test_a_directory_is_what_is_below_it(bucket: ObjectPath) -> None:
     """Objects are listed by prefix; marks that other programs leave for directories are none."""
-    write_replacing(bucket / "tables" / "a" / "x.bin", b"0123456789")
-    write_replacing(bucket / "tables" / "ab" / "y.bin", b"1")
+    store_of(bucket / "tables" / "a" / "x.bin").write_replacing(bucket / "tables" / "a" / "x.bin", b"0123456789")
+    store_of(bucket / "tables" / "ab" / "y.bin").write_replacing(bucket / "tables" / "ab" / "y.bin", b"1")
     obstore.put(bucket.store, "tables/empty", b"")
     assert sorted(path.name for path in (bucket / "tables").iterdir()) == ["a", "ab"]
     assert [path.name for path in (bucket / "tables" / "a").rglob("*")] == ["x.bin"]
@@ -70,7 +70,7 @@ def test_a_directory_is_what_is_below_it(bucket: ObjectPath) -> None:
     assert (bucket / "tables" / "a" / "x.bin").stat().st_size == 10
     with (bucket / "tables" / "a" / "x.bin").open("rb") as stream:
         assert (stream.seek(-3, io.SEEK_END), stream.read(), stream.seek(2), stream.read(2)) == (7, b"789", 2, b"23")
-    remove_tree(bucket / "tables" / "a")
+    store_of(bucket / "tables" / "a").remove_tree(bucket / "tables" / "a")
     assert [path.name for path in (bucket / "tables").iterdir()] == ["ab"]
     with pytest.raises(FileNotFoundError):
         (bucket / "tables" / "a" / "x.bin").read_bytes()
@@ -97,7 +97,7 @@ def commit(table: ObjectPath, version: int, **metadata: int) -> None:
     import json  # noqa: PLC0415 - here alone
 
     line = {"commitInfo": {"operation": "WRITE", "userMetadata": json.dumps(metadata)}}
-    write_exclusive(entry_path(table, version), (json.dumps(line) + "\n").encode())
+    store_of(entry_path(table, version)).write_exclusive(entry_path(table, version), (json.dumps(line) + "\n").encode())
 
 
 def test_an_entry_is_appended_once_whoever_appends_it(bucket: ObjectPath) -> None:
@@ -170,10 +170,10 @@ def test_the_claim_of_a_process_that_is_gone_is_taken_over_at_once(bucket: Objec
     import socket  # noqa: PLC0415 - same
 
     killed = {"host": socket.gethostname(), "pid": 2**22 + 1, "since": "2024-01-01T00:00:00Z", "token": "x"}
-    write_replacing(bucket / CLAIM, json.dumps(killed).encode())
+    store_of(bucket / CLAIM).write_replacing(bucket / CLAIM, json.dumps(killed).encode())
     with store_claim(bucket, 0):
         pass
-    write_replacing(bucket / CLAIM, json.dumps({**killed, "host": "elsewhere"}).encode())
+    store_of(bucket / CLAIM).write_replacing(bucket / CLAIM, json.dumps({**killed, "host": "elsewhere"}).encode())
     with pytest.raises(LockHeldError, match="on elsewhere"), store_claim(bucket, 0):
         pass
 

@@ -21,9 +21,9 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
 from warehouse.storage.actions import remove_action
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.durable import write_exclusive
 from warehouse.storage.entries import entry_path
 from warehouse.storage.replay import replay
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -149,7 +149,7 @@ def straggler(project: StoreProject, epoch: int) -> Path:
     said = {"operation": "WRITE", "userMetadata": json.dumps({"epoch": epoch, "step": 0}), "engineInfo": "stream-wh"}
     info = {"commitInfo": said}
     path = entry_path(table, last + 1)
-    write_exclusive(path, "".join(json.dumps(action) + "\n" for action in (info, *actions)).encode())
+    store_of(path).write_exclusive(path, "".join(json.dumps(action) + "\n" for action in (info, *actions)).encode())
     return path
 
 
@@ -173,7 +173,7 @@ def test_a_commit_that_came_too_late_is_taken_back(project: StoreProject) -> Non
     path = entry_path(table, list(commits_after(table, -1))[-1].version + 1)
     gone = next(iter(replay(table, int(path.stem) - 1).files.values()))
     outside = ({"commitInfo": {"operation": "DELETE"}}, remove_action(gone, 0))
-    write_exclusive(path, "".join(json.dumps(action) + "\n" for action in outside).encode())
+    store_of(path).write_exclusive(path, "".join(json.dumps(action) + "\n" for action in outside).encode())
     assert [name for name, _ in project.update(3).stopped] == ["a"]
     assert (path.read_text().count('"DELETE"'), project.keys()) == (1, "x1 x2 y2")
 

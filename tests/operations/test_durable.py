@@ -9,7 +9,8 @@ import pytest
 from warehouse.epochs.points import Point
 from warehouse.errors import NotDurableError
 from warehouse.operations.migrate import MigrationRequest
-from warehouse.storage.durable import watching, write_exclusive, write_replacing
+from warehouse.storage.local_disk import watching
+from warehouse.storage.store import store_of
 
 from .disk import Disk, FailingDisk
 from .histories import RELATION
@@ -74,7 +75,7 @@ def test_a_disk_that_loses_names_is_noticed(tmp_path: Path) -> None:
     """The model of the disk tells a file that was written without a sync from one that was synced with its directories."""
     disk = Disk(tmp_path)
     with watching(disk):
-        write_exclusive(tmp_path / "one" / "two" / "file", b"content")
+        store_of(tmp_path / "one" / "two" / "file").write_exclusive(tmp_path / "one" / "two" / "file", b"content")
         assert disk.on(tmp_path / "one" / "two" / "file")
         (tmp_path / "one" / "bare").write_bytes(b"content")
         assert not disk.on(tmp_path / "one" / "bare")
@@ -87,9 +88,9 @@ def test_a_name_that_is_not_durable_is_free_again(tmp_path: Path, failing: int) 
     """Of a write that fails at any of its syncs nothing is there, and it can be made again."""
     path = tmp_path / "new" / "deep" / "file"
     with watching(FailingDisk(failing)), pytest.raises(NotDurableError, match="the disk did not confirm"):
-        write_exclusive(path, b"content")
+        store_of(path).write_exclusive(path, b"content")
     assert not path.exists()
-    write_exclusive(path, b"content")
+    store_of(path).write_exclusive(path, b"content")
     assert path.read_bytes() == b"content"
     assert [each.name for each in path.parent.iterdir()] == ["file"]
 
@@ -100,7 +101,7 @@ def test_what_was_to_be_replaced_is_whole(tmp_path: Path, failing: int) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"former")
     with watching(FailingDisk(failing)), pytest.raises(NotDurableError):
-        write_replacing(path, b"new")
+        store_of(path).write_replacing(path, b"new")
     assert path.read_bytes() == (b"former", b"new")[failing]
     assert list(tmp_path.iterdir()) == [path]
 

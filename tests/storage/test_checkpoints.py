@@ -10,8 +10,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.storage.checkpoints import checkpoint, drop_torn_checkpoints
-from warehouse.storage.durable import watching
 from warehouse.storage.entries import entry_path
+from warehouse.storage.local_disk import watching
 from warehouse.storage.replay import checkpoints, replay
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ForeignChangeError
 from warehouse.storage.checkpoints import checkpoint
-from warehouse.storage.commit import STAGED, CommitFacts, commit
+from warehouse.storage.commit import CommitFacts, commit
 from warehouse.storage.deltalog import create_table
 from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.footers import file_statistics
+from warehouse.storage.local_disk import STAGED
 from warehouse.storage.tables import rows_schema
 from warehouse.storage.writer import write_runs
 from warehouse.time import NEVER

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 
-from warehouse.storage.commit import STAGED, stage
+from warehouse.storage.commit import stage
 from warehouse.storage.distribution import place
+from warehouse.storage.local_disk import STAGED
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import defaultdict
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -24,10 +23,9 @@ from warehouse.checking.findings import Finding, fault
 from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
-from warehouse.objects.path import ObjectPath
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import Keys, NullKey, any_live, may_hold
-from warehouse.storage.copies import Copies
+from warehouse.storage.copies import Copies, fresh_copies
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.hashing import bucket
 from warehouse.storage.snapshot import read_snapshot
@@ -102,11 +100,7 @@ class RowsCheck:
     @contextmanager
     def _copied(self) -> Iterator[None]:
         """Let files of an object store be copied again: what readers have copied tells nothing of what is in the store."""
-        if not isinstance(self.root, ObjectPath):
-            yield
-            return
-        with TemporaryDirectory(prefix="stream-wh-check-") as scratch:
-            self._copies = Copies(self.root, Path(scratch), 0)
+        with fresh_copies(self.root) as self._copies:
             yield
 
     def _path(self, file: NamedFile) -> str:

@@ -7,7 +7,7 @@ now.
 
 The claim keeps writers from being in each other's way; it is not what keeps the warehouse whole. A process can be held up
 for longer than any lease and then go on. What it does then is harmless, because every record and every commit has a name of its
-own that is written once, on condition that it is free (:func:`warehouse.storage.durable.write_exclusive`,
+own that is written once, on condition that it is free (:meth:`warehouse.storage.store.Store.write_exclusive`,
 :func:`warehouse.storage.entries.append_entry`), and because data files never share a name.
 """
 
@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import LockHeldError, PlatformError, WarehouseError
 from warehouse.limits import limits
+from warehouse.objects.path import object_path
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ _doing: dict[str, str] = {}
 
 
 @contextmanager
-def store_claim(root: ObjectPath, now: int, name: str = CLAIM) -> Iterator[None]:
+def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
     """Hold the claim; ``now`` (microseconds) is recorded for whoever finds it held.
 
     Raises
@@ -54,7 +55,7 @@ def store_claim(root: ObjectPath, now: int, name: str = CLAIM) -> Iterator[None]
         When the store has no conditional puts, or there is no bucket.
 
     """
-    path = root / name
+    path = object_path(root / name)
     facts = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now), "token": uuid.uuid4().hex}
     tag = _taken(path, facts)
     stop = threading.Event()
@@ -70,14 +71,14 @@ def store_claim(root: ObjectPath, now: int, name: str = CLAIM) -> Iterator[None]
             path.unlink()
 
 
-def announce(root: ObjectPath, doing: str) -> None:
+def announce(root: Path, doing: str) -> None:
     """Say what the holder does now: the claim tells it within seconds."""
     _doing[str(root)] = doing
 
 
-def holder(root: ObjectPath, now: int) -> Mapping[str, object] | None:
+def holder(root: Path, now: int) -> Mapping[str, object] | None:
     """Return the claim's record while its holder gives signs of life, by this machine's clock (``now`` in microseconds)."""
-    path = root / CLAIM
+    path = object_path(root / CLAIM)
     try:
         record, written = _read(path), path.stat().st_mtime
     except FileNotFoundError:

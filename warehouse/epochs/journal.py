@@ -31,7 +31,7 @@ from warehouse.errors import (
     TornRecordError,
 )
 from warehouse.objects.path import entry_names
-from warehouse.storage.durable import write_exclusive
+from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def write_record(path: Path, body: object) -> None:
 
     """
     try:
-        write_exclusive(path, encode_record(body))
+        store_of(path).write_exclusive(path, encode_record(body))
     except FileExistsError:
         raise LockHeldError(f"another process, which wrote {path} first") from None
 

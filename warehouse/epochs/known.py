@@ -22,7 +22,7 @@ from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records
 from warehouse.ingest.known import LoadedFiles, Shard, is_shard_name, sharded, unpacked
 from warehouse.ingest.landing import Known
 from warehouse.objects.path import entry_names
-from warehouse.storage.durable import sync_directory, write_exclusive
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -200,10 +200,10 @@ def write_ledger(root: Path, newest: Epoch) -> None:
         shards, written = sharded(total.loaded(name))
         for shard, content in written.items():
             if not _shard_path(root, shard).exists():
-                write_exclusive(_shard_path(root, shard), content)
+                store_of(_shard_path(root, shard)).write_exclusive(_shard_path(root, shard), content)
         left_out = tuple(known.left_out.values())
         streams.append(KnownStream(name, shards, left_out, tuple(sorted(known.reload))))
-    write_exclusive(path, encode_record(Ledger(newest.number, streams=tuple(streams))))
+    store_of(path).write_exclusive(path, encode_record(Ledger(newest.number, streams=tuple(streams))))
 
 
 def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
@@ -229,7 +229,7 @@ def prune_ledgers(root: Path, oldest: int) -> None:
     for name in gone:
         _shard_path(root, name).unlink()
     if gone:
-        sync_directory(root / DIRECTORY)
+        store_of(root / DIRECTORY).sync_directory(root / DIRECTORY)
 
 
 def ledger_shards(root: Path, number: int) -> Iterator[str]:

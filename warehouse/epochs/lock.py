@@ -22,8 +22,7 @@ from warehouse.epochs import claim
 from warehouse.errors import LockHeldError, RunHeldError
 from warehouse.health import Running
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import make_directory
+from warehouse.storage.store import store_of
 from warehouse.time import format_instant, parse_instant
 
 if TYPE_CHECKING:
@@ -63,11 +62,11 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
         When another update holds it: with its host, process and since when.
 
     """
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         with claim.store_claim(root, now):
             yield
         return
-    make_directory(root)
+    store_of(root).make_directory(root)
     holder = _holder(root)
     lock = FileLock(root / ".update.lock", timeout=0)
     try:
@@ -100,14 +99,14 @@ def run_lock(root: Path, now: int) -> Iterator[None]:
         When another process holds it: with its host, process and since when.
 
     """
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         try:
             with claim.store_claim(root, now, claim.RUN_CLAIM):
                 yield
         except LockHeldError as error:
             raise RunHeldError(error.holder) from None
         return
-    make_directory(root)
+    store_of(root).make_directory(root)
     lock, holder = FileLock(root / ".run.lock", timeout=0), root / ".run.holder.json"
     try:
         lock.acquire()
@@ -123,7 +122,7 @@ def run_lock(root: Path, now: int) -> Iterator[None]:
 
 def announce(root: Path, doing: str) -> None:
     """Say what the update of this process does now, for whoever asks :func:`running`; nobody else's record is touched."""
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         claim.announce(root, doing)
         return
     record = _record(_holder(root))
@@ -142,11 +141,12 @@ def running(root: Path, now: int) -> Running | None:
         The clock's instant in microseconds, by which the age of a claim in an object store is judged.
 
     """
-    record = claim.holder(root, now) if isinstance(root, ObjectPath) else _holder_at_work(root)
+    locks = store_of(root).local_paths
+    record = _holder_at_work(root) if locks else claim.holder(root, now)
     if record is None:
         return None
     doing = record.get("doing")
-    here = record["host"] == socket.gethostname() or isinstance(root, ObjectPath)
+    here = record["host"] == socket.gethostname() or not locks
     unsure = "" if here else " (whether it still runs is known on that host only)"
     return Running(f"process {record['pid']} on {record['host']}{unsure}", _since(record), str(doing) if doing else None)
 

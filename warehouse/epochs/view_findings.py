@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import encode_record, read_record
 from warehouse.errors import RecordDamagedError
 from warehouse.objects.path import entry_names
-from warehouse.storage.durable import write_replacing
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +53,8 @@ class _Verified:
 def record_finding(root: Path, finding: ViewFinding) -> None:
     """Record a finding durably, in place of an older one of the same view."""
     (root / "findings").mkdir(parents=True, exist_ok=True)
-    write_replacing(root / "findings" / f"{finding.view}{_ENDING}", encode_record(finding))
+    place = root / "findings" / f"{finding.view}{_ENDING}"
+    store_of(root).write_replacing(place, encode_record(finding))
 
 
 def forget_finding(root: Path, view: str) -> None:
@@ -90,7 +91,7 @@ def finding_files(root: Path, epoch: Epoch) -> Iterator[Path]:
 def note_verified(root: Path, at: int) -> None:
     """Note that all views were verified at that instant in microseconds."""
     (root / "findings").mkdir(parents=True, exist_ok=True)
-    write_replacing(root / "findings" / _VERIFIED, encode_record(_Verified(at)))
+    store_of(root).write_replacing(root / "findings" / _VERIFIED, encode_record(_Verified(at)))
 
 
 def last_verified(root: Path) -> int | None:

@@ -31,7 +31,8 @@ from warehouse.ingest.dialect import text_encoding, wide_encoding
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.known import Listing, order, ranges_of
 from warehouse.ingest.object_copies import object_file
-from warehouse.objects.path import ObjectPath
+from warehouse.objects.path import ObjectPath, object_path
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -99,8 +100,8 @@ def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> It
         When it is not there or cannot be listed.
 
     """
-    if isinstance(landing, ObjectPath):
-        yield from sorted(_objects(landing, pattern, after), key=lambda file: order(file.path))
+    if not store_of(landing).local_paths:
+        yield from sorted(_objects(object_path(landing), pattern, after), key=lambda file: order(file.path))
         return
     if not landing.is_dir():
         raise LandingError(f"the landing directory {landing} does not exist; create it or correct `landing`")

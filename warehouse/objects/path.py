@@ -1,7 +1,7 @@
 """Paths in an object store, with the methods of ``pathlib`` that the warehouse uses.
 
 A root is a path, and all that is under it is reached from there: so a root in a store needs no other code, only another
-kind of path. What a store cannot do as a file system does is asked of :mod:`warehouse.storage.durable`: to write a name that
+kind of path. What a store cannot do as a file system does is asked of :mod:`warehouse.storage.store`: to write a name that
 must be free, to replace a file, to make it durable. Directories are prefixes: one is there as long as an object is.
 
 No function of the operating system may take such a path for a local one, so it has no ``__fspath__``: ``os`` and ``open``
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from datetime import datetime
 
-__all__ = ["ObjectPath", "directories_in", "entry_names", "is_uri", "parquet_source", "path_of"]
+__all__ = ["ObjectPath", "directories_in", "entry_names", "is_uri", "object_path", "parquet_source", "path_of"]
 
 _URI = re.compile(r"(s3|gs|az)://[^/]+")
 _BUFFER = 64 * 1024
@@ -49,6 +49,20 @@ def path_of(place: str | Path) -> Path:
         return place
     text = str(place)
     return ObjectPath(text) if is_uri(text) else Path(text).absolute()
+
+
+def object_path(path: Path) -> ObjectPath:
+    """Return a path that is known to be in an object store.
+
+    Raises
+    ------
+    TypeError
+        When it is on a disk.
+
+    """
+    if not isinstance(path, ObjectPath):
+        raise TypeError(f"{path} is in no object store")
+    return path
 
 
 def entry_names(directory: Path) -> list[str]:

@@ -33,11 +33,10 @@ from warehouse.errors import (
     StoreBusyError,
 )
 from warehouse.ingest.known import is_whole_shard
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import link_or_copy, sync_directory, sync_file, write_exclusive
 from warehouse.storage.entries import LogEntry, entry_path, require_entry
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.replay import sources_of
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,7 +125,7 @@ def back_up(
         When the disk does not take it.
 
     """
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; copy its objects with the store's own tools, or keep versions there")
     target = target.resolve()
     if target.is_relative_to(root.resolve()):
@@ -151,9 +150,9 @@ def back_up(
         if newest.number not in numbers(root, "epoch"):  # erased or retired meanwhile: what it held may have had to go
             continue
         backup = Backup(newest.number, newest.window_time, now, files, linked)
-        write_exclusive(target / _RECORD, encode_record(backup))
+        store_of(target / _RECORD).write_exclusive(target / _RECORD, encode_record(backup))
         (target / _BEGUN).unlink()
-        sync_directory(target)
+        store_of(target).sync_directory(target)
         return backup
     raise StoreBusyError("epochs were retired faster than they could be copied; raise `retain`, or back up between updates")
 
@@ -188,18 +187,18 @@ def _take(
         place = target / source.into
         place.parent.mkdir(parents=True, exist_ok=True)
         if source.fixed and not copy:
-            linked += link_or_copy(source.path, place)
+            linked += store_of(source.path).link_or_copy(source.path, place)
         else:
             shutil.copyfile(source.path, place)
         if (problem := _problem(place, source.into)) is not None:
             raise BackupError(f"{source.path} is damaged: {problem}; `stream-wh check` tells what to do")
         digest = _digest(place)
-        sync_file(place)
+        store_of(place).sync_file(place)
         directories.update((place.parent, *place.parent.relative_to(target).parents))
         taken.append(BackupFile(source.into, place.stat().st_size, digest))
         after(source.into)
     for directory in {target / each for each in directories}:
-        sync_directory(directory)
+        store_of(directory).sync_directory(directory)
     return tuple(taken), linked
 
 

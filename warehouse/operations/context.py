@@ -10,10 +10,10 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.lock import jvm_lock_path, keep_jvm_lock, writer_lock
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import LockHeldError, WarehouseError
-from warehouse.objects.path import ObjectPath
 from warehouse.planning.inputs import stream_inputs
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -118,7 +118,7 @@ def _jvm_released(root: Path) -> Iterator[None]:
     except WarehouseError:
         raise
     except Exception as error:
-        if isinstance(error, FileExistsError) and isinstance(root, ObjectPath):
+        if isinstance(error, OSError) and store_of(root).overtaken(error):
             raise LockHeldError(f"another process, which wrote {error.filename} first") from error
         passing = passing_failure(error)
         if passing is None:

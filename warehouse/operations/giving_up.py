@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_path, plan_path
 from warehouse.errors import ForeignChangeError
-from warehouse.objects.path import ObjectPath
 from warehouse.steps.foreign import named_directories
 from warehouse.steps.progress import table_progress
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.leftover import remove_commits
 from warehouse.storage.reversal import counting, reverse
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +60,7 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
         When outsiders come in between; the plan is still there.
 
     """
-    if last is None or isinstance(root, ObjectPath) or epoch_path(root, plan.epoch).exists():
+    if last is None or store_of(root).late_commits or epoch_path(root, plan.epoch).exists():
         return False
     if plan.cause != "update" or plan.base is not None or plan.erasure is not None:
         return False
@@ -79,11 +78,11 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
         if path not in versions:
             if (root / path / "_delta_log").is_dir():  # it goes first, so that nothing is left of half a table
                 remove_commits(root / path, -1)
-            remove_tree(root / path, ignore_errors=True)
+            store_of(root / path).remove_tree(root / path, ignore_errors=True)
         elif table.commits:
             reverse(root / path, table.base_version, table.head, metadata={"epoch": plan.epoch}, at=at)
     plan_path(root, plan.epoch).unlink()
-    sync_directory(plan_path(root, plan.epoch).parent)
+    store_of(plan_path(root, plan.epoch).parent).sync_directory(plan_path(root, plan.epoch).parent)
     return True
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -13,12 +12,12 @@ from warehouse.epochs.lock import running
 from warehouse.epochs.view_findings import open_findings
 from warehouse.errors import RecordDamagedError, WarehouseError
 from warehouse.health import Arrivals, Facts, TableFacts
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.overdue import overdue
 from warehouse.operations.standing import foreign_notes, stopped_of
 from warehouse.planning.steps import Plan
 from warehouse.serving.staleness import stale_tables
 from warehouse.serving.visible_tables import visible
+from warehouse.storage.store import store_of
 from warehouse.time import DAY
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def health_facts(
         listing=listing,
         outsiders=tuple(each.told for each in foreign_notes(root, epoch) if each.told not in told_of_stopped),
         layouts=_layouts(catalog, reader, recent, now) if layouts else (),
-        disk_free=None if isinstance(root, ObjectPath) else shutil.disk_usage(root).free,
+        disk_free=store_of(root).free_bytes(root),
         written=sum(counts.bytes_written for counts in epoch.counts),
         replayed=all(each.committed_at - each.window_time > _REPLAYED_INTERVALS * each.update_interval for each in recent),
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import epoch_numbers, epoch_path, plan_path, read_epoch, read_record
 from warehouse.errors import TornRecordError
 from warehouse.planning.steps import Plan
-from warehouse.storage.durable import sync_directory
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,6 +42,6 @@ def set_aside_torn(root: Path) -> Path | None:
         read_record(plan_path(root, numbers[-1]), Plan)
         aside = path.with_name(f"{path.name}.damaged")  # `repair` removes it once nobody needs it
         path.replace(aside)
-        sync_directory(path.parent)
+        store_of(path.parent).sync_directory(path.parent)
         return aside
     return None

@@ -15,10 +15,9 @@ from warehouse.catalog.load import FILE_NAME, load_catalog
 from warehouse.epochs.journal import read_epoch
 from warehouse.epochs.lock import writer_lock
 from warehouse.errors import BackupError, StorageFailedError
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.backup import verify
 from warehouse.publishing.database import replace_if_needed
-from warehouse.storage.durable import sync_directory, sync_file, write_exclusive
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from warehouse.operations.backup import Backup
@@ -52,7 +51,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     configuration = directory / FILE_NAME
     given = None if configuration.exists() else backup / FILE_NAME
     root = load_catalog(directory, given).root
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
     root = root.resolve()  # a link stays, and what it leads to is replaced
     if root.is_mount():
@@ -65,11 +64,11 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
         _copy(made, backup, beside)
         with ExitStack() as undo:
             if given is not None:
-                write_exclusive(configuration, given.read_bytes())
+                store_of(configuration).write_exclusive(configuration, given.read_bytes())
                 undo.callback(configuration.unlink)
             _put(beside, root, now, there=there)
             undo.pop_all()
-        sync_directory(root.parent)
+        store_of(root.parent).sync_directory(root.parent)
     except OSError as error:
         raise StorageFailedError(f"{error.filename or root}: {error.strerror or error}") from error
     finally:
@@ -87,9 +86,9 @@ def _copy(made: Backup, backup: Path, target: Path) -> None:
             place = target.joinpath(*inside.parts[1:])
             place.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(backup / file.path, place)
-            sync_file(place)
+            store_of(place).sync_file(place)
     for path in (target, *(each for each in target.rglob("*") if each.is_dir())):
-        sync_directory(path)
+        store_of(path).sync_directory(path)
 
 
 def _put(made: Path, root: Path, now: int, *, there: bool) -> None:

@@ -21,7 +21,7 @@ from warehouse.operations.execution import finish
 from warehouse.operations.publication import free_live_tables, publish, publish_live_tables
 from warehouse.operations.space import sweep
 from warehouse.planning.steps import Plan
-from warehouse.storage.durable import sync_directory
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -82,7 +82,7 @@ def _mend_records(root: Path) -> Iterator[str]:
         path.rename(path.with_name(path.name + _SET_ASIDE))
         yield f"set the damaged record of epoch {newest} aside, to make it again from its plan"
     if directory.is_dir():
-        sync_directory(directory)
+        store_of(directory).sync_directory(directory)
 
 
 def _readable(plan: Path) -> bool:

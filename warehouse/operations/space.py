@@ -16,11 +16,11 @@ from warehouse.epochs.journal import Kind, epoch_numbers, numbers, read_epoch, r
 from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.epochs.records import Epoch
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath, directories_in
+from warehouse.objects.path import directories_in
 from warehouse.storage.deltalog import commits_after, stored_files
-from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.entries import entry_path
 from warehouse.storage.logcut import cut_log, trim_log
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def retire(
     for number in out:
         record_path(root, number, "epoch").rename(record_path(root, number, "past"))
         record_path(root, number, "plan").unlink(missing_ok=True)
-    sync_directory(root / "epochs")
+    store_of(root / "epochs").sync_directory(root / "epochs")
     retired()
     for path in doomed:
         _delete(path)
@@ -104,17 +104,9 @@ def _weigh(paths: Iterable[Path]) -> tuple[int, int]:
 
 def _delete(path: Path) -> None:
     if path.is_dir():
-        remove_tree(path)
+        store_of(path).remove_tree(path)
         return
-    if isinstance(path, ObjectPath):
-        path.unlink()
-        return
-    path.unlink(missing_ok=True)
-    path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-    for parent in (path.parent, path.parent.parent):
-        if "=" not in parent.name or not parent.is_dir() or any(parent.iterdir()):
-            return
-        parent.rmdir()
+    store_of(path).remove_file(path)
 
 
 def forget_past(root: Path) -> None:
@@ -127,7 +119,7 @@ def forget_past(root: Path) -> None:
     for number in past:
         record_path(root, number, "past").unlink()
     prune_ledgers(root, last.number)
-    sync_directory(root / "epochs")
+    store_of(root / "epochs").sync_directory(root / "epochs")
 
 
 def sweep(
@@ -157,7 +149,7 @@ def sweep(
         for kind in FOLDERS:
             for table in directories_in(root / kind):
                 if table.relative_to(root).as_posix() not in named:
-                    remove_tree(table)
+                    store_of(table).remove_tree(table)
     return report
 
 
@@ -247,5 +239,5 @@ def tidy_records(root: Path, *, now: int, grace: int = GRACE, dry_run: bool = Fa
         if past:
             forget_past(root)
         elif doomed:
-            sync_directory(directory)
+            store_of(directory).sync_directory(directory)
     return report

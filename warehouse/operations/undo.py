@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Literal
 
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import MissingPartError, NoEpochError, UnknownNameError
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import recorded_plan, settle_foreign
 from warehouse.operations.mend import set_aside_torn
@@ -28,6 +27,7 @@ from warehouse.storage.foreign import absent_files, judged, raw_commits
 from warehouse.storage.leftover import commits_beyond, drop_above, left_above, remove_commits
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting, reverse
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -156,7 +156,7 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
             drop_above(table, top)
         yield Undone(place.path, "left over", top, ", ".join(left[:_SHOWN]))
     to_version = _before_outsiders(commits, place, epoch)
-    beyond = [] if isinstance(root, ObjectPath) else commits_beyond(table, top)
+    beyond = [] if store_of(root).late_commits else commits_beyond(table, top)
     if to_version == top and not beyond:
         return
     if beyond:
@@ -164,7 +164,7 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
         if not dry_run:
             remove_commits(table, to_version)
         return
-    if place.steps and not dry_run and not isinstance(root, ObjectPath):
+    if place.steps and not dry_run and not store_of(root).late_commits:
         drop_above(table, place.version)  # as :mod:`warehouse.steps.progress` does
     _, base = replayed(table, (place.version, to_version)) if to_version > place.version else (None, replay(table, to_version))
     change = judged(base, raw_commits(table, to_version))

@@ -11,7 +11,6 @@ from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.ingest.object_copies import drop_copies
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.after_load import put_away
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import CurrentState, finish, require_unchanged_declarations
@@ -26,6 +25,7 @@ from warehouse.operations.publication import free_live_tables, publish_if_behind
 from warehouse.operations.space import VacuumReport, retire, sweep, trim_logs
 from warehouse.operations.window_times import UpdateOptions, new_slots, require_live_rows, target_slot
 from warehouse.planning.declared_nodes import sound_nodes
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -163,7 +163,7 @@ def _free_space(context: WriteContext, current: CurrentState, epochs: Sequence[E
 def _trims_logs(context: WriteContext, epochs: Sequence[Epoch]) -> bool:
     """Whether to trim the tables' logs after these epochs: on a disk always, in an object store seldom: a request a file."""
     every = limits().past_records
-    return not isinstance(context.root, ObjectPath) or any(epoch.number % every == 0 for epoch in epochs)
+    return store_of(context.root).cheap_requests or any(epoch.number % every == 0 for epoch in epochs)
 
 
 def _view_differences(context: WriteContext, newest: Epoch) -> Iterator[str]:

@@ -19,7 +19,6 @@ from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, l
 from warehouse.ingest.object_copies import copied, objects_at
 from warehouse.ingest.unknown import with_unknown
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath
 from warehouse.planning.plan import StreamInput
 from warehouse.planning.steps import InputFiles
 
@@ -83,7 +82,7 @@ def landed_before(catalog: Catalog, last: Epoch | None, names: Sequence[str]) ->
     found = {}
     for name in names:
         stream, loaded = catalog.stream(name), known_of(known, name).loaded
-        if stream is None or stream.unknown_columns == "add" or isinstance(stream.landing, ObjectPath):
+        if stream is None or stream.unknown_columns == "add" or stream.store is not None:
             continue
         files = [file for file in list_landing(stream.landing, stream.files) if loaded.get(file.path) == file]
         if len(files) <= limits().files_per_plan:

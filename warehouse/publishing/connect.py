@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, assert_never, get_args
 
 from warehouse.errors import MissingPartError, UsageError
-from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.live.log import live_place
 from warehouse.publishing.live_connect import LIVE_TOOLS, live_snippet
 from warehouse.publishing.store_connect import store_snippet
 from warehouse.storage.duckdb_sql import literal, quoted
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +58,7 @@ def written_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> 
     live = live_place(root.resolve(), state.name, epoch) if tool in LIVE_TOOLS else None
     if live is not None:
         return live_snippet(tool, live)
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         return store_snippet(tool, root, state.name)
     place = root.resolve()
     if not (place / DATABASE).exists():

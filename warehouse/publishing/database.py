@@ -22,13 +22,12 @@ import duckdb
 from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import StorageFailedError
-from warehouse.objects.path import ObjectPath
 from warehouse.publishing.contents import contents_of, fill
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.history import EpochRow, epoch_row
 from warehouse.serving.pin import Pin
 from warehouse.storage.duckdb_sql import literal, quoted
-from warehouse.storage.durable import sync_directory, sync_file
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +72,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: b
         When the disk does not take it. The epoch is committed all the same.
 
     """
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         return
     root = root.resolve()
     place, made = root / DATABASE, root / f".{DATABASE}.tmp"
@@ -84,17 +83,17 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: b
         _remove(made)
         raise StorageFailedError(f"{place}: {str(error).partition(chr(10))[0]}") from error
     made.chmod(made.stat().st_mode & _MODE)
-    sync_file(made)
+    store_of(made).sync_file(made)
     observer(Moment(Point.DATABASE_READY, epoch.number))
     _log_of(place).unlink(missing_ok=True)  # of someone who wrote into the former one
     made.replace(place)
-    sync_directory(root)
+    store_of(root).sync_directory(root)
     observer(Moment(Point.DATABASE_REPLACED, epoch.number))
 
 
 def replace_if_needed(root: Path, newest: Epoch | None, *, observer: Observer = nobody) -> None:
     """Replace the file where it is missing, cannot be opened, or was made for another epoch or another root."""
-    if newest is not None and not isinstance(root, ObjectPath) and not _is_current(root.resolve(), newest):
+    if newest is not None and store_of(root).local_paths and not _is_current(root.resolve(), newest):
         replace(root, newest, observer=observer, rebuild=True)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 import duckdb
 
 from warehouse.epochs.journal import epoch_numbers
-from warehouse.objects.path import ObjectPath
 from warehouse.publishing.database import DATABASE, attach, make
 from warehouse.serving.engine import Resources, connect
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,7 +46,7 @@ def difference(root: Path, epoch: Epoch) -> Difference | None:
 
     Tables whose log or zero-row file cannot be read now are left out.
     """
-    if isinstance(root, ObjectPath):
+    if not store_of(root).local_paths:
         return None
     root = root.resolve()
     if not (root / DATABASE).exists():

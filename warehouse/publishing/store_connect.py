@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, assert_never
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.objects.path import ObjectPath
+    from pathlib import Path
 
 __all__ = ["store_snippet"]
 
@@ -24,7 +24,7 @@ _NEEDS = {
 
 
 def store_snippet(
-    tool: Literal["duckdb", "dbt", "spark", "pandas", "polars", "metabase"], root: ObjectPath, table: str
+    tool: Literal["duckdb", "dbt", "spark", "pandas", "polars", "metabase"], root: Path, table: str
 ) -> str:
     """Return what to type so that a tool reads a table under a root in a store.
 
@@ -66,7 +66,7 @@ SparkSession.builder.getOrCreate().read.format("delta").option("versionAsOf", st
     .load(f"{root}/{state['path']}").where(f"_exp_slot > {epoch['slot']}").select([f"`{each}`" for each in columns])"""
 
 
-def _program(root: ObjectPath, table: str, tool: str, imports: str, rows: str) -> str:
+def _program(root: Path, table: str, tool: str, imports: str, rows: str) -> str:
     reads = "" if tool == "spark" else "delta = DeltaTable(f\"{root}/{state['path']}\", version=state[\"version\"])\n"
     table_class = "" if tool == "spark" else "from deltalake import DeltaTable\n"
     return f"""\

@@ -16,11 +16,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from warehouse.ingest.batch import Batch, empty_batch
-from warehouse.objects.path import ObjectPath
 from warehouse.steps.merging import merged
 from warehouse.steps.synopsis_source import full_from, known_batch, table_move
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
 from warehouse.views.maintenance.placement import placed_here
 
@@ -162,7 +162,7 @@ class AnswersSource:
         parts = []
         for place, (version, where) in enumerate(sides):
             files = self.files.files(path, version)
-            if isinstance(self.root, ObjectPath):
+            if not store_of(self.root).local_paths:
                 columns = self.plan.stream(read.table).declaration.columns
                 rows = self.files.read(self.session, path, version, columns, lambda _: True)
                 connection.register(f"stored_{number}_{place}", rows.toArrow())

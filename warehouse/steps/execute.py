@@ -18,7 +18,6 @@ from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.epochs.records import Epoch, StepSeconds
 from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES
-from warehouse.objects.path import ObjectPath
 from warehouse.planning.restoring import settled
 from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.erased_epoch import erased_epoch
@@ -34,6 +33,7 @@ from warehouse.storage.checkpoints import checkpoint, checkpoint_due
 from warehouse.storage.deltalog import make_durable, missing_files
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.leftover import drop_above
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -155,7 +155,7 @@ def _run(
 
     """
     root, step = sources.root, sources.plan.steps[number]
-    if isinstance(root, ObjectPath):
+    if store_of(root).late_commits:
         return _tried(sources, number, head, observer)
     for _ in range(_TRIES):
         try:

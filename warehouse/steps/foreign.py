@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.epochs.records import ForeignCommits, Partition, Removed
 from warehouse.errors import ForeignChangeError, undo_foreign
 from warehouse.layout.columns import cell_of
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.actions import ENGINE
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_at
@@ -23,6 +22,7 @@ from warehouse.storage.leftover import commits_beyond, drop_above, log_names
 from warehouse.storage.proof import proven
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import reverse
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, statistics_columns
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def _change(
 ) -> Change | None:
     """Return what commits change; ``names`` are those in the table's log."""
     table, top = root / path, version + len(commits)
-    if not isinstance(root, ObjectPath):
+    if not store_of(root).late_commits:
         beyond = commits_beyond(table, top, names)
         if beyond:
             return Change("unreadable", top + 1, beyond[-1], ("a gap in the log",))
@@ -178,7 +178,7 @@ class _Settling:
         table = self.root / named.path
         commits = raw_commits(table, named.version)
         names = None
-        if not isinstance(self.root, ObjectPath):
+        if not store_of(self.root).late_commits:
             names = log_names(table)
             gone = drop_above(table, named.version + len(commits), names)
             if gone:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.records import Partition, SideTable, WaitingSlot
 from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
-from warehouse.objects.path import ObjectPath
 from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.foreign_within import TakenBack, take_back, taken_back
 from warehouse.steps.pinned import base_entry
@@ -29,6 +28,7 @@ from warehouse.storage.deltalog import commits_after, undo_commits, void_commit,
 from warehouse.storage.leftover import drop_above
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import counting, reverse
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -116,13 +116,13 @@ def _progress(
     counted = counting(commits)
     head = commits[-1].entry if commits else base
     for place, commit in enumerate(counted):
-        late = isinstance(table, ObjectPath) and _of_another(commit, plan)
+        late = store_of(table).late_commits and _of_another(commit, plan)
         if late and commit.version == 0:
             void_commit(table, commit)
             return TableProgress(path, base.version, {}, next(commits_after(table, -1)).entry)
         step = -1 if late else _own_step(commit, plan, numbers, done, path)
         if late or not whole(table, commit, hashed=step in made):
-            if isinstance(table, ObjectPath) and not late:
+            if store_of(table).late_commits and not late:
                 missing = f"{table}: files of version {commit.version} are not there"
                 raise MissingPartError(f"{missing}; restore them from a copy")
             for other in counted[place + 1 :]:
@@ -146,7 +146,7 @@ def _without_harmless(table: Path, path: str, plan: Plan, numbers: Sequence[int]
     An object store has a straggler's commits too, which are judged one by one.
     """
     commits = _readable(table, path, plan, base)
-    if isinstance(table, ObjectPath):
+    if store_of(table).late_commits:
         return commits
     for _ in range(_LOOKS):
         drop_above(table, base.version)
@@ -164,7 +164,7 @@ def _readable(table: Path, path: str, plan: Plan, base: LogEntry) -> list[Commit
     torn = next((place for place, commit in enumerate(commits) if not commit.readable), None)
     if torn is None:
         return commits
-    if isinstance(table, ObjectPath):
+    if store_of(table).late_commits:
         missing = f"{table}: version {commits[torn].version} cannot be read"
         raise MissingPartError(f"{missing}; restore it from a copy")
     for commit in commits[torn:]:

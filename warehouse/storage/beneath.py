@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from warehouse.storage.durable import sync_handle
+from warehouse.storage.local_disk import sync_handle
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from py4j.protocol import Py4JJavaError
 
 from warehouse.errors import StoreBusyError
+from warehouse.objects.path import object_path
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
-    from warehouse.objects.path import ObjectPath
+
 
 __all__ = ["Versions", "abort_uploads", "former_versions"]
 
@@ -25,7 +28,7 @@ _DENIED = 403
 _MODEL = "software.amazon.awssdk.services.s3.model"
 
 
-def former_versions(session: SparkSession, root: ObjectPath) -> Versions:
+def former_versions(session: SparkSession, root: Path) -> Versions:
     """Return whether a bucket keeps objects that were replaced or deleted.
 
     One that has ever kept versions is taken to do so: what it kept until it was suspended is there still.
@@ -45,7 +48,7 @@ def former_versions(session: SparkSession, root: ObjectPath) -> Versions:
     return "none" if status is None else "kept"
 
 
-def abort_uploads(session: SparkSession, root: ObjectPath) -> int | None:
+def abort_uploads(session: SparkSession, root: Path) -> int | None:
     """Abort the uploads under a root that were begun and never completed, and return how many; none when that is not permitted.
 
     The caller is the root's only writer.
@@ -56,7 +59,8 @@ def abort_uploads(session: SparkSession, root: ObjectPath) -> int | None:
         When the store does not answer.
 
     """
-    bucket, prefix = root.parts[1], f"{root.key}/" if root.key else ""
+    key = object_path(root).key
+    bucket, prefix = root.parts[1], f"{key}/" if key else ""
     try:
         client = _client(session, root)
         request = _request(session, "ListMultipartUploads").bucket(bucket).prefix(prefix).build()
@@ -70,7 +74,7 @@ def abort_uploads(session: SparkSession, root: ObjectPath) -> int | None:
     return len(uploads)
 
 
-def _client(session: SparkSession, root: ObjectPath) -> Any:  # noqa: ANN401 - Java's S3Client
+def _client(session: SparkSession, root: Path) -> Any:  # noqa: ANN401 - Java's S3Client
     inner: Any = session  # the gateway is the only way to Hadoop's file system
     files = inner._jvm.org.apache.hadoop.fs.Path(str(root)).getFileSystem(inner._jsc.hadoopConfiguration())  # noqa: SLF001
     return files.getS3AInternals().getAmazonS3Client("stream-wh")
@@ -83,7 +87,7 @@ def _request(session: SparkSession, name: str) -> Any:  # noqa: ANN401 - Java's 
     return kind.builder()
 
 
-def _unless_denied(root: ObjectPath, error: Py4JJavaError) -> None:
+def _unless_denied(root: Path, error: Py4JJavaError) -> None:
     cause = error.java_exception
     if not hasattr(cause, "statusCode") or cause.statusCode() != _DENIED:
         raise StoreBusyError(f"{root}: {cause.toString()[:300]}") from error

@@ -18,11 +18,10 @@ from deltalake.exceptions import DeltaError
 
 from warehouse.errors import NotDurableError
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.deltalog import whole_parquet
-from warehouse.storage.durable import remove_tree, sync_directory, sync_tree, write_replacing
 from warehouse.storage.entries import entry_path
 from warehouse.storage.replay import checkpoints
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +52,7 @@ def checkpoint(table: Path, version: int) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
 
     try:
-        if isinstance(table, ObjectPath):
+        if not store_of(table).local_paths:
             DeltaTable(str(table), version=version).create_checkpoint()
         else:
             _checkpoint_beside(table, version)
@@ -65,7 +64,7 @@ def _checkpoint_beside(table: Path, version: int) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
 
     log, beside = table / "_delta_log", table / _BESIDE
-    remove_tree(beside, ignore_errors=True)
+    store_of(beside).remove_tree(beside, ignore_errors=True)
     made = beside / "_delta_log"
     made.mkdir(parents=True)
     try:
@@ -79,15 +78,15 @@ def _checkpoint_beside(table: Path, version: int) -> None:
                 os.link(entry, made / entry.name)
         DeltaTable(str(beside), version=version).create_checkpoint()
         names = checkpoints(made).get(version, [])
-        sync_tree(made, [PurePosixPath(name) for name in names])
+        store_of(made).sync_tree(made, [PurePosixPath(name) for name in names])
         for name in names:
             with suppress(FileExistsError):  # another writer's is as good
                 os.link(made / name, log / name)
-        sync_directory(log)
+        store_of(log).sync_directory(log)
         (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
-        write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
+        store_of(log / "_last_checkpoint").write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
     finally:
-        remove_tree(beside, ignore_errors=True)
+        store_of(beside).remove_tree(beside, ignore_errors=True)
 
 
 def drop_torn_checkpoints(table: Path, version: int) -> None:
@@ -95,7 +94,7 @@ def drop_torn_checkpoints(table: Path, version: int) -> None:
 
     Nothing is lost with them then: the commits that they sum up are there. One that is whole stays. An object is whole always.
     """
-    if isinstance(table, ObjectPath):
+    if not store_of(table).local_paths:
         return
     log = table / "_delta_log"
     held = checkpoints(log)
@@ -106,4 +105,4 @@ def drop_torn_checkpoints(table: Path, version: int) -> None:
             (log / "_last_checkpoint").unlink(missing_ok=True)
             for name in held[number]:
                 (log / name).unlink()
-            sync_directory(log)
+            store_of(log).sync_directory(log)

@@ -13,20 +13,19 @@ from __future__ import annotations
 
 import json
 import time
-import uuid
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.actions import commit_info, remove_action
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.deltalog import stored_files
-from warehouse.storage.durable import remove_tree, sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
+from warehouse.storage.local_disk import undone_on_failure
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -37,9 +36,8 @@ if TYPE_CHECKING:
     from warehouse.storage.deltalog import StoredFile
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["STAGED", "CommitFacts", "commit", "stage", "unstage"]
+__all__ = ["CommitFacts", "commit", "stage", "unstage"]
 
-STAGED = "_staged"
 _PLAIN = {
     "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
     # A task's files appear together or not at all, by renaming directories: to show them one by one Hadoop makes each directory
@@ -73,9 +71,9 @@ def stage(
     """
     unstage(table)
     options = {**_PLAIN, "maxRecordsPerFile": str(file_rows), **settings}
-    staged = table / STAGED
-    if isinstance(table, ObjectPath):
-        staged = table / f"staged-{uuid.uuid4().hex}"
+    store = store_of(table)
+    staged = store.staging_directory(table)
+    if not store.local_paths:
         options |= {} if on_cluster(rows.sparkSession) else _FILE_BY_FILE
     elif on_cluster(rows.sparkSession):
         write_shared(rows, staged, partition_columns, options, order)
@@ -85,7 +83,7 @@ def stage(
     if partition_columns:
         writer = writer.partitionBy(*partition_columns)
     writer.parquet(str(staged))
-    if not isinstance(table, ObjectPath):
+    if store.local_paths:
         with_sums(staged, _data_below(staged), whole=True)
     return staged
 
@@ -96,8 +94,9 @@ def _data_below(staged: Path) -> list[Path]:
 
 def unstage(table: Path) -> None:
     """Drop what is staged in the table's directory; in an object store each staging stands alone."""
-    if not isinstance(table, ObjectPath):
-        remove_tree(table / STAGED, ignore_errors=True)
+    store = store_of(table)
+    if store.local_paths:
+        store.remove_tree(store.staging_directory(table), ignore_errors=True)
 
 
 def commit(
@@ -144,18 +143,9 @@ def commit(
     """
     now = int(time.time() * 1000)
     placed = _placed(table, staged)
-    with undone_on_failure(lambda: _take_back(table, placed)):
-        sync_tree(table, placed)
+    with undone_on_failure(lambda: store_of(table).take_back(table, placed)):
+        store_of(table).sync_tree(table, placed)
         return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata, gone)
-
-
-def _take_back(table: Path, placed: Sequence[Path]) -> None:
-    """Remove the files of an attempt that failed: the next one has them written again, since what a disk did not confirm may
-    not be what was written.
-    """  # noqa: D205 - one sentence
-    if not isinstance(table, ObjectPath):
-        for file in placed:
-            (table / file).unlink(missing_ok=True)
 
 
 def _write_entry(
@@ -190,12 +180,13 @@ def _write_entry(
 
 def _placed(table: Path, staged: Path | None) -> list[Path]:
     """Move the staged files to where the table has them, where they are not yet; return them relative to the table."""
+    store = store_of(table)
     if staged is None:
-        if isinstance(table, ObjectPath):
+        if not store.local_paths:
             return []
-        staged = table / STAGED
+        staged = store.staging_directory(table)
     files = _data_below(staged)
-    if isinstance(table, ObjectPath):
+    if not store.local_paths:
         return [(staged / file).relative_to(table) for file in files]
     for file in files:
         (table / file).parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,7 @@ from warehouse.objects.path import ObjectPath
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["BOUND", "VARIABLE", "Copies", "copied_again", "copies_of", "forget_copies"]
+__all__ = ["BOUND", "VARIABLE", "Copies", "copied_again", "copies_of", "forget_copies", "fresh_copies"]
 
 VARIABLE = "STREAM_WH_COPIES"
 BOUND = 20 * 1024**3
@@ -60,11 +60,11 @@ def copies_of(root: Path) -> Copies | None:
     return Copies(root, _directory(root), int(given))
 
 
-def _directory(root: ObjectPath) -> Path:
+def _directory(root: Path) -> Path:
     return cache_directory() / "objects" / hashlib.sha256(str(root).encode()).hexdigest()[:16]
 
 
-def forget_copies(root: ObjectPath) -> int:
+def forget_copies(root: Path) -> int:
     """Delete the copies that this user has of a root's files, and return how many there were."""
     directory = _directory(root)
     count = sum(path.is_file() for path in directory.rglob("*"))
@@ -78,11 +78,18 @@ def copied_again(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
 
     Of a store they are copied for as long as the context lasts: what readers have copied tells nothing of what is there.
     """
+    with fresh_copies(root) as copies:
+        yield {file: file for file in files} if copies is None else dict(zip(copies.whole(files), files, strict=True))
+
+
+@contextmanager
+def fresh_copies(root: Path) -> Iterator[Copies | None]:
+    """Yield copies of a root's files that are made for this block alone; None when it is local."""
     if not isinstance(root, ObjectPath):
-        yield {file: file for file in files}
+        yield None
         return
     with TemporaryDirectory(prefix="stream-wh-") as scratch:
-        yield dict(zip(Copies(root, Path(scratch), 0).whole(files), files, strict=True))
+        yield Copies(root, Path(scratch), 0)
 
 
 @dataclass

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import LockHeldError, MissingPartError
-from warehouse.objects.path import ObjectPath
+from warehouse.objects.path import object_path
 from warehouse.storage.actions import ENGINE, commit_info, metadata_action, remove_action
-from warehouse.storage.durable import sync_directory, sync_tree, undone_on_failure
 from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_lines, entry_path
 from warehouse.storage.fingerprint import damage
+from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.replay import replay
+from warehouse.storage.store import store_of
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
@@ -304,7 +305,7 @@ def whole(table: Path, commit: Commit, *, hashed: bool = False) -> bool:
 
 def _undamaged(path: Path) -> bool:
     try:
-        return isinstance(path, ObjectPath) or damage(path) is None
+        return not store_of(path).cheap_requests or damage(path) is None
     except OSError:
         return False
 
@@ -351,7 +352,7 @@ def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
     for entry in sorted(numbered, key=lambda path: _version_of(path.name), reverse=True):
         entry.unlink()
     (log / "_last_checkpoint").unlink(missing_ok=True)
-    sync_directory(log)
+    store_of(log).sync_directory(log)
 
 
 def void_commit(table: Path, commit: Commit) -> None:
@@ -366,9 +367,7 @@ def void_commit(table: Path, commit: Commit) -> None:
         When it is another one by now.
 
     """
-    path = entry_path(table, commit.version)
-    if not isinstance(path, ObjectPath):
-        raise TypeError(path)
+    path = object_path(entry_path(table, commit.version))
     taken = LockHeldError(f"another process, which replaced {path} first")
     info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": ENGINE}
     content, tag = path.read_with_tag()
@@ -397,7 +396,7 @@ def make_durable(table: Path, commits: Sequence[Commit]) -> None:
         When the disk does not confirm it: these commits, and those after them, are undone then.
 
     """
-    if isinstance(table, ObjectPath) or not commits:
+    if not store_of(table).local_paths or not commits:
         return
     for commit in commits:
         log_file = entry_path(table, commit.version)
@@ -405,5 +404,5 @@ def make_durable(table: Path, commits: Sequence[Commit]) -> None:
             log_file.with_name(f".{name}.crc").unlink(missing_ok=True)
     first = min(commit.version for commit in commits)
     with undone_on_failure(lambda: undo_commits(table, first, pinned=first - 1)):
-        sync_tree(table, [PurePosixPath(file.path) for commit in commits for file in commit.added])
-        sync_tree(table, [entry_path(table, commit.version).relative_to(table) for commit in commits])
+        store_of(table).sync_tree(table, [PurePosixPath(file.path) for commit in commits for file in commit.added])
+        store_of(table).sync_tree(table, [entry_path(table, commit.version).relative_to(table) for commit in commits])

@@ -19,11 +19,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.layout.columns import CELL
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.commit import STAGED, unstage
+from warehouse.storage.commit import unstage
 from warehouse.storage.dictionaries import nearly_unique
-from warehouse.storage.durable import make_directory
 from warehouse.storage.fingerprint import with_sums
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -103,15 +102,15 @@ def _parts(rows: pa.Table, slots: str | None) -> Iterator[tuple[str, pa.Table]]:
 def _staged(table: Path, contents: Iterable[tuple[str, pa.Buffer]]) -> Path:
     """Write the content of each file into its directory of the staged ones, and return where they are."""
     unstage(table)
-    staged = table / (f"staged-{uuid.uuid4().hex}" if isinstance(table, ObjectPath) else STAGED)
+    store = store_of(table)
+    staged = store.staging_directory(table)
     files: list[Path] = []
     for place, content in contents:
         file = staged / place / f"part-{len(files):05d}-{uuid.uuid4()}.zstd.parquet"
-        if not isinstance(file, ObjectPath):
-            make_directory(file.parent)
+        store.make_directory(file.parent)
         file.write_bytes(content)
         files.append(file.relative_to(staged))
-    if not isinstance(table, ObjectPath):
+    if store.local_paths:
         with_sums(staged, files, whole=True)
     return staged
 

@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
-from warehouse.objects.path import ObjectPath
-from warehouse.storage.durable import write_exclusive
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -139,9 +138,9 @@ def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any
     content = entry_text(actions).encode()
     version = base.version + 1
     try:
-        write_exclusive(entry_path(table, version), content)
+        store_of(entry_path(table, version)).write_exclusive(entry_path(table, version), content)
     except FileExistsError as error:
-        if isinstance(table, ObjectPath) and _ours(entry_path(table, version)):
+        if store_of(table).overtaken(error) and _ours(entry_path(table, version)):
             raise LockHeldError(f"another process, which committed version {version} of {table.name} first") from None
         raise ForeignChangeError(table.name, version, "was made by somebody else just now") from error
     return LogEntry(version, digest(content))

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 import xxhash
 
 from warehouse.errors import DamagedFileError, MissingPartError
-from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.objects.path import parquet_source
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def damage(file: Path, *, pages: bool = True) -> str | None:
 
     """
     match = _SUM.search(file.name)
-    if match is not None and not isinstance(file, ObjectPath):
+    if match is not None and store_of(file).cheap_requests:
         if file.stat().st_size <= int(match[1]):
             return "it is cut short"
         if fingerprint(file, int(match[1])) != match[2]:
@@ -182,7 +183,7 @@ def require_whole(files: Iterable[Path]) -> None:
         When one of them is not there.
 
     """
-    local = [file for file in files if not isinstance(file, ObjectPath)]
+    local = [file for file in files if store_of(file).cheap_requests]
     if not local:
         return
     with ThreadPoolExecutor(_WORKERS, thread_name_prefix="verify") as pool:
@@ -207,7 +208,7 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
         The table whose files they are, when they are of one.
 
     """
-    local = [file for file in files if not isinstance(file, ObjectPath)]
+    local = [file for file in files if store_of(file).cheap_requests]
     named = [file for file in local if file.name in said]
     for file in named or _within(local):
         try:

@@ -13,12 +13,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.objects.path import entry_names
 from warehouse.storage.deltalog import commits_after, void_commit
-from warehouse.storage.durable import remove_tree, sync_directory
 from warehouse.storage.entries import entry_path
 from warehouse.storage.foreign import iterate_raw_commits, same_statistics
 from warehouse.storage.replay import LogState, advanced, checkpointed, checkpoints
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -76,11 +76,11 @@ def drop_above(table: Path, top: int, names: Collection[str] | None = None) -> l
     log, gone = table / "_delta_log", left_above(table, top, names)
     for name in gone:
         (log / name).unlink(missing_ok=True)
-    if gone and not isinstance(table, ObjectPath):
+    if gone and store_of(table).local_paths:
         if (log / _SIDECARS).is_dir() and not any(_is_v2(name) for name in entry_names(log)):
-            remove_tree(log / _SIDECARS)
+            store_of(log / _SIDECARS).remove_tree(log / _SIDECARS)
             gone.append(_SIDECARS)
-        sync_directory(log)
+        store_of(log).sync_directory(log)
     return gone
 
 
@@ -90,7 +90,7 @@ def remove_commits(table: Path, top: int) -> None:
     No epoch may name one of them. In an object store they become commits that change nothing.
     """
     drop_above(table, top)
-    if isinstance(table, ObjectPath):
+    if store_of(table).late_commits:
         for commit in sorted(commits_after(table, top), key=lambda each: each.version, reverse=True):
             void_commit(table, commit)
         return
@@ -99,7 +99,7 @@ def remove_commits(table: Path, top: int) -> None:
     for version, name in sorted(numbered, reverse=True):
         if version > top:
             (log / name).unlink(missing_ok=True)
-    sync_directory(log)
+    store_of(log).sync_directory(log)
 
 
 @dataclass(frozen=True)
@@ -152,8 +152,8 @@ def drop_wrong(table: Path, version: int) -> list[str]:
         for name in checkpoints(log)[wrong.version]:
             (log / name).unlink(missing_ok=True)
             gone.append(name)
-    if gone and not isinstance(table, ObjectPath):
-        sync_directory(log)
+    if gone and store_of(table).local_paths:
+        store_of(log).sync_directory(log)
     return gone
 
 

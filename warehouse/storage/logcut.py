@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import parquet_source
 from warehouse.storage.actions import commit_info
-from warehouse.storage.durable import sync_directory, sync_tree, write_replacing
 from warehouse.storage.entries import append_entry
 from warehouse.storage.leftover import wrong_checkpoints
 from warehouse.storage.replay import checkpointed, checkpoints, replay, replayed
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -105,7 +105,7 @@ def trim_log(table: Path, oldest: int, *, dry_run: bool = False) -> tuple[str, .
         if start in wrong or not _readable(table, start):
             continue
         if not dry_run:
-            sync_tree(log, [PurePosixPath(name) for name in held[start]])
+            store_of(log).sync_tree(log, [PurePosixPath(name) for name in held[start]])
         return _remove_below(log, start, dry_run=dry_run)
     return ()
 
@@ -129,7 +129,7 @@ def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run:
             if not dry_run:
                 (log / name).unlink(missing_ok=True)
     if gone and not dry_run:
-        sync_directory(log)
+        store_of(log).sync_directory(log)
     return tuple(gone)
 
 
@@ -138,7 +138,7 @@ def _point_to(log: Path, version: int, checkpoint: str) -> None:
 
     size = pq.read_metadata(parquet_source(log / checkpoint)).num_rows
     (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
-    write_replacing(log / "_last_checkpoint", json.dumps({"version": version, "size": size}).encode())
+    store_of(log).write_replacing(log / "_last_checkpoint", json.dumps({"version": version, "size": size}).encode())
 
 
 def _write_checkpoint(path: Path, state: LogState) -> None:
@@ -193,7 +193,7 @@ def _write_checkpoint(path: Path, state: LogState) -> None:
     ]
     content = io.BytesIO()
     pq.write_table(pa.Table.from_pylist([_with_maps(each) for each in actions], schema=schema), content, write_page_checksum=True)
-    write_replacing(path, content.getvalue())
+    store_of(path).write_replacing(path, content.getvalue())
 
 
 _MAPS = ("partitionValues", "tags", "options", "configuration")

@@ -11,11 +11,11 @@ import uuid
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.objects.path import ObjectPath, parquet_source
-from warehouse.storage.commit import STAGED, commit, unstage
-from warehouse.storage.durable import make_directory
+from warehouse.objects.path import parquet_source
+from warehouse.storage.commit import commit, unstage
 from warehouse.storage.fingerprint import damage, with_sums
 from warehouse.storage.replay import replay
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -112,19 +112,12 @@ def _bounds_by_footer(file: Path, column: str) -> tuple[int, int] | None:
 
 def _staged_without(table: Path, files: Iterable[str], column: str, through: int) -> Path:
     """Write files again without the rows that leave, where commits take files from, and return that place."""
-    import tempfile  # noqa: PLC0415 - now and then
-    from pathlib import Path  # noqa: PLC0415 - same
-
-    if isinstance(table, ObjectPath):
-        objects = table / f"staged-{uuid.uuid4().hex}"
-        with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
-            for file in files:
-                written = _without(table / file, Path(scratch), column, through)
-                (objects / written.name).upload(written)
-        return objects
-    make_directory(staged := table / STAGED)
-    names = [_without(table / file, staged, column, through) for file in files]
-    with_sums(staged, [name.relative_to(staged) for name in names], whole=True)
+    store = store_of(table)
+    staged = store.staging_directory(table)
+    with store.writing_into(staged) as directory:
+        written = [_without(table / file, directory, column, through) for file in files]
+    if store.local_paths:
+        with_sums(staged, [file.relative_to(staged) for file in written], whole=True)
     return staged
 
 

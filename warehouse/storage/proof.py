@@ -9,17 +9,16 @@ from __future__ import annotations
 import json
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from warehouse.objects.path import ObjectPath, parquet_source
-from warehouse.storage.copies import Copies
+from warehouse.objects.path import parquet_source
+from warehouse.storage.copies import Copies, fresh_copies
 from warehouse.storage.duckdb_sql import in_memory, listed, quoted
 from warehouse.storage.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from warehouse.storage.foreign import Change
     from warehouse.storage.snapshot import Bounds, DataFile
@@ -60,9 +59,7 @@ def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bo
     with ExitStack() as held:
         proving = _Proving(table)
         held.callback(proving.connection.close)
-        if isinstance(root, ObjectPath):
-            scratch = held.enter_context(TemporaryDirectory(prefix="stream-wh-proof-"))
-            proving.copies = Copies(root, Path(scratch), 0)
+        proving.copies = held.enter_context(fresh_copies(root))
         try:
             every = [] if schema_file is None else [proving.place(root / schema_file)]
             differing = proving.difference(change, every)

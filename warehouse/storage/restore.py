@@ -12,15 +12,15 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.actions import commit_info, remove_action
-from warehouse.storage.durable import link_or_copy, sync_tree, undone_on_failure
 from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import damage
+from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.replay import LogState, replay
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
     from pathlib import Path, PurePath
 
     from warehouse.storage.entries import LogEntry
@@ -47,7 +47,7 @@ def lost_files(table: Path, version: int) -> list[str]:
 
 
 def _is_damaged(file: Path) -> bool:
-    return not isinstance(file, ObjectPath) and damage(file) is not None
+    return store_of(file).cheap_requests and damage(file) is not None
 
 
 def restore_table(
@@ -81,20 +81,14 @@ def restore_table(
         if path not in then.files:
             content.append(remove_action(add, milliseconds))
     back: list[PurePath] = []
-    with undone_on_failure(lambda: _take_back(table, back)):
+    with undone_on_failure(lambda: store_of(table).take_back(table, back)):
         for path, add in then.files.items():
             if path not in now.files:
                 again = _again(table, add, epoch, milliseconds)
                 back.append(PurePosixPath(unquote(again["path"])))
                 content.append({"add": again})
-        sync_tree(table, back)
+        store_of(table).sync_tree(table, back)
         return append_entry(table, base, content)
-
-
-def _take_back(table: Path, files: Sequence[PurePath]) -> None:
-    if not isinstance(table, ObjectPath):
-        for file in files:
-            (table / file).unlink(missing_ok=True)
 
 
 def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:
@@ -103,9 +97,6 @@ def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -
     encoded = f"restored-{epoch}-{_RESTORED.sub('', name)}"
     encoded = f"{directory}/{encoded}" if directory else encoded
     source, target = table / unquote(add["path"]), table / unquote(encoded)
-    if isinstance(source, ObjectPath) and isinstance(target, ObjectPath):
-        source.copy_to(target)
-        return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}
-    target.unlink(missing_ok=True)  # of an attempt before a crash
-    link_or_copy(source, target)
+    store_of(table).take_back(table, [PurePosixPath(unquote(encoded))])  # of an attempt before a crash
+    store_of(table).link_or_copy(source, target)
     return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}

@@ -19,11 +19,11 @@ from pyspark.sql.types import StructType
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
 from warehouse.limits import limits
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
 from warehouse.storage.lookup import looked_up
 from warehouse.storage.snapshot import read_snapshot
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class TableFiles:
             When one is damaged.
 
         """
-        if isinstance(self._root, ObjectPath):
+        if not store_of(self._root).cheap_requests:
             return
         new = [file.path for file in files if file.path not in self._whole]
         require_whole(map(Path, new))
@@ -135,7 +135,7 @@ class TableFiles:
 
     def damaged(self, error: BaseException) -> DamagedFileError | None:
         """Return which of the files that were asked for is damaged, after something failed with an error."""
-        if isinstance(self._root, ObjectPath):
+        if not store_of(self._root).cheap_requests:
             return None
         files = [Path(file.path) for snapshot in self._snapshots.values() for file in snapshot.files]
         return damaged_of(files, unquote(str(error)))
@@ -203,7 +203,7 @@ class TableFiles:
         schema = StructType.fromJson(fields)
         if not files:
             return _empty(session, schema)
-        if isinstance(self._root, ObjectPath):
+        if not store_of(self._root).local_paths:
             return _placed_apart(session, schema, files)
         reader = session.read.schema(schema).option("basePath", str(self._root / path))
         return reader.parquet(*[_escaped(file) for file in files])

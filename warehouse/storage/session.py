@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 from py4j.protocol import Py4JError
 
 from warehouse.errors import LockHeldError, PlatformError
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.cluster import cores
 from warehouse.storage.hadoop import store_settings
 from warehouse.storage.jvm import ClassArchive, class_archive, java_options
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -106,7 +106,7 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     if under_submit:
         given = {**_unless_submitted(_DEFAULTS), **dict(settings), **_OWNED}
         given.pop("spark.master", None)
-    if isinstance(root, ObjectPath):
+    if root is not None and not store_of(root).local_paths:
         given |= store_settings(root, given, launched=under_submit)
     if not under_submit:
         archive = _with_java_options(given, small=small)
@@ -262,7 +262,7 @@ _held: dict[str, Any] = {}
 
 def hold_lock(session: SparkSession, path: Path) -> None:
     """Let the JVM hold a file lock until it ends, so that no update starts while an orphaned JVM may still commit."""
-    if isinstance(path, ObjectPath):
+    if not store_of(path).local_paths:
         return  # what it may still write lies apart from what others stage
     key = str(path.resolve())
     if key in _held:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.types import delta_type
 from warehouse.layout.columns import SYSTEM_COLUMNS, WAITING_SLOT
-from warehouse.storage.durable import write_replacing
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -114,4 +114,4 @@ def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> N
     schema = pa.schema(Schema.from_json(json.dumps(rows_schema(columns))).to_arrow())
     content = io.BytesIO()
     pq.write_table(schema.empty_table(), content, write_page_checksum=True)
-    write_replacing(file, content.getvalue())
+    store_of(file).write_replacing(file, content.getvalue())

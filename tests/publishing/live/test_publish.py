@@ -32,9 +32,9 @@ from warehouse.publishing.live.publish import LiveRules, free, live_states, publ
 from warehouse.serving import Reader
 from warehouse.serving.engine import Resources
 from warehouse.storage.checkpoints import checkpoint
-from warehouse.storage.durable import sync_file
 from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import has_sum
+from warehouse.storage.local_disk import LocalDisk
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.time import DAY
 
@@ -203,22 +203,21 @@ def test_what_a_full_disk_stopped_leaves_no_file(house: House, monkeypatch: pyte
     house.epochs.pop()  # the one before cuts pieces
     move(house, 0, rules=ONE)
     place = house.root / LIVE / "names"
-    before, count, real = {path.name for path in place.rglob("*")}, 0, sync_file
+    before, count, real = {path.name for path in place.rglob("*")}, 0, LocalDisk.sync_file
 
-    def full(path: Path) -> None:
+    def full(disk: LocalDisk, path: Path) -> None:
         nonlocal count
         count += str(path).startswith(str(place))
         if count == nth:
             raise OSError(errno.ENOSPC, "No space left on device", str(path))
-        real(path)
+        real(disk, path)
 
     def no_links(*_: object) -> None:
         raise OSError(errno.EMLINK, "Too many links")
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "link", no_links)
-        for module in ("storage.durable", "publishing.live.files"):
-            patch.setattr(f"warehouse.{module}.sync_file", full)
+        patch.setattr(LocalDisk, "sync_file", full)
         with pytest.raises(StorageFailedError, match="No space left"):
             move(house, rules=ONE)
     assert {path.name for path in place.rglob("*")} == before

@@ -29,8 +29,8 @@ from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
 from warehouse.publishing.live.publish import live_files, purge
 from warehouse.publishing.live.rules import live_rules
 from warehouse.steps.erased_keys import erased_keys, key_columns, keys_of_erasure
-from warehouse.storage.durable import sync_directory
 from warehouse.storage.logcut import cut_log
+from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -254,7 +254,7 @@ def complete(
     write_receipt(root, receipt)
     observer(Moment(Point.RECEIPT_WRITTEN, newest.number))
     plan_path(root, newest.number).unlink()
-    sync_directory(root / "epochs")
+    store_of(root / "epochs").sync_directory(root / "epochs")
     return receipt
 
 

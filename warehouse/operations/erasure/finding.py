@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pruning import may_hold
@@ -14,6 +13,7 @@ from warehouse.serving.statement import Statement, instant
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import read_snapshot
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -100,7 +100,7 @@ def _counted(
 ) -> dict[str, int]:
     """Return how many rows of each file satisfy a condition, of those in which some do."""
     counts: dict[str, int] = {}
-    at_once = FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
+    at_once = _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):
         with copied_again(root, [file.path for file in files[begin : begin + at_once]]) as places:
             found = connection.execute(

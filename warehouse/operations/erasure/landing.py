@@ -36,11 +36,11 @@ from warehouse.ingest.files import unnumbered
 from warehouse.ingest.json_arrays import elements
 from warehouse.ingest.landing import csv_header, file_encoding, list_landing, zeek_header
 from warehouse.ingest.object_copies import copied
-from warehouse.objects.path import ObjectPath
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import keys_of, parse_key
 from warehouse.storage.duckdb_sql import literal, quoted
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +89,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
 @contextmanager
 def _near(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
     """Give the stream with the directory as its landing; of a store one that has a copy of the file, None if there is none."""
-    if not isinstance(directory, ObjectPath):
+    if store_of(directory).local_paths:
         yield replace(stream, landing=directory)
         return
     with TemporaryDirectory(prefix="stream-wh-") as place:

@@ -19,7 +19,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.known import DIRECTORY as LEDGER
 from warehouse.epochs.lock import LOCK_FILES
 from warehouse.ingest.known import paths_in
-from warehouse.objects.path import ObjectPath, parquet_source
+from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
 from warehouse.operations.erasure.key_matcher import shows
 from warehouse.publishing.database import DATABASE
@@ -31,6 +31,7 @@ from warehouse.serving.statement import where_key
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.entries import entry_lines
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _of_rows(
                 found = _rows(connection, places, keys, own=kind != "restored" and name in tables)
             return {places[place]: told for place, told in found.items()}
 
-    result, at_once = Proof(), FILES_COPIED if isinstance(root, ObjectPath) else _FILES_AT_ONCE
+    result, at_once = Proof(), _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):
         some = [str(path) for path in files[begin : begin + at_once]]
         for path, found in sorted(_looked(some, look).items()):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from warehouse.storage.durable import write_replacing
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,5 +82,5 @@ def receipt_path(root: Path, epoch: int) -> Path:
 def write_receipt(root: Path, receipt: Receipt) -> Path:
     """Write a receipt durably, in place of one that a killed attempt wrote."""
     path = receipt_path(root, receipt.epoch)
-    write_replacing(path, msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
+    store_of(path).write_replacing(path, msgspec.json.format(msgspec.json.encode(receipt), indent=2) + b"\n")
     return path

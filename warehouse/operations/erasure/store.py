@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import UsageError
-from warehouse.objects.path import ObjectPath
 from warehouse.storage.copies import forget_copies
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,7 +55,7 @@ def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
         When the bucket keeps, or has kept, former versions of its objects, or it is no bucket of S3.
 
     """
-    if not isinstance(root, ObjectPath):
+    if not store_of(root).keeps_deleted:
         return
     if root.parts[0] != "s3:":
         raise UsageError(
@@ -74,7 +74,7 @@ def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
 
 def clear_store(root: Path, spark: Callable[[], SparkSession]) -> StoreReceipt | None:
     """Remove what is left beside the objects, copies included, and return the facts; none for a local root."""
-    if not isinstance(root, ObjectPath):
+    if not store_of(root).keeps_deleted:
         return None
     from warehouse.storage.bucket import abort_uploads, former_versions  # noqa: PLC0415 - they take Spark
 

@@ -9,12 +9,13 @@ import duckdb
 
 from warehouse.errors import WarehouseError
 from warehouse.layout.columns import TIMES
-from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.objects.path import entry_names
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.serving.statement import select
 from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
 from warehouse.storage.fingerprint import damage
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,7 +51,7 @@ def has_files(table: Path, state: LiveState) -> bool:
         When the disk does not say.
 
     """
-    if isinstance(table, ObjectPath):
+    if not store_of(table).cheap_requests:
         return set(state.files) <= set(entry_names(table))
     try:
         return all((table / path).stat().st_size == add["size"] for path, add in state.files.items())
@@ -87,7 +88,7 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
 
 def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:
     """Return the first file whose bytes are not those that were written, and why; in a store none is looked for."""
-    if isinstance(table, ObjectPath):
+    if not store_of(table).cheap_requests:
         return None
     reasons = ((path, damage(table / path)) for path in sorted(found.files))
     return next(((path, reason) for path, reason in reasons if reason is not None), None)

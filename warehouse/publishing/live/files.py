@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import uuid
 from itertools import chain, groupby
 from operator import itemgetter
@@ -28,15 +27,16 @@ from deltalake import Schema
 
 from warehouse.layout.columns import CELL
 from warehouse.layout.tasks import FILE_ROWS
-from warehouse.objects.path import ObjectPath, path_of
+from warehouse.objects.path import path_of
 from warehouse.publishing.live.log import Written
 from warehouse.publishing.live.move import LiveFile, TableFile
 from warehouse.serving.statement import instant
 from warehouse.serving.visible_tables import is_user_column
 from warehouse.storage.duckdb_sql import listed, quoted
-from warehouse.storage.durable import link_or_copy, sync_file, undone_on_failure
 from warehouse.storage.fingerprint import require_whole, sum_of_name, summed_name
 from warehouse.storage.footers import file_statistics
+from warehouse.storage.local_disk import undone_on_failure
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import rows_schema
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def share(table: Path, files: Sequence[TableFile], statistics: Sequence[str]) ->
     for file in files:
         source = path_of(file.path)
         target = table / f"{uuid.uuid4().hex}{sum_of_name(source.name)}.parquet"
-        if isinstance(source, ObjectPath) and isinstance(target, ObjectPath):
-            source.copy_to(target)
-        else:
-            link_or_copy(source, target)
+        store_of(table).link_or_copy(source, target)
         held = LiveFile(target.name, frozenset((file.identity,)), file.group)
         yield _written(target, held, statistics)
 
@@ -168,21 +165,14 @@ def _write(place: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) ->
             lows.append(ends["min"])
             highs.append(ends["max"])
             writer.write_table(rows, row_group_size=_GROUP_ROWS)
-    sync_file(place)
+    store_of(place).sync_file(place)
     return min(lows), max(highs)
 
 
 def _piece(table: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[str, int, int]:
-    """Write a file of the live table; return its name, which tells the sum of its bytes, and its bounds as :func:`_write`.
-
-    In a store it is put there when it is whole.
-    """
-    if not isinstance(table, ObjectPath):
-        return _summed(table, batches, schema)
-    with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
-        name, low, high = _summed(Path(scratch), batches, schema)
-        (table / name).upload(Path(scratch) / name)
-        return name, low, high
+    """Write a file of the live table; return its name, which tells the sum of its bytes, and its bounds as :func:`_write`."""
+    with store_of(table).writing_into(table) as directory:
+        return _summed(directory, batches, schema)
 
 
 def _summed(directory: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[str, int, int]:

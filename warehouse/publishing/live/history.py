@@ -9,8 +9,9 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.objects.path import ObjectPath, entry_names
+from warehouse.objects.path import entry_names
 from warehouse.publishing.live.log import commits
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,10 +58,6 @@ def leftovers(table: Path, named: set[str], *, before: int) -> list[Path]:
     """Return the files in a live table's directory that are not named, and got their names before an instant (microseconds)."""
     found = [table / name for name in entry_names(table) if name != "_delta_log" and name not in named]
     found += [table / "_delta_log" / name for name in entry_names(table / "_delta_log") if name.endswith(".tmp")]
-    return [path for path in found if path.is_file() and _named_at(path) < before]
+    return [path for path in found if path.is_file() and store_of(path).named_since(path) < before]
 
 
-def _named_at(path: Path) -> int:
-    """A link has the time of modification of its file, whose status changed when it was made."""
-    facts = path.stat()
-    return max(facts.st_mtime_ns, 0 if isinstance(path, ObjectPath) else facts.st_ctime_ns) // 1000

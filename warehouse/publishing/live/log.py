@@ -20,10 +20,10 @@ from warehouse.errors import MissingPartError
 from warehouse.objects.path import entry_names
 from warehouse.publishing.live.move import LiveFile
 from warehouse.storage.actions import commit_info, metadata_action, remove_action
-from warehouse.storage.durable import write_exclusive
 from warehouse.storage.entries import entry_lines, entry_path, entry_text
 from warehouse.storage.properties import table_properties
 from warehouse.storage.replay import replay
+from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def commit_version(
         actions.append({"metaData": metadata})
     actions += [{"add": action} for action in added.values()]
     actions += [remove_action(add, now // 1000) for add in left.values()]
-    write_exclusive(entry_path(table, version), entry_text(actions).encode())
+    store_of(entry_path(table, version)).write_exclusive(entry_path(table, version), entry_text(actions).encode())
     return version
 
 

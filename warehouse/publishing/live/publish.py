@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import DamagedFileError, LockHeldError, MissingPartError, StorageFailedError, WarehouseError
-from warehouse.objects.path import ObjectPath, directories_in, path_of
+from warehouse.objects.path import directories_in, path_of
 from warehouse.publishing.live.difference import has_files, live_difference
 from warehouse.publishing.live.files import cut_pieces, require_sources, share, stored_of
 from warehouse.publishing.live.history import delete_passed, leftovers, named_by, oldest_kept, passed_files
@@ -28,10 +28,11 @@ from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin
 from warehouse.serving.visible_tables import is_user_column, visible
 from warehouse.storage.checkpoints import checkpoint
-from warehouse.storage.durable import make_directory, remove_tree, sync_directory, undone_on_failure
 from warehouse.storage.fingerprint import require_whole
+from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.logcut import cut_log, trim_log
 from warehouse.storage.properties import CHECKPOINT_INTERVAL
+from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, live_schema, statistics_columns
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def publish(
                     text = str(error).partition("\n")[0]
                     _LOG.warning("%s/%s stays at an earlier epoch, which `check` tells of: %s", LIVE, state.name, text)
                 except OSError as error:
-                    if isinstance(root, ObjectPath):
+                    if not store_of(root).local_paths:
                         raise
                     place = error.filename or root / LIVE / state.name
                     raise StorageFailedError(f"{place}: {error.strerror or error}") from error
@@ -161,7 +162,7 @@ def _moved(
         try:
             _move(pin, connection, state, before, rules, now, observer, trusted=trusted)
         except FileExistsError as error:
-            if isinstance(table, ObjectPath):
+            if store_of(table).overtaken(error):
                 raise LockHeldError(f"another process, which wrote {error.filename} first") from None
             if attempt == _ATTEMPTS - 1:
                 raise StorageFailedError(f"{table}: somebody else commits to this table all the time") from error
@@ -183,8 +184,8 @@ def _move(
 ) -> None:
     table, epoch = pin.root / LIVE / state.name, pin.epoch
     if before is None:
-        remove_tree(table, ignore_errors=True)
-        make_directory(table)
+        store_of(table).remove_tree(table, ignore_errors=True)
+        store_of(table).make_directory(table)
     oldest = 0 if before is None else before.oldest
     if before is not None and rules.frees:
         oldest = oldest_kept(table, before, rules.retain, now)
@@ -199,8 +200,7 @@ def _move(
         written.extend(share(table, move.shared, statistics))
         for cut in move.cuts:
             written.extend(cut_pieces(table, cut, pin, state, connection(), statistics))
-        if not isinstance(table, ObjectPath):
-            sync_directory(table)
+        store_of(table).sync_directory(table)
     observer(Moment(Point.LIVE_READY, epoch.number, text=state.name))
     version = commit_version(
         table,
@@ -269,7 +269,7 @@ def _forget(root: Path, epoch: Epoch, rules: LiveRules, now: int, *, dry_run: bo
         if _changed_at(table) + rules.retain <= now:
             space += _weight([path for path in table.rglob("*") if path.is_file()])
             if not dry_run:
-                remove_tree(table)
+                store_of(table).remove_tree(table)
     return space
 
 
@@ -304,7 +304,7 @@ def purge(root: Path, epoch: Epoch, rules: LiveRules) -> None:
     for name, table in _tables(root):
         state = newest_state(table)
         if state is None or name not in published or not state.is_of(epoch):
-            remove_tree(table)
+            store_of(table).remove_tree(table)
             continue
         _remove(leftovers(table, set(state.files), before=1 << 62))
         cut_log(table, state.version)

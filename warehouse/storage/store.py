@@ -1,0 +1,127 @@
+"""Where a warehouse lies, as an interface: a disk of this machine, or a store of objects.
+
+Paths of both kinds have pathlib's methods to read, list and delete. What the kinds do in different ways is asked of the store of
+a path: to write a name that must be free, to make durable, to stage a table's files. What one of them cannot do at all is a flag,
+so that code says what it needs instead of asking which store it has.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from warehouse.objects.path import ObjectPath
+from warehouse.storage.local_disk import LocalDisk
+from warehouse.storage.object_store import ObjectStore
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+    from pathlib import Path, PurePath
+
+__all__ = ["Store", "store_of"]
+
+
+class Store(Protocol):
+    """What the two kinds of stores do in different ways; all paths given to one are its own.
+
+    Attributes
+    ----------
+    local_paths
+        Whether the operating system and other libraries open its paths: files there are renamed, linked and locked.
+    cheap_requests
+        Whether it costs little to look at each of many files, or through all bytes of one.
+    late_commits
+        Whether a process that lost the writer lock may still commit: no lock dies with its JVM.
+    keeps_deleted
+        Whether it may keep what was deleted, as former versions or parts of uploads.
+
+    """
+
+    local_paths: bool
+    cheap_requests: bool
+    late_commits: bool
+    keeps_deleted: bool
+
+    def write_exclusive(self, path: Path, content: bytes) -> None:
+        """Write a file durably; readers see the whole file or none.
+
+        Raises
+        ------
+        FileExistsError
+            When the name is taken.
+        NotDurableError
+            When the disk does not confirm it; the name is free again then.
+
+        """
+
+    def write_replacing(self, path: Path, content: bytes) -> None:
+        """Write a file durably, in place of one of that name; readers see the whole former or the whole new one.
+
+        Raises
+        ------
+        NotDurableError
+            When the disk does not confirm it; the former one is there, or the new one: write it again.
+
+        """
+
+    def link_or_copy(self, source: Path, target: Path) -> bool:
+        """Give a file that nobody changes a further name, and return whether it is a link.
+
+        Raises
+        ------
+        FileExistsError, FileNotFoundError
+            When the name is taken, or the file is not there.
+
+        """
+
+    def writing_into(self, directory: Path) -> AbstractContextManager[Path]:
+        """Yield a directory of this machine; the files written there lie in ``directory`` when the block ends."""
+
+    def make_directory(self, directory: Path) -> None:
+        """Make a directory and those above it that are not there."""
+
+    def staging_directory(self, table: Path) -> Path:
+        """Return where a table's next data files are written, before a commit names them."""
+
+    def take_back(self, table: Path, files: Iterable[PurePath]) -> None:
+        """Remove files (relative to the table) of a commit that failed, where another attempt could meet them."""
+
+    def remove_tree(self, directory: Path, *, ignore_errors: bool = False) -> None:
+        """Delete a directory with all that is in it; with ``ignore_errors``, as much of it as can be."""
+
+    def remove_file(self, path: Path) -> None:
+        """Delete a file of a table, and what is left empty or useless without it."""
+
+    def sync_tree(self, top: Path, files: Iterable[PurePath]) -> None:
+        """Make files (relative to ``top``) and all directories from them up to ``top`` durable.
+
+        Raises
+        ------
+        NotDurableError
+            When the disk does not confirm one of them: none is to be trusted.
+
+        """
+
+    def sync_file(self, path: Path) -> None:
+        """Make a file's content durable."""
+
+    def sync_directory(self, directory: Path) -> None:
+        """Make a directory's entries durable."""
+
+    def named_since(self, path: Path) -> int:
+        """Return since when a file has its name, in microseconds."""
+
+    def free_bytes(self, directory: Path) -> int | None:
+        """Return how many bytes can still be written; None where there is no bound."""
+
+    def overtaken(self, error: OSError) -> bool:
+        """Whether an error says that another process, which has the lock by now, wrote first."""
+
+
+_LOCAL_DISK: Store = LocalDisk()
+_OBJECTS: Store = ObjectStore()
+
+
+def store_of(path: Path) -> Store:
+    """Return the store in which a path is."""
+    return _OBJECTS if isinstance(path, ObjectPath) else _LOCAL_DISK
