@@ -17,7 +17,7 @@ from warehouse.operations.update import UpdateOptions
 from warehouse.planning.keeping import SHARES
 from warehouse.project import Warehouse
 from warehouse.steps.registry import explain
-from warehouse.storage.deltalog import stored_files
+from warehouse.storage.snapshot import stored_files
 from warehouse.time import HOUR
 
 from .projects import Project, StoppedError, at, csv, row, stop_at, stream

@@ -25,7 +25,7 @@ from warehouse.serving.reader import Reader
 from warehouse.storage import checkpoints
 from warehouse.storage import replay as replaying
 from warehouse.storage.commit import CommitFacts, commit
-from warehouse.storage.deltalog import create_table
+from warehouse.storage.definition_commits import create_table
 from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.tables import rows_schema

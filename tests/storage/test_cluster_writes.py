@@ -13,7 +13,7 @@ from warehouse.errors import NotSharedError
 from warehouse.storage import cluster
 from warehouse.storage.cluster import on_cluster, write_shared
 from warehouse.storage.commit import CommitFacts, commit
-from warehouse.storage.deltalog import create_table
+from warehouse.storage.definition_commits import create_table
 from warehouse.storage.entries import entry_at
 from warehouse.storage.local_disk import STAGED
 from warehouse.storage.tables import rows_schema

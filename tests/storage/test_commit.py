@@ -19,7 +19,7 @@ from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ForeignChangeError
 from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.commit import CommitFacts, commit
-from warehouse.storage.deltalog import create_table
+from warehouse.storage.definition_commits import create_table
 from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.local_disk import STAGED

@@ -12,8 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from warehouse.publishing.live.log import commits
 from warehouse.storage.commit import commit
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import append_entry, entry_at, entry_lines, entry_path
-from warehouse.storage.foreign import raw_commits
+from warehouse.storage.entries import append_entry, entry_at, entry_lines, entry_path, raw_commits
 from warehouse.storage.replay import replay
 
 from .test_commit import FACTS, PLACE, empty_table, stage_keys

@@ -12,7 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commits_after, replace_table, whole
+from warehouse.storage.definition_commits import replace_table
+from warehouse.storage.deltalog import commits_after, whole
 from warehouse.storage.entries import entry_at, entry_path
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.restore import lost_files, restore_table

@@ -10,7 +10,8 @@ import pytest
 from deltalake import DeltaTable, TableFeatures, write_deltalake
 
 from warehouse.errors import ForeignChangeError, MissingPartError
-from warehouse.storage.deltalog import commits_after, set_columns
+from warehouse.storage.definition_commits import set_columns
+from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import LogEntry, append_entry, entry_at, entry_path, require_entry
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import counting, reversal, reverse
@@ -94,7 +95,7 @@ def test_a_changed_protocol_is_not_taken_back(table: Path) -> None:
     """Readers and writers that have seen it may rely on it."""
     DeltaTable(table).alter.add_feature([TableFeatures.AppendOnly], allow_protocol_versions_increase=True)
     with pytest.raises(ValueError, match="protocol"):
-        reversal(replay(table, 5), replay(table, 6), 0)
+        reversal(replay(table, 5), replay(table, 6), 0, {})
     with pytest.raises(MissingPartError):
         reverse(table, -1, entry_at(table, 5), metadata={}, at=0)
 

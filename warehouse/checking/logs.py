@@ -18,8 +18,8 @@ from warehouse.epochs.journal import record_path
 from warehouse.errors import MissingPartError, undo_foreign
 from warehouse.layout.columns import CELL, WAITING_SLOT, cell_of
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import entry_path
-from warehouse.storage.foreign import judged, raw_commits
+from warehouse.storage.entries import entry_path, raw_commits
+from warehouse.storage.foreign import judged
 from warehouse.storage.leftover import commits_beyond, left_above, went_on, wrong_checkpoints
 from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.replay import replay, replayed

@@ -17,9 +17,10 @@ from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.epochs.records import Epoch
 from warehouse.limits import limits
 from warehouse.objects.path import directories_in
-from warehouse.storage.deltalog import commits_after, stored_files
+from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_path
 from warehouse.storage.logcut import cut_log, trim_log
+from warehouse.storage.snapshot import stored_files
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS
 

@@ -22,8 +22,8 @@ from warehouse.operations.mend import set_aside_torn
 from warehouse.planning.steps import CreateTable
 from warehouse.steps.foreign import named_directories, prove
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import entry_at
-from warehouse.storage.foreign import absent_files, judged, raw_commits
+from warehouse.storage.entries import entry_at, raw_commits
+from warehouse.storage.foreign import absent_files, judged
 from warehouse.storage.leftover import commits_beyond, drop_above, left_above, remove_commits
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting, reverse

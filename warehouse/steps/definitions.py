@@ -9,7 +9,7 @@ from warehouse.layout.columns import CELL
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.actions import metadata_action
-from warehouse.storage.deltalog import create_table, replace_table, set_columns, set_properties
+from warehouse.storage.definition_commits import create_table, replace_table, set_columns, set_properties
 from warehouse.storage.logcut import commit_mark
 from warehouse.storage.properties import table_properties
 from warehouse.storage.restore import restore_table

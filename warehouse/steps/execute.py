@@ -30,9 +30,10 @@ from warehouse.steps.relanding import put_back_planned
 from warehouse.steps.sources import Sources
 from warehouse.steps.view_proof import prove_first_builds
 from warehouse.storage.checkpoints import checkpoint, checkpoint_due
-from warehouse.storage.deltalog import make_durable, missing_files
+from warehouse.storage.deltalog import make_durable
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.leftover import drop_above
+from warehouse.storage.snapshot import missing_files
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

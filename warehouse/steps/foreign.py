@@ -16,8 +16,8 @@ from warehouse.errors import ForeignChangeError, undo_foreign
 from warehouse.layout.columns import cell_of
 from warehouse.storage.actions import ENGINE
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import entry_at
-from warehouse.storage.foreign import Change, judged, raw_commits
+from warehouse.storage.entries import entry_at, raw_commits
+from warehouse.storage.foreign import Change, judged
 from warehouse.storage.leftover import commits_beyond, drop_above, log_names
 from warehouse.storage.proof import proven
 from warehouse.storage.replay import replay
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
-    from warehouse.storage.foreign import RawCommit
+    from warehouse.storage.entries import RawCommit
 
 __all__ = [
     "NamedDirectory",

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.records import ForeignCommits
 from warehouse.errors import ForeignChangeError
-from warehouse.storage.entries import entry_at
-from warehouse.storage.foreign import absent_files, judged, raw_commits
+from warehouse.storage.entries import entry_at, raw_commits
+from warehouse.storage.foreign import absent_files, judged
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import reverse
 

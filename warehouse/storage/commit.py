@@ -18,14 +18,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
-from warehouse.storage.actions import commit_info, remove_action
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
-from warehouse.storage.deltalog import stored_files
-from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.local_disk import undone_on_failure
+from warehouse.storage.snapshot import stored_files
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import TableCommit, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping, Sequence
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from warehouse.storage.deltalog import StoredFile
     from warehouse.storage.entries import LogEntry
 
 __all__ = ["CommitFacts", "commit", "stage", "unstage"]
@@ -163,19 +161,29 @@ def _write_entry(
     added = [_added(table, file, statistics) for file in placed]
     appends = leaving is None and not gone
     removed = [] if appends else [
-        file
+        file.add
         for file in stored_files(table, base.version)
         if unquote(file.path) in gone
         or (leaving is not None and leaving({name: int(value) for name, value in file.partition.items()}))
     ]  # fmt: skip
-    actions = [
-        _info(base.version, added, removed, facts, now, appends=appends),
-        *_transaction(facts, now),
-        *([] if table_metadata is None else [table_metadata]),
-        *added,
-        *(remove_action(file.add, now) for file in removed),
-    ]
-    return append_entry(table, base, actions)
+    metrics = {
+        "numFiles": str(len(added)),
+        "numRemovedFiles": str(len(removed)),
+        "numOutputRows": str(sum(json.loads(add["stats"])["numRecords"] for add in added)),
+        "numOutputBytes": str(sum(add["size"] for add in added)),
+    }
+    commit = TableCommit(
+        "WRITE",
+        now,
+        facts.metadata,
+        appends=appends,
+        parameters={"mode": "Append" if appends else "Overwrite"},
+        facts={"readVersion": base.version, "isolationLevel": "Serializable", "operationMetrics": metrics},
+        definitions=[*_transaction(facts, now), *([] if table_metadata is None else [table_metadata])],
+        added=added,
+        removed=removed,
+    )
+    return carry_out(table, base, commit)
 
 
 def _placed(table: Path, staged: Path | None) -> list[Path]:
@@ -198,34 +206,14 @@ def _placed(table: Path, staged: Path | None) -> list[Path]:
 def _added(table: Path, file: Path, statistics: Sequence[str]) -> dict[str, Any]:
     facts = (table / file).stat()
     _, stats = file_statistics(table / file, statistics)
-    return {"add": {
+    return {
         "path": quote(file.as_posix(), safe="/=:@!$&'()*+,;~"),
         "partitionValues": dict(part.split("=", 1) for part in file.parts[:-1] if "=" in part),
         "size": facts.st_size,
         "modificationTime": facts.st_mtime_ns // 1_000_000,
         "dataChange": True,
         "stats": stats,
-    }}  # fmt: skip
-
-
-def _info(
-    version: int, added: Sequence[dict[str, Any]], removed: Sequence[StoredFile], facts: CommitFacts, now: int, *, appends: bool
-) -> dict[str, Any]:
-    return commit_info(
-        "WRITE",
-        now,
-        facts.metadata,
-        appends=appends,
-        parameters={"mode": "Append" if appends else "Overwrite"},
-        readVersion=version,
-        isolationLevel="Serializable",
-        operationMetrics={
-            "numFiles": str(len(added)),
-            "numRemovedFiles": str(len(removed)),
-            "numOutputRows": str(sum(json.loads(action["add"]["stats"])["numRecords"] for action in added)),
-            "numOutputBytes": str(sum(action["add"]["size"] for action in added)),
-        },
-    )
+    }
 
 
 def _transaction(facts: CommitFacts, now: int) -> list[dict[str, Any]]:

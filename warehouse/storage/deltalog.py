@@ -1,4 +1,4 @@
-"""Delta's log as files: the commits of a table one by one, creating a table, undoing commits no epoch names.
+"""Delta's log as files: the commits of a table one by one, and undoing commits that no epoch names.
 
 The log's commit ``v`` is ``_delta_log/<20 digits>.json``, one JSON action a line (the Delta protocol). Reading commits
 one by one tells what an unfinished update has done; table snapshots are read by :mod:`warehouse.storage.snapshot`.
@@ -15,11 +15,10 @@ from urllib.parse import unquote
 
 from warehouse.errors import LockHeldError, MissingPartError
 from warehouse.objects.path import object_path
-from warehouse.storage.actions import ENGINE, commit_info, metadata_action, remove_action
-from warehouse.storage.entries import NO_ENTRY, LogEntry, append_entry, digest, entry_lines, entry_path
+from warehouse.storage.actions import ENGINE
+from warehouse.storage.entries import LogEntry, RawCommit, decoded, entry_path, iterate_raw_commits
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.local_disk import undone_on_failure
-from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
 from warehouse.time import parse_instant
 
@@ -30,15 +29,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AddedFile",
     "Commit",
-    "StoredFile",
     "commits_after",
-    "create_table",
     "make_durable",
-    "missing_files",
-    "replace_table",
-    "set_columns",
-    "set_properties",
-    "stored_files",
     "undo_commits",
     "void_commit",
     "whole",
@@ -109,56 +101,45 @@ class Commit:
 
 def commits_after(table: Path, version: int) -> Iterator[Commit]:
     """Yield the commits above ``version`` (-1: all), in order."""
-    number = version + 1
-    while True:
-        try:
-            content = entry_path(table, number).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        try:
-            yield _parsed(number, content)
-        except (ValueError, TypeError, KeyError, AttributeError):
-            yield Commit(number, {}, (), (), frozenset(), readable=False, sha256=digest(content))
-        number += 1
+    return map(_commit, iterate_raw_commits(table, version))
 
 
-def _parsed(version: int, content: bytes) -> Commit:
+def _commit(raw: RawCommit) -> Commit:
+    try:
+        return _understood(raw)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return Commit(raw.version, {}, (), (), frozenset(), readable=False, sha256=raw.sha256)
+
+
+def _understood(raw: RawCommit) -> Commit:
+    if raw.actions is None:
+        raise ValueError(raw.problem)
     added: list[AddedFile] = []
     removed: list[str] = []
     partitions: set[tuple[tuple[str, str | None], ...]] = set()
-    metadata: Mapping[str, Any] = {}
-    table_id, operation, engine = None, "", ""
+    table_id = None
     transactions: dict[str, int] = {}
-    some = False
-    for line in entry_lines(content.decode()):
-        action = json.loads(line)
+    for action in raw.actions:
         if "add" in action:
             added.append(_added(action["add"]))
         elif "remove" in action:
             removed.append(unquote(action["remove"]["path"]))
             partitions.add(tuple(sorted((action["remove"].get("partitionValues") or {}).items())))
-        elif "commitInfo" in action:
-            metadata = _decoded(action["commitInfo"].get("userMetadata"))
-            operation = str(action["commitInfo"].get("operation", ""))
-            engine = str(action["commitInfo"].get("engineInfo", ""))
         elif "metaData" in action:
             table_id = action["metaData"]["id"]
         elif "txn" in action:
             transactions[action["txn"]["appId"]] = action["txn"]["version"]
-        some = True
-    if not some:
-        raise ValueError("an empty commit")
     return Commit(
-        version,
-        metadata,
+        raw.version,
+        raw.said,
         tuple(added),
         tuple(removed),
         frozenset(partitions),
         table_id,
-        operation,
+        str(raw.info.get("operation", "")),
         transactions,
-        sha256=digest(content),
-        engine=engine,
+        sha256=raw.sha256,
+        engine=str(raw.info.get("engineInfo", "")),
     )
 
 
@@ -174,122 +155,6 @@ def _added(action: Mapping[str, Any]) -> AddedFile:
         max_ts=parse_instant(largest["_ts"]) if "_ts" in largest else None,
         min_exp_slot=(stats.get("minValues") or {}).get("_exp_slot"),
     )
-
-
-def _decoded(text: str | None) -> Mapping[str, Any]:
-    try:
-        value = json.loads(text or "{}")
-    except json.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
-def create_table(
-    table: Path,
-    *,
-    table_id: str,
-    schema: Mapping[str, Any],
-    partition_columns: Sequence[str],
-    properties: Mapping[str, str],
-    metadata: Mapping[str, Any],
-    created_at: int,
-    base: LogEntry = NO_ENTRY,
-) -> LogEntry:
-    """Write commit 0 of an empty table at protocol reader 1, writer 2, exclusively, and return its entry.
-
-    An entry of ours, since deltalake chooses the table's identity itself.
-    ``schema`` is the Spark struct type as JSON, ``created_at`` microseconds; partition columns come last in it.
-    """
-    milliseconds = created_at // 1000
-    actions = (
-        commit_info(
-            "CREATE TABLE", milliseconds, metadata, appends=True, parameters={"partitionBy": json.dumps(list(partition_columns))}
-        ),
-        {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        metadata_action(table_id, schema, partition_columns, properties, created_at),
-    )  # fmt: skip
-    return append_entry(table, base, actions)
-
-
-def set_properties(
-    table: Path, base: LogEntry, properties: Mapping[str, str], metadata: Mapping[str, Any], at: int
-) -> LogEntry:
-    """Commit changed properties of a table on an entry, exclusively; ``at`` is in microseconds."""
-    current = replay(table, base.version).metadata
-    actions = (
-        commit_info(
-            "SET TBLPROPERTIES", at // 1000, metadata, appends=True, parameters={"properties": json.dumps(properties)}
-        ),
-        {"metaData": {**current, "configuration": {**(current.get("configuration") or {}), **properties}}},
-    )  # fmt: skip
-    return append_entry(table, base, actions)
-
-
-def set_columns(
-    table: Path, base: LogEntry, action: Mapping[str, Any], metadata: Mapping[str, Any], at: int
-) -> LogEntry:
-    """Commit other columns (a :func:`metadata_action`) and the same rows on an entry, exclusively; ``at`` in microseconds.
-
-    An entry of ours: deltalake ignores a wider schema in append mode.
-    """
-    info = commit_info("CHANGE COLUMNS", at // 1000, metadata, appends=True)
-    return append_entry(table, base, (info, action))
-
-
-@dataclass(frozen=True)
-class StoredFile:
-    """A data file of a table: its path as the log has it, bytes, partition values."""
-
-    path: str
-    size: int
-    partition: Mapping[str, str]
-
-    @property
-    def add(self) -> dict[str, Any]:
-        """What removes it again, as far as that needs to know it."""
-        return {"path": self.path, "size": self.size, "partitionValues": self.partition}
-
-
-def stored_files(table: Path, version: int) -> list[StoredFile]:
-    """Return the data files of a table at a version."""
-    from deltalake import DeltaTable  # noqa: PLC0415 - not needed to read the log one by one
-
-    actions = DeltaTable(str(table), version=version).get_add_actions()
-    count = actions.num_rows
-    partitions: Any = [{}] * count
-    if "partition" in actions.schema.names:
-        partitions = actions.column("partition").to_pylist()
-    return [
-        StoredFile(str(path), size, {name: str(value) for name, value in values.items()})
-        for path, size, values in zip(
-            actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), partitions, strict=True
-        )
-    ]
-
-
-def replace_table(
-    table: Path,
-    base: LogEntry,
-    *,
-    table_id: str,
-    schema: Mapping[str, Any],
-    partition_columns: Sequence[str],
-    properties: Mapping[str, str],
-    metadata: Mapping[str, Any],
-    at: int,
-) -> LogEntry:
-    """Commit no rows, other columns, the same identity and partition columns on an entry, exclusively.
-
-    An entry of ours: in overwrite mode deltalake refuses files to remove.
-    ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them.
-    """
-    milliseconds, partitioning = at // 1000, {"partitionBy": json.dumps(list(partition_columns))}
-    content = [
-        commit_info("REPLACE TABLE", milliseconds, metadata, appends=False, parameters=partitioning),
-        metadata_action(table_id, schema, partition_columns, properties, at),
-        *(remove_action(file.add, milliseconds) for file in stored_files(table, base.version)),
-    ]  # fmt: skip
-    return append_entry(table, base, content)
 
 
 def whole(table: Path, commit: Commit, *, hashed: bool = False) -> bool:
@@ -325,12 +190,6 @@ def whole_parquet(path: Path) -> bool:
             return stream.read() == _PARQUET_MAGIC
     except (OSError, ValueError):
         return False
-
-
-def missing_files(table: Path, version: int) -> list[str]:
-    """Return the data files of a table at a version that are not there, relative to it."""
-    names = [unquote(file.path) for file in stored_files(table, version)]
-    return [name for name in names if not (table / name).exists()]
 
 
 def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
@@ -371,7 +230,7 @@ def void_commit(table: Path, commit: Commit) -> None:
     taken = LockHeldError(f"another process, which replaced {path} first")
     info = {"timestamp": 0, "operation": _VOID, "operationParameters": {}, "engineInfo": ENGINE}
     content, tag = path.read_with_tag()
-    if _parsed(commit.version, content) != commit:
+    if _commit(decoded(commit.version, content)) != commit:
         raise taken
     try:
         path.put((json.dumps({"commitInfo": info}) + "\n").encode(), {"e_tag": tag})

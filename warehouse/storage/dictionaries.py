@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.objects.path import parquet_source
-from warehouse.storage.deltalog import stored_files
+from warehouse.storage.snapshot import stored_files
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -26,18 +26,23 @@ from warehouse.errors import ForeignChangeError, LockHeldError, MissingPartError
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 __all__ = [
     "NO_ENTRY",
     "LogEntry",
+    "RawCommit",
     "append_entry",
+    "decoded",
     "digest",
     "entry_at",
     "entry_lines",
     "entry_path",
     "entry_text",
+    "iterate_raw_commits",
+    "raw_commit",
+    "raw_commits",
     "require_entry",
 ]
 
@@ -84,6 +89,75 @@ def entry_text(actions: Iterable[Mapping[str, Any]]) -> str:
     """Return the text of an entry: an action a line; what some readers take for the end of a line is escaped."""
     lines = (json.dumps(action, ensure_ascii=False, separators=(",", ":")) + "\n" for action in actions)
     return _ENDS_A_LINE.sub(lambda found: f"\\u{ord(found[0]):04x}", "".join(lines))
+
+
+@dataclass(frozen=True)
+class RawCommit:
+    """The actions of one entry as they were written; None where it cannot be read, with the ``problem``."""
+
+    version: int
+    actions: tuple[Mapping[str, Any], ...] | None
+    sha256: str | None = None
+    problem: str = ""
+
+    @property
+    def info(self) -> Mapping[str, Any]:
+        """What the commit says of itself."""
+        found = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
+        return next(found, {})
+
+    @property
+    def operation(self) -> str:
+        """The name of the operation, for people."""
+        return "unreadable" if self.actions is None else str(self.info.get("operation") or "unknown")
+
+    @property
+    def said(self) -> Mapping[str, Any]:
+        """Its ``userMetadata``; empty when it has none that is a JSON object."""
+        try:
+            value = json.loads(self.info.get("userMetadata") or "{}")
+        except (TypeError, ValueError):
+            return {}
+        return value if isinstance(value, dict) else {}
+
+
+def decoded(version: int, content: bytes) -> RawCommit:
+    """Return the commit that an entry's bytes hold."""
+    try:
+        actions = tuple(json.loads(line) for line in entry_lines(content.decode()))
+    except ValueError as error:
+        return RawCommit(version, None, digest(content), str(error))
+    problem = "it is empty" if not actions else "" if all(isinstance(each, dict) for each in actions) else "it has other values"
+    return RawCommit(version, None if problem else actions, digest(content), problem)
+
+
+def raw_commit(table: Path, version: int) -> RawCommit:
+    """Return the commit of a version.
+
+    Raises
+    ------
+    FileNotFoundError, NotADirectoryError
+        When the log has none.
+
+    """
+    return decoded(version, entry_path(table, version).read_bytes())
+
+
+def iterate_raw_commits(table: Path, version: int) -> Iterator[RawCommit]:
+    """Yield the commits of a table above a version (-1: all), in order, up to the first gap."""
+    number = version + 1
+    while True:
+        try:
+            commit = raw_commit(table, number)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        yield commit
+        number += 1
+
+
+def raw_commits(table: Path, version: int) -> list[RawCommit]:
+    """Return the commits of a table above a version (-1: all), in order, up to the first gap."""
+    return list(iterate_raw_commits(table, version))
 
 
 def entry_at(table: Path, version: int) -> LogEntry:
@@ -140,20 +214,7 @@ def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any
     try:
         store_of(entry_path(table, version)).write_exclusive(entry_path(table, version), content)
     except FileExistsError as error:
-        if store_of(table).overtaken(error) and _ours(entry_path(table, version)):
+        if store_of(table).overtaken(error) and isinstance(raw_commit(table, version).said.get("epoch"), int):
             raise LockHeldError(f"another process, which committed version {version} of {table.name} first") from None
         raise ForeignChangeError(table.name, version, "was made by somebody else just now") from error
     return LogEntry(version, digest(content))
-
-
-def _ours(path: Path) -> bool:
-    """Whether an entry says of itself that it is of a plan of this warehouse."""
-    try:
-        for line in entry_lines(path.read_text(encoding="utf-8")):
-            info = json.loads(line).get("commitInfo")
-            if info:
-                said = json.loads(info.get("userMetadata") or "{}")
-                return isinstance(said, dict) and isinstance(said.get("epoch"), int)
-    except (OSError, ValueError, AttributeError):
-        return False
-    return False

@@ -14,14 +14,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from urllib.parse import unquote
 
-from warehouse.storage.entries import entry_lines, entry_path
 from warehouse.storage.replay import LogState, advanced
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Change", "ChangeKind", "RawCommit", "absent_files", "iterate_raw_commits", "judged", "raw_commits", "same_statistics"]
+    from warehouse.storage.entries import RawCommit
+
+__all__ = ["Change", "ChangeKind", "absent_files", "judged", "same_statistics"]
 
 ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable"]
 """What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read."""
@@ -34,25 +35,6 @@ _WORDS: Mapping[ChangeKind, str] = {
     "unreadable": "cannot be read",
 }
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class RawCommit:
-    """One commit's actions as they were written; None where the entry is torn or is no JSON."""
-
-    version: int
-    actions: tuple[Mapping[str, Any], ...] | None
-
-    @property
-    def info(self) -> Mapping[str, Any]:
-        """What the commit says of itself."""
-        found = (action["commitInfo"] for action in self.actions or () if isinstance(action.get("commitInfo"), dict))
-        return next(found, {})
-
-    @property
-    def operation(self) -> str:
-        """The name of the operation, for people."""
-        return "unreadable" if self.actions is None else str(self.info.get("operation") or "unknown")
 
 
 @dataclass(frozen=True)
@@ -86,34 +68,6 @@ def _singular(words: str) -> str:
         if words.startswith(plural):
             return one + words[len(plural) :]
     return words
-
-
-def raw_commits(table: Path, version: int) -> list[RawCommit]:
-    """Return the commits of a table above a version (-1: all), in order, up to the first gap."""
-    return list(iterate_raw_commits(table, version))
-
-
-def iterate_raw_commits(table: Path, version: int) -> Iterator[RawCommit]:
-    """Yield the commits of a table above a version, as :func:`raw_commits` does, one at a time."""
-    number = version + 1
-    while True:
-        try:
-            text = entry_path(table, number).read_text(encoding="utf-8")
-        except (FileNotFoundError, NotADirectoryError):
-            return
-        except ValueError:
-            yield RawCommit(number, None)
-        else:
-            yield RawCommit(number, _actions(text))
-        number += 1
-
-
-def _actions(text: str) -> tuple[Mapping[str, Any], ...] | None:
-    try:
-        actions = tuple(json.loads(line) for line in entry_lines(text))
-    except ValueError:
-        return None
-    return actions if actions and all(isinstance(action, dict) for action in actions) else None
 
 
 def absent_files(table: Path, adds: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import entry_names
 from warehouse.storage.deltalog import commits_after, void_commit
-from warehouse.storage.entries import entry_path
-from warehouse.storage.foreign import iterate_raw_commits, same_statistics
+from warehouse.storage.entries import entry_path, iterate_raw_commits
+from warehouse.storage.foreign import same_statistics
 from warehouse.storage.replay import LogState, advanced, checkpointed, checkpoints
 from warehouse.storage.store import store_of
 

@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import parquet_source
-from warehouse.storage.actions import commit_info
-from warehouse.storage.entries import append_entry
 from warehouse.storage.leftover import wrong_checkpoints
 from warehouse.storage.replay import checkpointed, checkpoints, replay, replayed
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import TableCommit, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -41,7 +40,7 @@ def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: in
 
     ``at`` is in microseconds.
     """
-    return append_entry(table, base, [commit_info("CUT LOG", at // 1000, metadata, appends=True)])
+    return carry_out(table, base, TableCommit("CUT LOG", at // 1000, metadata, appends=True))
 
 
 def cut_log(table: Path, version: int) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ statistics as their JSON text included, so that a file which left a table can be
 from __future__ import annotations
 
 import io
-import json
 import re
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import entry_names
-from warehouse.storage.entries import entry_lines, entry_path
+from warehouse.storage.entries import entry_path, raw_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -180,15 +179,15 @@ def _written(action: Mapping[str, Any]) -> dict[str, Any]:
 def _advanced(table: Path, state: LogState, version: int) -> LogState:
     path = entry_path(table, version)
     try:
-        actions = [json.loads(line) for line in entry_lines(path.read_text(encoding="utf-8"))]
-        following = advanced(state, version, actions)
+        commit = raw_commit(table, version)
+        if commit.actions is not None:
+            return advanced(state, version, commit.actions)
+        problem, cause = commit.problem, None
     except FileNotFoundError:
         raise MissingPartError(f"{path}: the commit is missing; restore the table's _delta_log from a copy") from None
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise MissingPartError(f"{path}: the commit cannot be read ({error}); restore it from a copy") from error
-    if not actions:
-        raise MissingPartError(f"{path}: the commit is empty; restore it from a copy")
-    return following
+    except (KeyError, TypeError, AttributeError) as error:
+        problem, cause = str(error), error
+    raise MissingPartError(f"{path}: the commit cannot be read ({problem}); restore it from a copy") from cause
 
 
 def advanced(state: LogState, version: int, actions: Iterable[Mapping[str, Any]]) -> LogState:

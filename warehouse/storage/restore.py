@@ -12,12 +12,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from warehouse.storage.actions import commit_info, remove_action
-from warehouse.storage.entries import append_entry
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.replay import LogState, replay
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import TableCommit, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -74,21 +73,27 @@ def restore_table(
     now = replay(table, base.version)
     then = replay(table, to_version) if to_version >= 0 else LogState(-1, now.protocol, now.metadata)
     milliseconds = at // 1000
-    content = [commit_info("RESTORE", milliseconds, metadata, appends=False, parameters={"version": to_version})]
+    definitions = []
     if then.metadata.get("schemaString") != now.metadata.get("schemaString"):
-        content.append({"metaData": {**then.metadata, "configuration": now.metadata.get("configuration") or {}}})
-    for path, add in now.files.items():
-        if path not in then.files:
-            content.append(remove_action(add, milliseconds))
+        definitions.append({"metaData": {**then.metadata, "configuration": now.metadata.get("configuration") or {}}})
+    added: list[dict[str, Any]] = []
     back: list[PurePath] = []
     with undone_on_failure(lambda: store_of(table).take_back(table, back)):
         for path, add in then.files.items():
             if path not in now.files:
-                again = _again(table, add, epoch, milliseconds)
-                back.append(PurePosixPath(unquote(again["path"])))
-                content.append({"add": again})
+                added.append(_again(table, add, epoch, milliseconds))
+                back.append(PurePosixPath(unquote(added[-1]["path"])))
         store_of(table).sync_tree(table, back)
-        return append_entry(table, base, content)
+        commit = TableCommit(
+            "RESTORE",
+            milliseconds,
+            metadata,
+            parameters={"version": to_version},
+            definitions=definitions,
+            added=added,
+            removed=[add for path, add in now.files.items() if path not in then.files],
+        )
+        return carry_out(table, base, commit)
 
 
 def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
-from warehouse.storage.actions import commit_info, remove_action
-from warehouse.storage.entries import append_entry
 from warehouse.storage.replay import replayed
+from warehouse.storage.table_commit import TableCommit, carry_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,8 +25,10 @@ if TYPE_CHECKING:
 __all__ = ["counting", "reversal", "reverse"]
 
 
-def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: bool = True) -> list[dict[str, Any]]:
-    """Return the actions that lead from the state ``now`` back to the state ``base``.
+def reversal(
+    base: LogState, now: LogState, milliseconds: int, said: Mapping[str, Any], *, data_change: bool = True
+) -> TableCommit:
+    """Return the commit that leads from the state ``now`` back to the state ``base``.
 
     Parameters
     ----------
@@ -37,8 +38,10 @@ def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: b
         The newest state.
     milliseconds
         The instant of the commit, since 1970.
+    said
+        What the commit says of itself besides ``reverses``.
     data_change
-        What the actions say of themselves: false when what is taken back changed no row.
+        What the actions say of themselves: False when what is taken back changed no row.
 
     Raises
     ------
@@ -48,21 +51,27 @@ def reversal(base: LogState, now: LogState, milliseconds: int, *, data_change: b
     """
     if _said(now.protocol) != _said(base.protocol):
         raise ValueError(f"the protocol was changed from {dict(base.protocol)} to {dict(now.protocol)}")
-    actions: list[dict[str, Any]] = []
+    definitions: list[dict[str, Any]] = []
     if _said(now.metadata) != _said(base.metadata):
-        actions.append({"metaData": dict(base.metadata)})
+        definitions.append({"metaData": dict(base.metadata)})
     for name, transaction in base.transactions.items():
         if now.transactions.get(name) != transaction:
-            actions.append({"txn": dict(transaction)})
-    actions += [
-        remove_action(add, milliseconds, data_change=data_change) for path, add in now.files.items() if path not in base.files
-    ]
-    actions += [
-        {"add": {**add, "dataChange": data_change}}
-        for path, add in base.files.items()
-        if path not in now.files or _said(now.files[path]) != _said(add)
-    ]
-    return actions
+            definitions.append({"txn": dict(transaction)})
+    return TableCommit(
+        "RESTORE",
+        milliseconds,
+        {**said, "reverses": base.version},
+        parameters={"version": base.version},
+        facts={"readVersion": now.version},
+        definitions=definitions,
+        added=[
+            {**add, "dataChange": data_change}
+            for path, add in base.files.items()
+            if path not in now.files or _said(now.files[path]) != _said(add)
+        ],
+        removed=[add for path, add in now.files.items() if path not in base.files],
+        data_change=data_change,
+    )
 
 
 def _said(action: Mapping[str, Any]) -> dict[str, Any]:
@@ -103,14 +112,9 @@ def reverse(
     if to_version < 0:
         raise MissingPartError(f"{table}: before its first commit there is no content to go back to")
     milliseconds = at // 1000
-    info = commit_info(
-        "RESTORE", milliseconds, {**metadata, "reverses": to_version}, appends=False,
-        parameters={"version": to_version}, readVersion=newest.version,
-    )  # fmt: skip
     # One way through the log: a checkpoint above the base may be that of commits which somebody has removed.
     base, now = replayed(table, (to_version, newest.version))
-    actions = reversal(base, now, milliseconds, data_change=data_change)
-    return append_entry(table, newest, [info, *actions])
+    return carry_out(table, newest, reversal(base, now, milliseconds, metadata, data_change=data_change))
 
 
 def counting(commits: Iterable[Commit]) -> list[Commit]:

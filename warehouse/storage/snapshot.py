@@ -23,7 +23,18 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["BOUND_LENGTH", "NO_BOUNDS", "Bounds", "Comparable", "DataFile", "Snapshot", "read_snapshot"]
+__all__ = [
+    "BOUND_LENGTH",
+    "NO_BOUNDS",
+    "Bounds",
+    "Comparable",
+    "DataFile",
+    "Snapshot",
+    "StoredFile",
+    "missing_files",
+    "read_snapshot",
+    "stored_files",
+]
 
 Comparable: TypeAlias = "str | int | bool | date | Decimal"
 
@@ -129,6 +140,41 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
             f"{location}: version {version} cannot be opened any more ({error}); run again to read the newest epoch"
         ) from error
     return Snapshot(table_id, version, tuple(_files(location, actions, columns)))
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A data file of a table: its path as the log has it, bytes, partition values."""
+
+    path: str
+    size: int
+    partition: Mapping[str, str]
+
+    @property
+    def add(self) -> dict[str, Any]:
+        """What removes it again, as far as that needs to know it."""
+        return {"path": self.path, "size": self.size, "partitionValues": self.partition}
+
+
+def stored_files(table: Path, version: int) -> list[StoredFile]:
+    """Return the data files of a table at a version."""
+    actions = DeltaTable(str(table), version=version).get_add_actions()
+    count = actions.num_rows
+    partitions: Any = [{}] * count
+    if "partition" in actions.schema.names:
+        partitions = actions.column("partition").to_pylist()
+    return [
+        StoredFile(str(path), size, {name: str(value) for name, value in values.items()})
+        for path, size, values in zip(
+            actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), partitions, strict=True
+        )
+    ]
+
+
+def missing_files(table: Path, version: int) -> list[str]:
+    """Return the data files of a table at a version that are not there, relative to it."""
+    names = [unquote(file.path) for file in stored_files(table, version)]
+    return [name for name in names if not (table / name).exists()]
 
 
 def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile]:  # noqa: ANN401 - arro3 has no types

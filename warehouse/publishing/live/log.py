@@ -19,11 +19,12 @@ from urllib.parse import unquote
 from warehouse.errors import MissingPartError
 from warehouse.objects.path import entry_names
 from warehouse.publishing.live.move import LiveFile
-from warehouse.storage.actions import commit_info, metadata_action, remove_action
-from warehouse.storage.entries import entry_lines, entry_path, entry_text
+from warehouse.storage.actions import metadata_action
+from warehouse.storage.entries import entry_path, entry_text, raw_commit
 from warehouse.storage.properties import table_properties
 from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import TableCommit
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
@@ -148,20 +149,13 @@ def commits(table: Path, after: int) -> Iterator[LoggedCommit]:
 
 
 def _commit(table: Path, version: int) -> LoggedCommit:
-    path = entry_path(table, version)
-    actions = [json.loads(line) for line in entry_lines(path.read_text(encoding="utf-8"))]
-    info: dict[str, Any] = next((action["commitInfo"] for action in actions if "commitInfo" in action), {})
-    at = int(info["timestamp"]) * 1000 if "timestamp" in info else path.stat().st_mtime_ns // 1000
-    try:
-        facts = json.loads(info.get("userMetadata") or "{}")
-    except ValueError:
-        facts = {}
-    return LoggedCommit(
-        version,
-        at,
-        tuple(unquote(action["remove"]["path"]) for action in actions if "remove" in action),
-        facts if isinstance(facts, dict) else {},
-    )
+    commit = raw_commit(table, version)
+    if commit.actions is None:
+        raise ValueError(commit.problem)
+    stamp = commit.info.get("timestamp")
+    at = entry_path(table, version).stat().st_mtime_ns // 1000 if stamp is None else int(stamp) * 1000
+    removed = tuple(unquote(action["remove"]["path"]) for action in commit.actions if "remove" in action)
+    return LoggedCommit(version, at, removed, commit.said)
 
 
 def commit_version(
@@ -225,14 +219,24 @@ def commit_version(
         "oldest": oldest,
         "digest": _digest(metadata, after),
     }
-    actions: list[dict[str, Any]] = [_info(version, facts, added, left, now)]
-    if before is None:
-        actions.append({"protocol": _PROTOCOL})
+    definitions: list[dict[str, Any]] = [] if before is not None else [{"protocol": _PROTOCOL}]
     if before is None or metadata != before.metadata:
-        actions.append({"metaData": metadata})
-    actions += [{"add": action} for action in added.values()]
-    actions += [remove_action(add, now // 1000) for add in left.values()]
-    store_of(entry_path(table, version)).write_exclusive(entry_path(table, version), entry_text(actions).encode())
+        definitions.append({"metaData": metadata})
+    commit = TableCommit(
+        "WRITE",
+        now // 1000,
+        facts,
+        parameters={"mode": "Overwrite"},
+        facts={
+            **({"readVersion": version - 1} if version else {}),
+            "isolationLevel": "Serializable",
+            "operationMetrics": {"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
+        },
+        definitions=definitions,
+        added=list(added.values()),
+        removed=list(left.values()),
+    )
+    store_of(table).write_exclusive(entry_path(table, version), entry_text(commit.actions()).encode())
     return version
 
 
@@ -247,19 +251,6 @@ def _metadata(
         return wanted
     same = ("schemaString", "partitionColumns", "configuration")
     return before.metadata if all(before.metadata.get(name) == wanted[name] for name in same) else wanted
-
-
-def _info(version: int, facts: Mapping[str, Any], added: Mapping[str, Any], left: Mapping[str, Any], now: int) -> dict[str, Any]:
-    return commit_info(
-        "WRITE",
-        now // 1000,
-        facts,
-        appends=False,
-        parameters={"mode": "Overwrite"},
-        **({"readVersion": version - 1} if version else {}),
-        isolationLevel="Serializable",
-        operationMetrics={"numFiles": str(len(added)), "numRemovedFiles": str(len(left))},
-    )
 
 
 def _add(written: Written) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""A commit of a table as a value, and the one function that carries it out.
+
+    files(log + commit) = files(log) - removed + added
+
+An entry is made by us and not by a library: it must be made on one entry and no other, name files that Spark wrote, and say what
+the plan needs to recognise it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from warehouse.storage.actions import commit_info, remove_action
+from warehouse.storage.entries import append_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from warehouse.storage.entries import LogEntry
+
+__all__ = ["TableCommit", "carry_out"]
+
+
+@dataclass(frozen=True)
+class TableCommit:
+    """What one commit changes, and what it says of itself.
+
+    Parameters
+    ----------
+    operation, parameters
+        The operation's name and what it was given, for people.
+    at
+        The instant in milliseconds since 1970.
+    said
+        The entry's ``userMetadata``: by it a plan recognises its steps.
+    appends
+        Whether the commit only adds, whatever the table held.
+    facts
+        Further fields of ``commitInfo``, as the protocol names them.
+    definitions
+        The actions that change what the table is: ``protocol``, ``metaData``, ``txn``.
+    added
+        The ``add`` actions of files that come.
+    removed
+        Those of files that go; only path, size and partition values are used.
+    data_change
+        Whether the files that go took rows with them.
+
+    """
+
+    operation: str
+    at: int
+    said: Mapping[str, Any]
+    appends: bool = False
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
+    definitions: Sequence[Mapping[str, Any]] = ()
+    added: Sequence[Mapping[str, Any]] = ()
+    removed: Sequence[Mapping[str, Any]] = ()
+    data_change: bool = True
+
+    def actions(self) -> Iterator[Mapping[str, Any]]:
+        """Yield the actions of the entry, one a line."""
+        yield commit_info(
+            self.operation, self.at, self.said, appends=self.appends, parameters=self.parameters, **self.facts
+        )
+        yield from self.definitions
+        yield from ({"add": add} for add in self.added)
+        yield from (remove_action(add, self.at, data_change=self.data_change) for add in self.removed)
+
+
+def carry_out(table: Path, base: LogEntry, commit: TableCommit) -> LogEntry:
+    """Write a commit's entry on the entry ``base`` and no other, durably, and return it; its files are durable already.
+
+    Raises
+    ------
+    MissingPartError
+        When the base is not there.
+    ForeignChangeError
+        When the base is another entry by now, or somebody else has committed on it.
+    LockHeldError
+        When it was another process of this warehouse, as only a store without file locks lets it.
+
+    """
+    return append_entry(table, base, commit.actions())
