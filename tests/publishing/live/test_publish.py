@@ -189,7 +189,7 @@ def test_a_full_disk_is_told_and_leaves_former_versions(house: House, monkeypatc
         raise OSError(errno.ENOSPC, "No space left on device", "there")
 
     with monkeypatch.context() as patch:
-        patch.setattr("warehouse.publishing.live.log.write_exclusive", full)
+        patch.setattr(LocalDisk, "write_exclusive", full)
         with pytest.raises(StorageFailedError, match="No space left"):
             move(house)
     check(house, house.epochs[3])
