@@ -372,7 +372,7 @@ def test_a_passing_error_leaves_a_live_table_as_it_is(
             case "checkpoint":
                 patch.setattr(Path, "read_bytes", failing(".checkpoint.parquet", Path.read_bytes))
             case "commit":
-                patch.setattr(Path, "read_text", failing("4.json", Path.read_text))
+                patch.setattr(Path, "read_bytes", failing("4.json", Path.read_bytes))
             case "listing":
                 patch.setattr(os, "scandir", failing("_delta_log", os.scandir))
             case _:
