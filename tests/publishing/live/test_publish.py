@@ -582,15 +582,15 @@ def test_an_update_reads_few_entries_of_a_long_log(house: House, monkeypatch: py
     state = newest_state(house.root / LIVE / "names")
     assert state is not None
     assert (state.oldest, state.version) == (4, 44)
-    reads, read = [], Path.read_text
+    reads, read = [], Path.read_bytes
 
-    def counted(path: Path, *given: Any, **options: Any) -> str:  # noqa: ANN401 - those of the method
+    def counted(path: Path) -> bytes:
         reads.append(path.name)
-        return read(path, *given, **options)
+        return read(path)
 
-    monkeypatch.setattr(Path, "read_text", counted)
+    monkeypatch.setattr(Path, "read_bytes", counted)
     publish(house.root, same_tables_later(house, 55), rules, now=start + 45 * DAY)
-    assert len([name for name in reads if name.endswith(".json")]) <= CHECKPOINT_INTERVAL + 5
+    assert 0 < len([name for name in reads if name.endswith(".json")]) <= CHECKPOINT_INTERVAL + 5
 
 
 def test_the_log_of_a_bounded_table_begins_with_the_oldest_version_kept(house: House) -> None:
