@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.field.contenders.ours import layout_lines
+from benchmarks.source.cost import grid_update, uniform_flow
 from warehouse import Warehouse
-from warehouse.layout.cost import grid_update, uniform_flow
 from warehouse.time import HOUR, at_slot, parse_instant
 
 if TYPE_CHECKING:

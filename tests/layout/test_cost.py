@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from warehouse.layout import deleted_columns, inserted_rows, planned_cells
-from warehouse.layout.cost import (
+from benchmarks.source.cost import (
     Prices,
-    accessed_share,
     best_grid,
     best_side,
     buckets_hit,
@@ -23,6 +21,8 @@ from warehouse.layout.cost import (
     wave_price,
     whole_slot_share,
 )
+from warehouse.layout import deleted_columns, inserted_rows, planned_cells
+from warehouse.layout.advice.decision import accessed_share
 from warehouse.layout.oracle import expected_sizes, lifetime_weights, uniform_weights
 
 from .strategies import plain
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from warehouse.layout import Layout
-    from warehouse.layout.oracle import Model
+from warehouse.layout.oracle import Model
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,8 @@ from math import inf
 import numpy as np
 import pytest
 
-from warehouse.views.costs.losses import is_lost, lagged_share, lost_share, rule_share, short_share
+from tests.views.source_shares import rule_share, short_share
+from warehouse.views.costs.losses import is_lost, lagged_share, lost_share
 
 TABLE = [
     ((60, 60), 10, 0.1667, 0.0833, 0.1667),

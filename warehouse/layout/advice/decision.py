@@ -8,15 +8,20 @@ update.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.layout.cost import accessed_share
 from warehouse.layout.resolution import resolve
 
 if TYPE_CHECKING:
     from warehouse.layout.layout import Layout
 
-__all__ = ["TableAnswer", "decision"]
+__all__ = ["TableAnswer", "accessed_share", "decision"]
+
+
+def accessed_share(rows: int, columns: int) -> Fraction:
+    """Return (G+E-1)/(GE): the share of sub-indices, and of rows under uniform lifetimes, an update touches, section 5.1."""
+    return Fraction(rows + columns - 1, rows * columns)
 
 
 @dataclass(frozen=True)

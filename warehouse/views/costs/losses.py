@@ -19,7 +19,7 @@ from warehouse.time import at_slot, slot
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["is_lost", "lagged_share", "lost_share", "rule_share", "short_share"]
+__all__ = ["is_lost", "lagged_share", "lost_share"]
 
 Number: TypeAlias = float | Fraction
 
@@ -70,43 +70,6 @@ def lost_share(lifetimes: Sequence[Number], interval: Number, *, tick: Number = 
     within = min(Fraction(interval), *finite)
     seen = prod(finite) - prod(each - within for each in finite)
     return 1 - seen / (Fraction(interval) * _started(finite, Fraction(tick)))
-
-
-def short_share(lifetimes: Sequence[Number], interval: Number) -> Fraction:
-    """The share of a join's results with a lifetime below `interval`: all that may be lost, section 7, last column.
-
-    Parameters and errors as for :func:`lost_share`; the clock is continuous.
-    """
-    finite = _finite(lifetimes, interval)
-    if not finite:
-        return Fraction(0)
-    if Fraction(interval) > min(finite):
-        return Fraction(1)
-    return 1 - _started([each - Fraction(interval) for each in finite]) / _started(finite)
-
-
-def rule_share(lifetimes: Sequence[Number], interval: Number, rates: Sequence[Number] | None = None) -> Fraction:
-    """The source's estimate, Δ/T: kept to compare with, since it is the share of *short-lived* results of two inputs.
-
-    Parameters
-    ----------
-    lifetimes, interval
-        As for :func:`lost_share`.
-    rates
-        Where lifetimes differ, the weights of the mean of the single Δ/T (the source says "weighted by stream rates" and
-        no more); without rates, and when all are 0, each input counts the same.
-
-    Raises
-    ------
-    ValueError
-        When a lifetime or the interval is not positive, or there are not as many rates as lifetimes.
-    """
-    _finite(lifetimes, interval)
-    weights = [Fraction(rate) for rate in rates or ()]
-    if not any(weights):
-        weights = [Fraction(1)] * len(lifetimes)
-    single = (min(Fraction(1), Fraction(interval) / Fraction(each)) if each < inf else Fraction(0) for each in lifetimes)
-    return sum((weight * share for weight, share in zip(weights, single, strict=True)), start=Fraction(0)) / sum(weights)
 
 
 def lagged_share(lifetime: Number, lag: Number, interval: Number) -> Fraction:

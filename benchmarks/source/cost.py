@@ -1,4 +1,6 @@
-"""What an update costs, in sub-indices and in rows: doubly-partitioned-index sheet, section 5.
+"""What an update costs by the source, in sub-indices and in rows: doubly-partitioned-index sheet, section 5.
+
+The experiments compare measured updates with it, and tests compare the layouts of the library.
 
 Wave indices need no formulas of their own: n insertion parts are the grid n x 1, n expiration parts the grid 1 x n.
 """
@@ -10,6 +12,8 @@ from fractions import Fraction
 from math import exp, gcd, isqrt
 from typing import TYPE_CHECKING
 
+from warehouse.layout.advice.decision import accessed_share
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -19,7 +23,6 @@ __all__ = [
     "Share",
     "Shares",
     "UpdateCost",
-    "accessed_share",
     "best_grid",
     "best_side",
     "buckets_hit",
@@ -47,11 +50,6 @@ def best_grid(n: int) -> tuple[int, int]:
     """
     columns = next(factor for factor in range(isqrt(n), 0, -1) if n % factor == 0)
     return n // columns, columns
-
-
-def accessed_share(rows: int, columns: int) -> Fraction:
-    """(G+E-1)/(GE): the share of sub-indices, and of rows under uniform lifetimes, an update touches, section 5.1."""
-    return Fraction(rows + columns - 1, rows * columns)
 
 
 @dataclass(frozen=True)
