@@ -7,14 +7,13 @@ import os
 import sys
 import traceback
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import click
 import msgspec
 
 from warehouse.cli.logs import in_json, tell
 from warehouse.cli.output.visible import lines_visible, styled
-from warehouse.cli.utf8 import utf8
 from warehouse.errors import Transient, WarehouseError
 
 if TYPE_CHECKING:
@@ -41,8 +40,8 @@ class Failure:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "message", utf8(self.message))
-        object.__setattr__(self, "fields", {name: utf8(value) for name, value in self.fields.items()})
+        object.__setattr__(self, "message", _as_utf8(self.message))
+        object.__setattr__(self, "fields", {name: _as_utf8(value) for name, value in self.fields.items()})
 
 
 def failure_of(error: BaseException, arguments: list[str]) -> Failure:
@@ -105,3 +104,19 @@ def _internal(error: BaseException) -> str:
     first = next(iter(str(error).strip().splitlines()), "")
     kind = type(error).__name__ + (f": {first.rstrip('.')}" if first else "")
     return f"{kind}. This is a fault of stream-wh; run again with STREAM_WH_DEBUG=1 and report the traceback"
+
+
+_Value = TypeVar("_Value")
+
+
+def _as_utf8(value: _Value) -> _Value:
+    r"""Return a text, or a tuple of texts, with what is no UTF-8 shown by backslashes; other values as they are.
+
+    >>> _as_utf8("a\udcff"), _as_utf8(("b", 1))
+    ('a\\udcff', ('b', 1))
+    """
+    if isinstance(value, str):
+        return cast("_Value", value.encode(errors="backslashreplace").decode())
+    if isinstance(value, tuple) and type(value) is tuple:
+        return cast("_Value", tuple(_as_utf8(part) for part in value))
+    return value

@@ -377,7 +377,7 @@ class Warehouse:
             When there is no such epoch, or none any more.
 
         """
-        from warehouse.operations.checked_views import checked_views  # noqa: PLC0415 - reading does without
+        from warehouse.operations.verification import checked_views  # noqa: PLC0415 - reading does without
 
         return checked_views(self.root, self._context(spark=spark).start_spark, epoch=epoch, now=_clock())
 

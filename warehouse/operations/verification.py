@@ -8,7 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
+from warehouse.errors import EpochVacuumedError, NoEpochError
 from warehouse.ingest.batch import SPARK_FAILURES
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
@@ -17,15 +19,16 @@ from warehouse.views.verification.judgement import Doubt, judged
 from warehouse.views.verification.question import Unverifiable, question_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["ViewVerdict", "kept_verdicts", "verdicts_of"]
+__all__ = ["ViewVerdict", "checked_views", "kept_verdicts", "verdicts_of"]
 
+_ATTEMPTS = 3
 _SMALL = 100_000
 """Rows from which on Spark's code is worth its making."""
 
@@ -39,6 +42,48 @@ class ViewVerdict:
     outcome: Literal["same", "differs", "not verifiable", "not comparable", "stands still"]
     reason: str = ""
     rows: tuple[str, ...] = ()
+
+
+def checked_views(
+    root: Path, spark: Callable[[int], SparkSession], *, epoch: int | None, now: int
+) -> tuple[ViewVerdict, ...]:
+    """Return the verdict of each view at an epoch (None: the newest), and record those of the newest one.
+
+    The lock is not taken: an epoch's files stay for as long as it is readable. When it is retired meanwhile, the newest one is
+    looked at in its place.
+
+    Raises
+    ------
+    NoEpochError, EpochVacuumedError
+        When there is no such epoch, or none any more.
+
+    """
+    for _ in range(_ATTEMPTS):
+        pinned = _pinned(root, epoch)
+        stored = sum(part.bytes for state in pinned.tables for part in state.partitions)
+        try:
+            verdicts = tuple(verdicts_of(root, pinned, spark(stored)))
+        except Exception:
+            if pinned.number in epoch_numbers(root):
+                raise
+            continue  # its files went with it
+        if pinned.number in epoch_numbers(root):
+            newest = newest_epoch(root)
+            if newest is not None and newest.number == pinned.number:
+                kept_verdicts(root, verdicts, now)
+            return verdicts
+    raise EpochVacuumedError("epochs are retired faster than views can be compared; raise `retain`, or check between updates")
+
+
+def _pinned(root: Path, number: int | None) -> Epoch:
+    newest = newest_epoch(root)
+    if newest is None:
+        raise NoEpochError(f"nothing has been loaded under {root} yet; run `stream-wh update` first")
+    if number is None:
+        return newest
+    if number not in epoch_numbers(root):
+        raise EpochVacuumedError(f"epoch {number} cannot be read (any more); `stream-wh history` lists those that can")
+    return read_epoch(root, number)
 
 
 def verdicts_of(root: Path, epoch: Epoch, spark: SparkSession) -> Iterator[ViewVerdict]:
