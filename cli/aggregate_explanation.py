@@ -18,7 +18,8 @@ def of_aggregate(found: AggregateExplanation) -> Report:
     """Return an explanation as lines for people and as a record."""
     asked = found.definition
     groups = ", ".join(name for name, _ in asked.group_by)
-    head = f"{found.name}: windows of {asked.source}" + (f" by {groups}" if groups else "")
+    rows = "live rows of " if asked.over == "live" else ""
+    head = f"{found.name}: windows of {rows}{asked.source}" + (f" by {groups}" if groups else "")
     lines = [head + (f" where {asked.where}" if asked.where else "")]
     width = max((len(each.table or "") for each in found.synopses), default=0)
     lines += [f"  {each.table or '':<{width}}  {_synopsis(each)}" for each in found.synopses]
@@ -29,11 +30,13 @@ def of_aggregate(found: AggregateExplanation) -> Report:
 
 def _synopsis(each: SynopsisRead) -> str:
     held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
+    if each.listed is not None:
+        held = f"the {each.listed} most frequent of {each.counted}"
     told = [held]
     if each.rows is None or each.full_from is None:
         told.append("made by the next update")
     else:
-        since = format_instant(each.full_from)
+        since = format_instant(max(each.full_from, 0))
         told.append(f"{counted(each.rows, 'row')}, kept for {counted(each.slots, 'slot')}, full from {since}")
     if each.shared_with:
         told.append(f"shared with {', '.join(each.shared_with)}")
@@ -52,11 +55,13 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
         "epoch": found.epoch,
         "from": asked.source,
         "where": asked.where,
+        "over": asked.over,
         "group_by": [name for name, _ in asked.group_by],
         "synopses": [
             {
                 "table": each.table,
                 "counted": each.counted,
+                "listed": each.listed,
                 "states": list(each.states),
                 "shared_with": list(each.shared_with),
                 "slots": each.slots,

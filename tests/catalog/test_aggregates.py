@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.declared import write_declarations
-from warehouse.aggregates.definition import Value, Window
+from warehouse.aggregates.definition import FrequentItems, Value, Window
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
 from warehouse.time import HOUR
@@ -82,7 +82,21 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
         ({"select": {"full": "count(*)"}}, "select.full", "another name"),
         ({"select": {"k": "count(*)"}}, "select.k", "which a group has"),
         ({"search_key": "n"}, "search_key", "columns of the answers"),
-        ({"over": "live"}, "over", '"arrivals"'),
+        ({"over": "dead"}, "over", '"arrivals" | "live"'),
+        ({"frequent": {"item": "k", "above": 0.1}}, "select", "an aggregate of its own"),
+        ({"select": None, "frequent": {"item": "d", "above": 0.1}}, "frequent.item", "that can be a key"),
+        ({"select": None, "frequent": {"above": 0.1}}, "frequent.item", "required"),
+        ({"select": None, "frequent": {"item": "k"}}, "frequent", "neither `above` nor `top`"),
+        ({"select": None, "frequent": {"item": "k", "above": 0.1, "top": 3}}, "frequent", "one of them"),
+        ({"select": None, "frequent": {"item": "k", "above": 0.1, "k": 9}}, "frequent.k", "at least 10"),
+        ({"select": None, "frequent": {"item": "k", "above": 1.5}}, "frequent.above", "between 0 and 1"),
+        ({"select": None, "frequent": {"item": "k", "top": 5, "k": 4}}, "frequent.k", "at least 5"),
+        ({"select": None, "frequent": {"item": "k", "of": 5}}, "frequent.of", "unknown key"),
+        (
+            {"select": None, "frequent": {"item": "k", "top": 5, "exact": True}, "stream": {"expires": "b + INTERVAL 1 HOUR"}},
+            "frequent.exact",
+            "rows of s expire",
+        ),
         ({"error": 0.01}, "error", "unknown"),
         ({"stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "groups and extremes show values of rows"),
     ],
@@ -93,3 +107,12 @@ def test_a_fault_names_its_key_and_what_is_allowed(tmp_path: Path, changes: dict
         declared(tmp_path, **changes)
     found = {problem.key: f"{problem.found}; {problem.allowed}" for problem in caught.value.problems}
     assert any(key in each and told in text for each, text in found.items()), found
+
+
+def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:
+    """By default four times as long as a share needs, or ten times as long as the answer; the item is the key."""
+    asked = declared(tmp_path, group_by=None, select=None, frequent={"item": "k", "above": 0.03}).definition
+    assert asked.frequent == FrequentItems("k", "string", 0.03, None, 4 * 34)
+    assert (asked.search_key, dict(asked.columns)["item"], asked.values) == (("item",), "string", ())
+    asked = declared(tmp_path, select=None, frequent={"item": "v", "top": 3, "exact": True}, over="live").definition
+    assert asked.frequent == FrequentItems("v", "int", None, 3, 30, exact=True)

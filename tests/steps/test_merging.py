@@ -59,7 +59,7 @@ def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -
     with in_memory(()) as connection:
         connection.register("due", pa.table({
             "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
-            "_end": [end for _, end in due], "_full": [True] * len(due),
+            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
         }))  # fmt: skip
         for number, read in enumerate(reads):
             stored(connection, number, read.synopsis, given_rows)

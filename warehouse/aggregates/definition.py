@@ -13,13 +13,32 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["OWN_COLUMNS", "Definition", "Due", "Function", "Value", "Window"]
+__all__ = ["ITEM_COLUMNS", "OWN_COLUMNS", "Definition", "Due", "FrequentItems", "Function", "Over", "Value", "Window"]
 
 Function = Literal[
     "rows", "count", "sum", "min", "max", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "distinct", "percentile"
 ]
+Over = Literal["arrivals", "live"]
 OWN_COLUMNS = ("window_length", "window_end", "epoch", "full", "late")
 """The columns that every answer has, whatever it asks."""
+ITEM_COLUMNS = ("item", "at_least", "at_most", "certain", "complete")
+"""The columns that answers about frequent items have besides."""
+
+
+@dataclass(frozen=True)
+class FrequentItems:
+    """Which items of a column are frequent: those with more than a share of the rows, or the most frequent ones.
+
+    ``column`` holds the items, of Spark SQL type ``type``. Either ``above`` (a share of the rows) or ``top`` (how many) is given.
+    ``k`` is how many items the list of a slot has at least; ``exact`` counts the candidates in the stored rows.
+    """
+
+    column: str
+    type: str
+    above: float | None
+    top: int | None
+    k: int
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,6 +71,8 @@ class Definition:
     """What an aggregate asks of the rows of a stream; ``group_by`` are columns with their types.
 
     ``where`` is Spark SQL over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds.
+    ``over`` says which rows count: those that arrived in the window, or of these the ones that live on at its end. With
+    ``frequent`` an answer has a row for each item, and no values.
     """
 
     source: str
@@ -61,6 +82,8 @@ class Definition:
     windows: tuple[Window, ...]
     keep: int
     search_key: tuple[str, ...]
+    frequent: FrequentItems | None = None
+    over: Over = "arrivals"
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -70,10 +93,17 @@ class Definition:
             ("window_length", "string"),
             ("window_end", "timestamp"),
             *((value.name, value.type) for value in self.values),
+            *self._items(),
             ("epoch", "bigint"),
             ("full", "boolean"),
             ("late", "bigint"),
         )
+
+    def _items(self) -> tuple[tuple[str, str], ...]:
+        if self.frequent is None:
+            return ()
+        types = (self.frequent.type, "bigint", "bigint", "boolean", "boolean")
+        return tuple(zip(ITEM_COLUMNS, types, strict=True))
 
     @property
     def longest(self) -> int:
@@ -97,8 +127,12 @@ class Definition:
 
 @dataclass(frozen=True)
 class Due:
-    """An answer to give: a window by its declared length and by its slots, and the slot that it ends with."""
+    """An answer to give: a window by its declared length and by its slots, and the slot that it ends with.
+
+    ``late`` is how many updates could have given it and did not.
+    """
 
     text: str
     slots: int
     end: int
+    late: int = 0

@@ -5,7 +5,11 @@ Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to
 slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot.
 
 Exact holistic aggregates (COUNT DISTINCT, percentiles) have a synopsis of their own, grouped by the value too: its states are
-the counts of the values.
+the counts of the values. Frequent items have lists (:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch
+are the list's items by rank, and one of rank 0 with the rows of the whole batch.
+
+Over live rows the rows of a synopsis are apart by their slot of expiration too: those of a later one than the end of a window
+live on then.
 """
 
 from __future__ import annotations
@@ -18,7 +22,25 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.definition import Definition, Value
 
-__all__ = ["ARRIVED", "FAILED", "ROWS", "VALUE", "Need", "Served", "State", "Synopsis", "assigned", "missing", "needs"]
+__all__ = [
+    "AFTER",
+    "ARRIVED",
+    "BATCH",
+    "DELTA",
+    "FAILED",
+    "RANK",
+    "ROWS",
+    "UNTIL",
+    "VALUE",
+    "Need",
+    "Served",
+    "State",
+    "Synopsis",
+    "assigned",
+    "lengthened",
+    "missing",
+    "needs",
+]
 
 ARRIVED = "_arrived"
 """The column of a synopsis that says which slot its row is of."""
@@ -26,6 +48,15 @@ ROWS = "_rows"
 FAILED = "_failed"
 """Rows for which ``where`` could not be evaluated: nobody knows whether they belong to the group's answer."""
 VALUE = "_value"
+UNTIL = "_until"
+"""The first slot at whose end a row does not live any more."""
+BATCH = "_batch"
+"""The epoch whose rows a list is of: late rows have a list of their own."""
+RANK = "_rank"
+"""The place of an item in its list, from 1; 0 in the row that speaks for the whole list."""
+DELTA = "_delta"
+AFTER = "_after"
+"""The counts of the last item of a list, if it is full, and of the first one after it."""
 
 StateFunction = Literal["count", "sum", "min", "max", "mean", "m2"]
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
@@ -48,25 +79,36 @@ class State:
 
 @dataclass(frozen=True)
 class Synopsis:
-    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) how often each value came."""
+    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) how often each value came.
+
+    With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
+    rows apart by the slot in which they expire.
+    """
 
     source: str
     where: str | None
     group_by: tuple[tuple[str, str], ...]
     counted: tuple[str, str] | None
     states: tuple[State, ...]
+    listed: int | None = None
+    live: bool = False
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
         """Its columns with their types."""
         value = () if self.counted is None else ((VALUE, self.counted[1]),)
         states = ((state.name, state.type) for state in self.states)
-        failed = ((FAILED, "bigint"),) if self.counted is None else ()
-        return ((ARRIVED, "bigint"), *self.group_by, *value, (ROWS, "bigint"), *failed, *states)
+        failed = ((FAILED, "bigint"),) if self.counted is None or self.listed else ()
+        slots = ((ARRIVED, "bigint"), *(((UNTIL, "bigint"),) if self.live else ()))
+        place = ((BATCH, "bigint"), (RANK, "bigint")) if self.listed else ()
+        ends = ((DELTA, "bigint"), (AFTER, "bigint")) if self.listed else ()
+        return (*slots, *self.group_by, *place, *value, (ROWS, "bigint"), *failed, *states, *ends)
 
     def alike(self, other: Synopsis) -> bool:
         """Whether both are of the same rows, in the same groups."""
-        mine, theirs = ((each.source, each.where, each.group_by, each.counted) for each in (self, other))
+        mine, theirs = (
+            (each.source, each.where, each.group_by, each.counted, each.listed is None, each.live) for each in (self, other)
+        )
         return mine == theirs
 
 
@@ -80,12 +122,22 @@ class Need:
 
 def needs(definition: Definition) -> tuple[Need, ...]:
     """Return the synopses that a definition needs: one of states, and one for each column whose values it counts."""
+    live = definition.over == "live"
+    if definition.frequent is not None:
+        item = (definition.frequent.column, definition.frequent.type)
+        lists = Synopsis(
+            definition.source, definition.where, definition.group_by, item, (), listed=definition.frequent.k, live=live
+        )
+        return (Need(lists, definition.longest),)
     states = dict.fromkeys(state for value in definition.values for state in _states(value))
     counted = dict.fromkeys(
         (value.column, value.column_type) for value in definition.values if value.function in _COUNTED and value.column
     )
     common = (definition.source, definition.where, definition.group_by)
-    every = (Synopsis(*common, None, tuple(states)), *(Synopsis(*common, column, ()) for column in counted))
+    every = (
+        Synopsis(*common, None, tuple(states), live=live),
+        *(Synopsis(*common, column, (), live=live) for column in counted),
+    )
     return tuple(Need(synopsis, definition.longest) for synopsis in every)
 
 
@@ -169,4 +221,12 @@ def missing(wanted: Sequence[Need], there: Sequence[Synopsis]) -> tuple[Synopsis
             made.append(replace(need.synopsis, states=left))
         else:
             made[place] = replace(made[place], states=tuple(dict.fromkeys((*made[place].states, *left))))
+            made[place] = lengthened(made[place], need.synopsis.listed)
     return tuple(made)
+
+
+def lengthened(synopsis: Synopsis, listed: int | None) -> Synopsis:
+    """Return a synopsis whose lists have at least so many items from now on: those that are there stay as long as they are."""
+    if synopsis.listed is None or listed is None:
+        return synopsis
+    return replace(synopsis, listed=max(synopsis.listed, listed))

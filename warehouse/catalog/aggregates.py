@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.definition import OWN_COLUMNS, Definition, Function, Value, Window
+from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, Definition, FrequentItems, Function, Value, Window
 from warehouse.aggregates.synopses import sum_type
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
@@ -26,6 +28,10 @@ _Faults = Iterator[tuple[str, FaultError]]
 _FLOATS = ("float", "double")
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _MIDDLE = 0.5
+_ABOVE_LISTED = 4
+"""Times the least length of a list: bounds are then at most a quarter of the share apart (frequent-items sheet, G7)."""
+_TOP_LISTED = 10
+"""Items of a list for each that is asked for."""
 _NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
 _TAKEN = f"another name: every answer has {', '.join(OWN_COLUMNS)}"
 _FUNCTIONS = (
@@ -80,15 +86,16 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         return None, tuple(faults)
     groups = list(_groups(draft))
     values = list(_values(draft))
-    windows = list(_windows(draft))
+    windows, found = list(_windows(draft)), list(_frequent(draft))
     for rule in (_where, _names, _keep, _search_key, _erasable):
         faults += rule(draft)
-    faults += [each for each in (*groups, *values, *windows) if isinstance(each, tuple)]
+    faults += [each for each in (*groups, *values, *windows, *found) if isinstance(each, tuple)]
     if faults:
         return None, tuple(faults)
     section = draft.section
     grouped = tuple((group.name, group.type) for group in groups if isinstance(group, _Group))
-    key = section.search_key or tuple(name for name, _ in grouped) or ("window_end",)
+    frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
+    key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
     return Definition(
         source=section.source or "",
         where=None if section.where is None else section.where.strip(),
@@ -97,6 +104,8 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         windows=tuple(window for window in windows if isinstance(window, Window)),
         keep=section.keep or 0,
         search_key=key,
+        frequent=frequent,
+        over=section.over,
     ), ()
 
 
@@ -108,7 +117,8 @@ class _Group:
 
 def _required(draft: AggregateDraft) -> _Faults:
     section = draft.section
-    required = {"from": section.source, "select": section.select, "windows": section.windows, "keep": section.keep}
+    select = section.select or section.frequent
+    required = {"from": section.source, "select": select, "windows": section.windows, "keep": section.keep}
     for key, given in required.items():
         if not given and key not in draft.faulty:
             field = next(each for name, each in type(section).model_fields.items() if key in (each.alias, name))
@@ -166,8 +176,9 @@ def _where(draft: AggregateDraft) -> _Faults:
 def _names(draft: AggregateDraft) -> _Faults:
     """Yield what is wrong with the names of values, among them those of groups."""
     taken = {name.lower(): "a group" for name in draft.section.group_by}
+    own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
     for name in taken:
-        if name in OWN_COLUMNS:
+        if name in own:
             yield "group_by", FaultError(f'the column "{name}"', _TAKEN)
     for name, _ in draft.section.select:
         key, lower = f"select.{name}", name.lower()
@@ -188,6 +199,47 @@ def _values(draft: AggregateDraft) -> Iterator[Value | tuple[str, FaultError]]:
             yield _value(draft, name, text)
         except FaultError as fault:
             yield f"select.{name}", fault
+
+
+def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, FaultError]]:
+    """Yield what is asked of frequent items, or what is wrong with that."""
+    section, asked = draft.section, draft.section.frequent
+    if asked is None:
+        return
+    faults: list[tuple[str, FaultError]] = []
+    if section.select:
+        faults.append(("select", FaultError("values beside `frequent`", "an aggregate of its own for them")))
+    found = _column(draft, asked.item) if asked.item else FaultError("nothing", "a column of the stream (required)")
+    kind = "" if isinstance(found, FaultError) else canonical(found[1])
+    if isinstance(found, FaultError):
+        faults.append(("frequent.item", found))
+    elif not is_key_type(found[1]):
+        allowed = "a column that can be a key: strings, integers, decimals, dates, times or booleans"
+        faults.append(("frequent.item", FaultError(f'the column "{asked.item}" of type {kind}', allowed)))
+    if (asked.above is None) == (asked.top is None):
+        given = "neither `above` nor `top`" if asked.above is None else "both `above` and `top`"
+        allowed = "one of them: above = 0.01 for a share of the rows, top = 20 for so many items"
+        faults.append(("frequent", FaultError(given, allowed)))
+    least = 1 if asked.above is None else math.ceil(1 / Fraction(repr(asked.above)))
+    if asked.k is not None and asked.k < (asked.top or least):
+        reason = "an item that is asked for can be on no list" if asked.top is None else "a list has no place for all of them"
+        faults.append(("frequent.k", FaultError(str(asked.k), f"at least {asked.top or least}, else {reason}")))
+    if asked.exact and (why := _not_stored(draft)):
+        faults.append(("frequent.exact", FaultError(why, "`exact` left out: `at_least` and `at_most` say what is known")))
+    yield from faults
+    if not faults and not isinstance(found, FaultError):
+        usual = _TOP_LISTED * asked.top if asked.top is not None else _ABOVE_LISTED * least
+        yield FrequentItems(found[0], kind, asked.above, asked.top, asked.k or usual, exact=asked.exact)
+
+
+def _not_stored(draft: AggregateDraft) -> str | None:
+    """Return why rows of a window cannot be counted in the stream's table, or None if all of them are there."""
+    stream, section = draft.stream, draft.section
+    if stream is None or section.over == "live" or stream.section.expires is None:
+        return None
+    if stream.section.on_expiry == "archive":
+        return f"an archive of {section.source} has no rows that were dead on arrival"
+    return f"rows of {section.source} expire, and its table has them no more"
 
 
 def _value(draft: AggregateDraft, name: str, text: str) -> Value:
@@ -323,8 +375,10 @@ def _keep(draft: AggregateDraft) -> _Faults:
 def _search_key(draft: AggregateDraft) -> _Faults:
     section = draft.section
     keys: dict[str, SqlType | None] = {name: kind for name, kind in draft.types.items() if name in section.group_by}
+    if section.frequent is not None:
+        keys |= {"item": Atomic("string")}
     keys |= {"window_length": Atomic("string"), "window_end": Atomic("timestamp")}
-    for name in section.search_key or section.group_by:
+    for name in section.search_key or (() if section.frequent else section.group_by):
         kind = keys.get(name)
         if section.search_key is not None and name not in keys:
             allowed = f"columns of the answers ({', '.join(keys)})"

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregateSection",
+    "FrequentSection",
     "HealthSection",
     "LayoutSection",
     "RelationSection",
@@ -89,6 +90,7 @@ class WarehouseSection(BaseModel):
     read_log: Literal["on", "off"] = Field(default="on", description='"on" | "off"')
     publish: Publish = Field(default="off", description=_words(Publish))
     verify_views: Duration | None = Field(default=None, description='a duration such as "1d"')
+    aggregate_time: Duration | None = Field(default=None, description='a duration such as "20s"')
     target_file_size: Size | None = Field(default=None, description='a size such as "256MB", from "1MB" to "1TB"', ge=10**6)
 
 
@@ -216,6 +218,18 @@ class ViewSection(BaseModel):
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
 
 
+class FrequentSection(BaseModel):
+    """``frequent`` of ``[aggregates.NAME]``."""
+
+    model_config = _STRICT
+
+    item: str | None = Field(default=None, description="a column of the stream")
+    above: float | None = Field(default=None, description="a share of the rows between 0 and 1, such as 0.01", gt=0, lt=1)
+    top: int | None = Field(default=None, description="how many items, from 1", ge=1, le=10_000)
+    k: int | None = Field(default=None, description="how many items the list of a slot has, from 1", ge=1, le=1_000_000)
+    exact: bool = Field(default=False, description="true | false")
+
+
 class AggregateSection(BaseModel):
     """``[aggregates.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
 
@@ -227,7 +241,8 @@ class AggregateSection(BaseModel):
     select: Selected = Field(default=(), description='a table of values such as { flights = "count(*)", late = "max(delay)" }')
     windows: Durations = Field(default=(), description='a list of durations such as ["1h", "1d"]')
     every: Durations = Field(default=(), description='a duration such as "6h", or a list with one for each window')
-    over: Literal["arrivals"] = Field(default="arrivals", description='"arrivals"')
+    frequent: FrequentSection | None = Field(default=None, description='a table such as { item = "host", above = 0.01 }')
+    over: Literal["arrivals", "live"] = Field(default="arrivals", description='"arrivals" | "live"')
     keep: Duration | None = Field(default=None, description='a duration such as "90d"')
     search_key: SearchKey | None = Field(default=None, description="a column of the answers, or a list of them")
 
@@ -243,7 +258,7 @@ _VERSIONS_NEED_NO = {
     "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
-_NESTED = {"layout": LayoutSection}
+_NESTED: dict[str, type[BaseModel]] = {"layout": LayoutSection, "frequent": FrequentSection}
 _NAMED = frozenset({"columns", "sources"})
 """Tables whose keys are the user's names."""
 _HOMES: dict[str, type[BaseModel]] = {
@@ -255,6 +270,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[relations.NAME]": RelationSection,
     "[views.NAME]": ViewSection,
     "[aggregates.NAME]": AggregateSection,
+    "frequent of [aggregates.NAME]": FrequentSection,
 }
 
 

@@ -156,6 +156,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         verify_views=warehouse.verify_views,
         health=Thresholds(**health.model_dump()),
         aggregates=tuple(Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None),
+        aggregate_time=warehouse.aggregate_time,
     )
 
 

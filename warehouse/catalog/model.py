@@ -287,7 +287,8 @@ class Catalog:
     ``digest`` is the SHA-256 of the file's bytes, ``keys`` its keys with their values as they are recorded; ``warnings`` are
     what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
     ``target_file_size`` (bytes; none: the default) how large data files are made; ``verify_views`` (microseconds; none: never)
-    how often updates compare views with their queries; ``health`` from where on facts are concerns.
+    how often updates compare views with their queries; ``health`` from where on facts are concerns; ``aggregate_time``
+    (microseconds; none: as long as it takes) what an update may spend on the answers of aggregates.
     """
 
     file: Path
@@ -309,6 +310,7 @@ class Catalog:
     verify_views: int | None = None
     health: Thresholds = field(default_factory=Thresholds)
     aggregates: tuple[Aggregate, ...] = ()
+    aggregate_time: int | None = None
 
     @property
     def sources(self) -> tuple[Stream, ...]:

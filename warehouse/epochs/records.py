@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from warehouse.aggregates.definition import Definition
+from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import Synopsis
 from warehouse.catalog.declaration import ColumnRecord, Declaration
 from warehouse.ingest.files import LandingFile, LeftOut
@@ -160,10 +160,19 @@ class SynopsisRecord:
 
 @dataclass(frozen=True)
 class AnswersRecord:
-    """What an aggregate asked when its last answers were given, and the slot up to which its due ends are answered."""
+    """What an aggregate asked when its last answers were given, and the slot up to which its due ends are answered.
+
+    Those that are ``waiting`` are not: there was no time for them.
+    """
 
     definition: Definition
     through: int
+    waiting: tuple[Due, ...] = ()
+
+    @property
+    def late(self) -> int:
+        """How many updates ago the first answer was due that waits; 0 if the last update was the first or none waits."""
+        return max((due.late for due in self.waiting), default=0)
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,8 @@ class TableFacts:
     """A declared table, or one that the newest epoch still has; each reason is a sentence, or None where there is none.
 
     ``unreadable`` are landing files by path with the reason, ``changed`` paths that changed after they were loaded, ``vanished``
-    the number of loaded files that are gone from an empty landing directory. ``declared`` is false for a table whose
+    the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are due windows of an aggregate
+    that were not answered, the first of them since ``answers_late`` updates. ``declared`` is false for a table whose
     declaration is gone.
     """
 
@@ -43,6 +44,8 @@ class TableFacts:
     unreadable: tuple[tuple[str, str], ...] = ()
     changed: tuple[str, ...] = ()
     vanished: int = 0
+    answers_waiting: int = 0
+    answers_late: int = 0
     last: Arrivals = Arrivals()
     day: Arrivals = Arrivals()
 

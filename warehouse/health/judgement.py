@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.health.thresholds import LEVELS, Level, Thresholds
 from warehouse.time import SECOND, format_instant, rough
-from warehouse.units import size_text
+from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -144,6 +144,12 @@ def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
         yield Concern("broken", "erasure_overdue", name, table.erasure_overdue)
     if table.stale is not None:
         yield Concern("attention", "stale", name, f"is stale: {table.stale}")
+    if table.answers_late:
+        text = (
+            f"{counted(table.answers_waiting, 'answer')} waited since the updates had no time for more, the first for "
+            f"{counted(table.answers_late, 'update')}; give `aggregate_time` of [warehouse] more"
+        )
+        yield Concern("attention", "answers_late", name, text)
     if not table.declared:
         text = "is no longer declared, and no update moves it; declare it again, or forget it"
         yield Concern("attention", "undeclared", name, text, f"stream-wh drop {name}")

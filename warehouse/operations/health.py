@@ -114,6 +114,8 @@ def _tables(
             differs=f"differed from its query: {differing[name]}" if name in differing else None,
             stale=stale.get(name),
             erasure_overdue=overdue_of.get(name),
+            answers_waiting=len(state.answers.waiting) if state and state.answers else 0,
+            answers_late=state.answers.late if state and state.answers else 0,
             last=arrivals(epochs[-1:], epochs, name) if loads else Arrivals(),
             day=arrivals(of_a_day, epochs, name) if loads else Arrivals(),
         )

@@ -7,11 +7,11 @@ update moves over, from the synopses as this plan leaves them; they end ``keep``
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warehouse.aggregates.definition import Due
-from warehouse.aggregates.synopses import ARRIVED, assigned, missing, needs
+from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
 from warehouse.planning.steps import AnswersPlan, StreamPlan, SynopsisPlan, SynopsisRead
@@ -20,9 +20,10 @@ from warehouse.time import at_slot
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from warehouse.aggregates.definition import Definition
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
-    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.epochs.records import AnswersRecord, Epoch, TableState
     from warehouse.planning.steps import InputFiles
 
 __all__ = ["aggregate_plans", "without_history"]
@@ -50,7 +51,7 @@ def aggregate_plans(
     stopped: Collection[str],
     landed: Mapping[str, tuple[InputFiles, ...]],
 ) -> list[StreamPlan]:
-    """Return the plans of synopses and answers that follow the planned streams, synopses first.
+    """Return the plans of synopses and answers that follow the planned streams, all synopses first.
 
     ``arriving`` are the streams that may get rows, ``slot`` is the update's, ``epoch`` the number of the one that it makes.
     Answers that are ``stopped`` wait. ``landed`` are the files of streams that were loaded before and are still there.
@@ -61,6 +62,7 @@ def aggregate_plans(
         if own:
             before = landed.get(stream.name, ())
             plans += _Following(catalog, last, stream, slot, epoch, before, arrives=stream.name in arriving).plans(own)
+    plans.sort(key=lambda plan: plan.answers is not None)
     return [plan for plan in plans if plan.name not in stopped]
 
 
@@ -92,11 +94,16 @@ class _Following:
         new = missing(wanted, known)
         every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
         slots: dict[str, int] = {}
+        lists: dict[str, Synopsis] = {}
         for need in wanted:
             for served in assigned(need, [synopsis for _, synopsis in every]):
-                name = every[served.number][0]
+                name, synopsis = every[served.number]
+                asked = need.synopsis.listed
+                lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
                 slots[name] = max(need.slots, slots.get(name, 0))
-        made = {name: self._synopsis(name, synopsis, slots[name]) for name, synopsis in every if name in slots}
+        kept = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
+        spare = 0 if self.catalog.aggregate_time is None else kept
+        made = {name: self._synopsis(name, lists[name], slots[name], spare) for name, _ in every if name in slots}
         yield from made.values()
         for aggregate in aggregates:
             plan = self._answers(aggregate, [(name, synopsis) for name, synopsis in every if name in made])
@@ -108,14 +115,15 @@ class _Following:
             if state.synopsis is not None and state.synopsis.synopsis.source == self.stream.name:
                 yield state.name, state.synopsis.synopsis
 
-    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int) -> StreamPlan:
+    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int, spare: int) -> StreamPlan:
         state = self.state(name)
         known = None if state is None or state.synopsis is None else state.synopsis
-        slots = max(wanted, known.slots if known else 0)
+        slots = max(wanted + spare, known.slots if known else 0)
         emptied = known is None or known.emptied
-        history = emptied and self.state(self.stream.name) is not None
-        carried = known is not None and not emptied and slots > known.slots
-        layout = state.layout if state is not None and not carried else resolve(periods=slots, label="WKS")
+        longer = known is not None and not emptied and slots > known.slots
+        rebuilt, carried = longer and synopsis.live, longer and not synopsis.live
+        history = (emptied or rebuilt) and self.state(self.stream.name) is not None
+        layout = state.layout if state is not None and not longer else resolve(periods=slots, label="WKS")
         columns = tuple(ColumnRecord(column, kind) for column, kind in synopsis.columns)
         lowest = self.slot - layout.periods
         return StreamPlan(
@@ -133,7 +141,9 @@ class _Following:
                 opening=self.stream.first,
                 history=history,
                 carried=carried,
-                landed=self.landed if history else (),
+                landed=self.landed if history and not synopsis.live else (),
+                rebuilt=rebuilt,
+                spare=spare,
             ),
         )
 
@@ -151,7 +161,6 @@ class _Following:
         columns = tuple(ColumnRecord(column, kind) for column, kind in definition.columns)
         layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
         lowest = self.slot - layout.periods
-        due = definition.due(max(after, self.slot - kept), through)
         return StreamPlan(
             name=aggregate.name,
             declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
@@ -163,16 +172,29 @@ class _Following:
             answers=AnswersPlan(
                 definition,
                 tuple(read for need in needs(definition) for read in _reads(need, there)),
-                tuple(
-                    Due(window.text, window.slots, end)
-                    for window, end in due
-                    if at_slot(end, self.catalog.anchor, interval) + definition.keep
-                    > at_slot(self.slot, self.catalog.anchor, interval)
-                ),
+                tuple(due for due in self._due(aggregate, record, after, through) if self._stays(due, definition)),
                 through,
                 sure=self.slot if not self.moves else 0,
+                within=self.catalog.aggregate_time,
             ),
         )
+
+
+    def _due(self, aggregate: Aggregate, record: AnswersRecord | None, after: int, through: int) -> Iterator[Due]:
+        """What waits to be answered, and what is due now."""
+        definition = aggregate.definition
+        declared = {window.text for window in definition.windows}
+        for due in record.waiting if record else ():
+            if due.text in declared:
+                yield replace(due, late=due.late + self.moves)
+        kept = -(-definition.keep // self.catalog.update_interval)
+        for window, end in definition.due(max(after, self.slot - kept), through):
+            yield Due(window.text, window.slots, end)
+
+    def _stays(self, due: Due, definition: Definition) -> bool:
+        """Whether an answer would not have expired already."""
+        anchor, interval = self.catalog.anchor, self.catalog.update_interval
+        return at_slot(due.end, anchor, interval) + definition.keep > at_slot(self.slot, anchor, interval)
 
 
 def _reads(need: Need, there: Sequence[tuple[str, Synopsis]]) -> Iterator[SynopsisRead]:

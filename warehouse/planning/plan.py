@@ -277,7 +277,7 @@ def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _I
     state = last.table(name) if last else None
     if state is None:
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
-    elif own is not None and own.carried:
+    elif own is not None and (own.carried or own.rebuilt):
         yield ReplaceTable(name, state.path, state.table_id, state.version)
         state = replace(state, partitions=())
     batch = bool(planned.answers and planned.answers.due) or (own is not None and (own.arrives or own.history or own.carried))

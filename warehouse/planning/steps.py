@@ -298,7 +298,9 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
 
     ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
     have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
-    is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer.
+    is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer. One that is
+    ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
+    slots are for answers that are given later than they are due.
     """
 
     synopsis: Synopsis
@@ -308,6 +310,8 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     history: bool
     carried: bool
     landed: tuple[InputFiles, ...] = ()
+    rebuilt: bool = False
+    spare: int = 0
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):
@@ -322,7 +326,8 @@ class SynopsisRead(msgspec.Struct, frozen=True):
 class AnswersPlan(msgspec.Struct, frozen=True):
     """The answers that an update gives of an aggregate: what is due, and from which synopses.
 
-    Ends up to the slot ``through`` are given then. Those before the slot ``sure`` may lack rows that were there at their time.
+    Ends up to the slot ``through`` are given then, or with ``within`` (microseconds that all aggregates of the update have
+    together) those for which there is time. Ends before the slot ``sure`` may lack rows that were there at their time.
     """
 
     definition: Definition
@@ -330,6 +335,7 @@ class AnswersPlan(msgspec.Struct, frozen=True):
     due: tuple[Due, ...]
     through: int
     sure: int
+    within: int | None = None
 
 
 class StreamPlan(msgspec.Struct, frozen=True):

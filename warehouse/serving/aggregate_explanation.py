@@ -23,9 +23,10 @@ __all__ = ["AggregateExplanation", "SynopsisRead", "WindowDue", "explained_aggre
 class SynopsisRead:
     """A synopsis that an aggregate reads.
 
-    ``table`` is None until an update has made it, ``counted`` the column whose values are counted, ``states`` what is read of
-    the others. ``shared_with`` are other aggregates that read it. ``slots`` is for how many slots it keeps a row, ``rows`` how
-    many it has, ``full_from`` (microseconds) from when on it knows all that arrived; None while it is not there.
+    ``table`` is None until an update has made it, ``counted`` the column whose values are counted, of which a slot has the
+    ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
+    read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
+    it knows all that arrived; None while it is not there.
     """
 
     table: str | None
@@ -35,6 +36,7 @@ class SynopsisRead:
     slots: int
     rows: int | None
     full_from: int | None
+    listed: int | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 slots=max(wanted, record.slots if record else 0),
                 rows=sum(part.rows for part in state.partitions) if state else None,
                 full_from=at_slot(record.full_from - 1, catalog.anchor, catalog.update_interval) if record else None,
+                listed=every[number].listed,
             )
         )
     return AggregateExplanation(name, own, tuple(found), tuple(_windows(catalog, own, epoch)), epoch.number if epoch else None)

@@ -147,7 +147,8 @@ class TableStatus:
     says why the last update could not maintain a view, or move a table changed from outside; counts are then those of former
     rows. ``newest`` is the largest
     ``_ts`` that it ever held, expired rows included (none: not known). ``former`` are layouts that a migration side by side
-    has not emptied yet.
+    has not emptied yet. Of an aggregate, ``waiting`` are due windows that the last update had no time to answer, and ``late`` is
+    how many updates ago the first of them was due.
     """
 
     table: str
@@ -168,6 +169,7 @@ class TableStatus:
     partitions: tuple[Partition, ...]
     failed: str | None = None
     newest: int | None = None
+    late: int | None = None
     former: tuple[FormerStatus, ...] = ()
 
 
@@ -306,7 +308,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         rows=_rows(reader, held),
         files=len(held),
         bytes=sum(file.size for file in held),
-        waiting=state.deferred.rows if state.deferred else 0,
+        waiting=state.deferred.rows if state.deferred else len(state.answers.waiting) if state.answers else 0,
         rejected=state.rejected.rows if state.rejected else 0,
         dead_for=dead_for,
         on_disk_for=dead_for + retain + interval,
@@ -315,6 +317,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableSt
         partitions=state.partitions,
         failed=state.view.failed if state.view else state.stopped.reason if state.stopped else None,
         newest=state.newest,
+        late=None if state.answers is None else state.answers.late,
         former=tuple(_former_status(reader, pin, each, held) for each in state.former),
     )
 

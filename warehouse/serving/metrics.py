@@ -94,6 +94,9 @@ def _table(gauges: _Gauges, table: TableStatus) -> None:
     gauges.set("table_rejected_rows", "rejected rows that are kept", table.rejected, table=name)
     failed = "1 for a view that the last update could not maintain, and for a table that stands still"
     gauges.set("table_failed", failed, int(table.failed is not None), table=name)
+    if table.late is not None:
+        gauges.set("answers_waiting", "due windows that the last update had no time to answer", table.waiting, table=name)
+        gauges.set("answers_late_updates", "how many updates ago the first of these was due", table.late, table=name)
     if table.newest is not None:
         gauges.set("table_newest_seconds", "ts of the newest row that ever came, since 1970", table.newest / _SECOND, table=name)
 

@@ -15,8 +15,13 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from warehouse.aggregates.synopses import ARRIVED, UNTIL
+from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.batch import Batch, empty_batch
+from warehouse.layout import slot_sql
+from warehouse.steps.exact_items import exact_items
 from warehouse.steps.merging import merged
+from warehouse.steps.merging_items import merged_items
 from warehouse.steps.synopsis_source import full_from, known_batch, table_move
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
@@ -25,12 +30,13 @@ from warehouse.storage.tables import key_types, rows_schema
 from warehouse.views.maintenance.placement import placed_here
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import duckdb
     from pyspark.sql import SparkSession
 
+    from warehouse.aggregates.definition import Due
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch
     from warehouse.ingest.files import LeftOut
@@ -38,7 +44,10 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import AnswersPlan, Plan, StreamPlan, SynopsisRead
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["AnswersSource"]
+__all__ = ["ANSWERED", "AnswersSource"]
+
+ANSWERED = "answered"
+"""What a commit says of the answers that there was time for: the length and the last slot of each window."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +66,8 @@ class AnswersSource:
         Gives a session.
     partial
         Whether a synopsis lacks rows: asked with its stream and what its commit says.
+    in_time
+        Where an update has only so much time for answers: gives those of the aggregate of that name for which there was time.
 
     """
 
@@ -67,6 +78,7 @@ class AnswersSource:
     files: TableFiles
     anything: Callable[[], SparkSession]
     partial: Callable[[str, Mapping[str, Any]], bool]
+    in_time: Callable[[str], tuple[tuple[Due, ...], tuple[pa.Table, ...]]]
 
     @property
     def own(self) -> AnswersPlan:
@@ -103,16 +115,34 @@ class AnswersSource:
     @cached_property
     def batch(self) -> Batch:
         """The answers that are due, each group's in a row."""
+        found = self._given[1]
+        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.session, self.columns)
+
+    @cached_property
+    def _given(self) -> tuple[tuple[Due, ...], tuple[pa.Table, ...]]:
+        """What is answered, and the answers."""
+        if self.own.within is not None:
+            return self.in_time(self.planned.name)
+        return self.own.due, (self.answered(self.own.due),) if self.own.due else ()
+
+    @property
+    def told(self) -> Mapping[str, object]:
+        """What its commit says beside the counts: which answers there was time for, where that is bounded."""
+        if self.own.within is None:
+            return {}
+        return {ANSWERED: [[due.text, due.end] for due in self._given[0]]}
+
+    def answered(self, asked: Sequence[Due]) -> pa.Table:
+        """Return the answers of due windows."""
         own, plan = self.own, self.plan
-        if not own.due:
-            return empty_batch(self.session, self.columns)
         known = max((self._full_from(read.table) for read in own.reads), default=plan.slot + 1)
         due = pa.table(
             {
-                "_text": pa.array([each.text for each in own.due], pa.string()),
-                "_first": pa.array([each.end - each.slots + 1 for each in own.due], pa.int64()),
-                "_end": pa.array([each.end for each in own.due], pa.int64()),
-                "_full": pa.array([each.end - each.slots + 1 >= known and each.end >= own.sure for each in own.due], pa.bool_()),
+                "_text": pa.array([each.text for each in asked], pa.string()),
+                "_first": pa.array([each.end - each.slots + 1 for each in asked], pa.int64()),
+                "_end": pa.array([each.end for each in asked], pa.int64()),
+                "_full": pa.array([self._is_full(each, known) for each in asked], pa.bool_()),
+                "_late": pa.array([each.late for each in asked], pa.int64()),
             }
         )
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
@@ -120,9 +150,38 @@ class AnswersSource:
             connection.register("due", due)
             for number, read in enumerate(own.reads):
                 connection.execute(f"CREATE TEMP VIEW synopsis_{number} AS {self._rows(connection, number, read)}")
-            query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
-            found = connection.sql(query).to_arrow_table()
-        return self._placed(found)
+            if own.definition.frequent is None:
+                query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
+            else:
+                query = merged_items(own.definition, ends=ends, epoch=plan.epoch)
+            return self._counted(connection.sql(query).to_arrow_table(), due)
+
+    def _counted(self, found: pa.Table, due: pa.Table) -> pa.Table:
+        """Answers about frequent items, counted in the stored rows where that is asked and the rows are there."""
+        definition, plan = self.own.definition, self.plan
+        asked = definition.frequent
+        if asked is None or not asked.exact:
+            return found
+        stored = pc.greater_equal(found["_end"], plan.slot if definition.over == "live" else 0)
+        declared = plan.stream(definition.source).declaration.columns
+        state = self.last.table(definition.source) if self.last else None
+        versions = [version for version, _ in self._commits(definition.source)]
+        now = max(versions, default=state.version if state else -1)
+        if now < 0:
+            return found
+        rows = self.files.read(self.session, f"tables/{definition.source}", now, declared, lambda _: True, rewritten=True)
+        slots = [
+            f"{slot_sql(column, plan.anchor, plan.update_interval)} AS {name}"
+            for column, name in (("_ts", ARRIVED), ("_exp", UNTIL))
+        ]
+        rows = rows.selectExpr(*(spark_quoted(column.name) for column in declared), *slots)
+        return pa.concat_tables(
+            [exact_items(definition, found.filter(stored), due, rows), found.filter(pc.invert(stored))], promote_options="default"
+        )
+
+    def _is_full(self, due: Due, known: int) -> bool:
+        first = due.end if self.own.definition.over == "live" else due.end - due.slots + 1
+        return first >= known and due.end >= self.own.sure
 
     def _placed(self, found: pa.Table) -> Batch:
         names = [column.name for column in self.columns]
@@ -156,7 +215,7 @@ class AnswersSource:
         now = max((version for version, _ in self._commits(read.table)), default=state.version if state else 0)
         carried = self.plan.stream(read.table).synopsis
         sides = [(now, f"_exp_slot > {self.plan.slot}")]
-        if state is not None and not (carried and carried.carried):
+        if state is not None and not (carried and (carried.carried or carried.rebuilt)):
             sides.append((state.version, f"_exp_slot <= {self.plan.slot}"))
         names = ", ".join(f'"{name}"' for name, _ in read.synopsis.columns)
         parts = []

@@ -9,11 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from warehouse.aggregates.synopses import VALUE
 from warehouse.serving.keys import KeyColumn, keys_of, parse_key
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import Statement, where_key
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.epochs.records import TableState
     from warehouse.planning.steps import Erasure
 
-__all__ = ["ErasedKeys", "Key", "erased_keys", "key_columns", "keys_of_erasure"]
+__all__ = ["ErasedKeys", "Key", "erased_keys", "held_in", "key_columns", "keys_of_erasure"]
 
 _ENGINE_TYPES = {"string": "VARCHAR", "byte": "TINYINT", "short": "SMALLINT", "int": "INTEGER", "long": "BIGINT"}
 _TIMESTAMP = "TIMESTAMP WITH TIME ZONE"
@@ -48,6 +50,11 @@ class ErasedKeys:
     def condition(self) -> Statement:
         """The condition on rows, in DuckDB's SQL."""
         return where_key(self.selection, self.columns)
+
+    def within(self, state: TableState) -> ErasedKeys:
+        """Return the same keys, of the columns that hold them in a table; one that does not hold them has its own names."""
+        names = held_in(state, [column.name for column in self.columns]) or {}
+        return replace(self, columns=tuple(KeyColumn(names.get(each.name, each.name), each.type) for each in self.columns))
 
     def by_length(self) -> dict[int, list[Key]]:
         """Return the keys by their number of parts, as Spark takes the values."""
@@ -91,6 +98,29 @@ class ErasedKeys:
         return [
             hashlib.sha256(json.dumps([salt, table, *parts], ensure_ascii=False).encode()).hexdigest() for parts in self.texts()
         ]
+
+
+def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
+    """Return the columns of a table that hold a stream's key, by those of the key; None where it does not hold all of them.
+
+    Synopses and answers hold it in their groups, and where its values are counted.
+    """
+    if state.synopsis is not None:
+        of, item = state.synopsis.synopsis, VALUE
+        counted = of.counted[0] if of.counted else None
+        groups = [name for name, _ in of.group_by]
+    elif state.answers is not None:
+        asked, item = state.answers.definition, "item"
+        counted = asked.frequent.column if asked.frequent else None
+        groups = [name for name, _ in asked.group_by]
+    else:
+        counted, item, groups = None, "", [column.name for column in state.declaration.columns]
+    places = {name.lower(): name for name in groups}
+    if counted is not None:
+        places.setdefault(counted.lower(), item)
+    held = {name: places.get(name.lower()) for name in key}
+    found = {name: place for name, place in held.items() if place is not None}
+    return found if len(found) == len(held) else None
 
 
 def key_columns(columns: Sequence[ColumnRecord], search_key: Sequence[str]) -> tuple[KeyColumn, ...]:

@@ -50,6 +50,7 @@ def _erase_rows(step: EraseRows, task: Task) -> Done:
     key = [(name, types[name.lower()]) for name in state.declaration.search_key]
     own = table_session(task.session, key_settings(key) if step.role == "rows" else {})
     keys = keys_of_erasure(erasure) if erasure is not None and step.keyed else None
+    keys = None if keys is None else keys.within(state)
     rows = _kept(_stored(own, task.root, step, task.head.version, columns), step, keys)
     if step.role == "rows":
         parts = ((part.sub_index, part.exp_block, part.rows) for part in state.partitions)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warehouse.epochs.records import SynopsisRecord
+from warehouse.epochs.records import AnswersRecord, SynopsisRecord
+from warehouse.steps.answers_source import ANSWERED
 from warehouse.steps.synopsis_source import full_from, lacks_files
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["standing_beside", "synopsis_record"]
+__all__ = ["answers_record", "standing_beside", "synopsis_record"]
 
 
 def synopsis_record(
@@ -48,6 +49,21 @@ def synopsis_record(
     read_without = [entry.file.path for entry in left_out.get(own.synopsis.source, ())]
     partial = lacks_files(first, metadata, read_without)
     return SynopsisRecord(own.synopsis, own.slots, full_from(plan, planned, last, metadata, partial=partial))
+
+
+def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:
+    """Return what of an aggregate is answered after a plan; None of another table.
+
+    Where time is bounded, the commit says what there was time for; without one nothing was answered.
+    """
+    own = planned.answers
+    if own is None:
+        return None
+    given = own.due if own.within is None else ()
+    if own.within is not None and commit is not None:
+        told = {(text, end) for text, end in commit.metadata.get(ANSWERED, ())}
+        given = tuple(due for due in own.due if (due.text, due.end) in told)
+    return AnswersRecord(own.definition, own.through, tuple(due for due in own.due if due not in given))
 
 
 def standing_beside(plan: Plan, last: Epoch | None) -> dict[str, TableState]:

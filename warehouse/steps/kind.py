@@ -153,7 +153,7 @@ class Task:
         """Return the same, with what the batch held and which files it was read without."""
         source = self.rows()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
-        told = source.told if isinstance(source, SynopsisSource) else {}
+        told = source.told if isinstance(source, SynopsisSource | AnswersSource) else {}
         return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **told, **more)
 
     def write_runs(

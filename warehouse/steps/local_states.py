@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE
+from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, DELTA, FAILED, RANK, ROWS, UNTIL, VALUE
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -25,10 +25,29 @@ def calculable(synopsis: Synopsis) -> bool:
     return synopsis.where is None and not any(kind in _APART for _, kind in (*synopsis.group_by, *counted))
 
 
-def local_states(synopsis: Synopsis, within: str) -> str:
-    """Return the query over the classified rows ``arrived``; ``within`` is a condition on the slot of arrival."""
+def local_states(synopsis: Synopsis, within: str, *, until: str = "0", batch: int = 0) -> str:
+    """Return the query over the classified rows ``arrived``.
+
+    Parameters
+    ----------
+    synopsis
+        Whose states.
+    within
+        A condition on the slots of arrival and expiration.
+    until
+        The SQL of the slot in which a row expires.
+    batch
+        The epoch whose rows they are.
+
+    """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     condition = "_fate IN ('live', 'dead')"
+    if synopsis.live:
+        groups.insert(0, f"{until} AS {UNTIL}")
+    if synopsis.listed is not None and synopsis.counted is not None:
+        listed = ", ".join([f"_arrival_slot AS {ARRIVED}", *groups, f"{quoted(synopsis.counted[0])} AS {VALUE}"])
+        counts = f"SELECT {listed}, count(*) AS {ROWS}, 0 AS {FAILED} FROM arrived WHERE {condition} GROUP BY ALL"
+        return _lists(synopsis, f"SELECT * FROM ({counts}) WHERE {within}", batch)
     states = [f"0::BIGINT AS {FAILED}", *(f"{_state(state)} AS {quoted(state.name)}" for state in synopsis.states)]
     if synopsis.counted is not None:
         value = quoted(synopsis.counted[0])
@@ -36,6 +55,23 @@ def local_states(synopsis: Synopsis, within: str) -> str:
         groups.append(f"{value} AS {VALUE}")
     listed = ", ".join([f"_arrival_slot AS {ARRIVED}", *groups, f"count(*) AS {ROWS}", *states])
     return f"SELECT * FROM (SELECT {listed} FROM arrived WHERE {condition} GROUP BY ALL) WHERE {within}"
+
+
+def _lists(synopsis: Synopsis, counts: str, batch: int) -> str:
+    """Return the query for the lists of a batch: the most frequent items by rank, and a row of rank 0 for all of the batch."""
+    by = ", ".join([ARRIVED, *([UNTIL] if synopsis.live else []), *(quoted(name) for name, _ in synopsis.group_by)])
+    k = synopsis.listed or 0
+    ranked = f"SELECT *, row_number() OVER (PARTITION BY {by} ORDER BY {ROWS} DESC, {VALUE} ASC NULLS LAST) AS {RANK} FROM counts"
+    whole = (
+        f"SELECT {by}, {batch}::BIGINT AS {BATCH}, 0::BIGINT AS {RANK}, NULL AS {VALUE}, sum({ROWS}) AS {ROWS}, "
+        f"sum({FAILED}) AS {FAILED}, coalesce(max({ROWS}) FILTER ({RANK} = {k}), 0) AS {DELTA}, "
+        f"coalesce(max({ROWS}) FILTER ({RANK} = {k} + 1), 0) AS {AFTER} FROM ranked GROUP BY {by}"
+    )
+    items = (
+        f"SELECT {by}, {batch}::BIGINT AS {BATCH}, {RANK}, {VALUE}, {ROWS}, 0 AS {FAILED}, NULL AS {DELTA}, NULL AS {AFTER} "
+        f"FROM ranked WHERE {RANK} <= {k}"
+    )
+    return f"WITH counts AS ({counts}), ranked AS ({ranked}) {whole} UNION ALL {items}"
 
 
 def _state(state: State) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE, State
+from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, UNTIL, VALUE, State
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["merged"]
 
-_DUE = ("_text", "_first", "_end", "_full")
+_DUE = ("_text", "_first", "_end", "_full", "_late")
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 
 
@@ -39,14 +39,14 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
     """
     groups = [quoted(name) for name, _ in definition.group_by]
     counted = [number for number, read in enumerate(reads) if read.synopsis.counted is not None]
-    parts = [f"states AS ({_states(reads, groups)})", f"merged AS ({_merged(definition, reads, groups)})"]
+    parts = [f"states AS ({_states(definition, reads, groups)})", f"merged AS ({_merged(definition, reads, groups)})"]
     joins, values = [], {value.name: _value(value) for value in definition.values}
     for number in counted:
         column = reads[number].synopsis.counted
         asked = [value for value in definition.values if column is not None and value.column == column[0] and _of_values(value)]
-        parts.append(f"ranked_{number} AS ({_ranked(number, groups)})")
+        parts.append(f"ranked_{number} AS ({_ranked(definition, number, groups)})")
         parts.append(f"counted_{number} AS ({_counted(number, asked, groups)})")
-        same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in (*_DUE[:3:2], *groups)]
+        same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
         joins.append(f"LEFT JOIN counted_{number} AS c{number} ON {' AND '.join(same)}")
         values.update({value.name: _of_counted(value, number) for value in asked})
     shown = [
@@ -56,19 +56,19 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
         *(f"{sql} AS {quoted(name)}" for name, sql in values.items()),
         f"CAST({epoch} AS BIGINT) AS epoch",
         'm._full AND m._failed = 0 AS "full"',
-        "CAST(0 AS BIGINT) AS late",
+        "m._late AS late",
     ]
     return f"WITH {', '.join(parts)} SELECT {', '.join(shown)} FROM merged AS m {' '.join(joins)}"
 
 
-def _states(reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
+def _states(definition: Definition, reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """The rows of all synopses of states, of which each has some of these."""
-    parts = []
+    parts, slots = [], [ARRIVED, *([UNTIL] if definition.over == "live" else [])]
     for number, read in enumerate(reads):
         if read.synopsis.counted is None:
             rows = [ROWS, FAILED] if read.rows else [f"0 AS {ROWS}", f"0 AS {FAILED}"]
             states = [quoted(state.name) for state in read.states]
-            parts.append(f"SELECT {', '.join([ARRIVED, *groups, *rows, *states])} FROM synopsis_{number}")
+            parts.append(f"SELECT {', '.join([*slots, *groups, *rows, *states])} FROM synopsis_{number}")
     return " UNION ALL BY NAME ".join(parts)
 
 
@@ -77,7 +77,7 @@ def _merged(definition: Definition, reads: Sequence[SynopsisRead], groups: Seque
     by = ", ".join([*(f"d.{name}" for name in _DUE), *(f"s.{name}" for name in groups)])
     kept = [state for read in reads if read.synopsis.counted is None for state in read.states]
     side = "JOIN" if groups else "LEFT JOIN"
-    inner = f"FROM due AS d {side} states AS s ON s.{ARRIVED} BETWEEN d._first AND d._end"
+    inner = f"FROM due AS d {side} states AS s ON {_reached(definition)}"
     moments = dict.fromkeys(value.column for value in definition.values if value.function in _MOMENTS and value.column)
     means = [
         f"sum(s.{_of('count', name)} * s.{_of('mean', name)}) OVER w / nullif(sum(s.{_of('count', name)}) OVER w, 0) "
@@ -139,12 +139,18 @@ def _of_values(value: Value) -> bool:
     return value.function in ("distinct", "percentile")
 
 
-def _ranked(number: int, groups: Sequence[str]) -> str:
+def _reached(definition: Definition) -> str:
+    """The condition by which a row of a synopsis belongs to a due window."""
+    live = f" AND s.{UNTIL} > d._end" if definition.over == "live" else ""
+    return f"s.{ARRIVED} BETWEEN d._first AND d._end{live}"
+
+
+def _ranked(definition: Definition, number: int, groups: Sequence[str]) -> str:
     """How often each value came in each due window and group, and how many rows there are up to it."""
     by = ", ".join(["d._text", "d._end", *(f"s.{name}" for name in groups)])
     rows = (
         f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN synopsis_{number} AS s "
-        f"ON s.{ARRIVED} BETWEEN d._first AND d._end GROUP BY {by}, s.{VALUE}"
+        f"ON {_reached(definition)} GROUP BY {by}, s.{VALUE}"
     )
     part = ", ".join(["_text", "_end", *groups])
     return (

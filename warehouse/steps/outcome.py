@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.catalog.declaration import reading_digest, table_declaration
 from warehouse.epochs.records import (
     AgeMark,
-    AnswersRecord,
     Counts,
     Epoch,
     Loaded,
@@ -38,7 +37,7 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
-from warehouse.steps.following import standing_beside, synopsis_record
+from warehouse.steps.following import answers_record, standing_beside, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
@@ -215,7 +214,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
             first=None if planned.synopsis is None else outcome.first_commit(planned.synopsis.synopsis.source),
             left_out=outcome.left_out,
         ),
-        answers=None if planned.answers is None else AnswersRecord(planned.answers.definition, planned.answers.through),
+        answers=answers_record(planned, outcome.main_commit(planned.name)),
         former=still_there(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
         adopted=_adopted(before, table),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warehouse.catalog.codecs import is_compressed
 from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.files import LeftOut
+from warehouse.steps.answers_in_time import AnswersInTime
 from warehouse.steps.answers_source import AnswersSource
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
@@ -82,6 +83,7 @@ class Sources:
     given_up: dict[str, str] = field(default_factory=dict)
     unstored: bool = True
     files: TableFiles = field(init=False)
+    _in_time: AnswersInTime = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
     _following: dict[str, SynopsisSource | AnswersSource] = field(default_factory=dict)
@@ -89,6 +91,7 @@ class Sources:
     def __post_init__(self) -> None:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
+        self._in_time = AnswersInTime(lambda: [*self._unanswered()])
 
     def of(self, name: str) -> Source:
         """Return the source of a table."""
@@ -104,9 +107,19 @@ class Sources:
     def _follower(self, planned: StreamPlan) -> SynopsisSource | AnswersSource:
         """Return the source of a table that follows a stream."""
         if planned.synopsis is None:
-            return AnswersSource(self.plan, planned, self.root, self.last, self.files, self.spark, self.partial)
+            return AnswersSource(
+                self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._in_time.of
+            )
         stream = planned.synopsis.synopsis.source
         return SynopsisSource(self.plan, planned, self.last, self.files, lambda: self.stream(stream), self.spark)
+
+    def _unanswered(self) -> Iterator[AnswersSource]:
+        """The sources of answers that no commit of the plan has yet."""
+        for planned in self.plan.streams:
+            if planned.answers is not None and next(self._batch_commits(planned.name), None) is None:
+                source = self.of(planned.name)
+                if isinstance(source, AnswersSource):
+                    yield source
 
     def partial(self, name: str, metadata: Mapping[str, Any]) -> bool:
         """Whether what a table of a plan gained, by what its commit says, lacks files that its stream was loaded from."""

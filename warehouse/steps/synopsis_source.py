@@ -18,17 +18,17 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, VALUE
+from warehouse.aggregates.synopses import ARRIVED, UNTIL
 from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import UnreadableFilesError
 from warehouse.ingest.batch import Batch, empty_batch, prepare
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.classify import WindowMove
-from warehouse.ingest.guarded import guarded
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
 from warehouse.steps.local_states import calculable, local_states
+from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import here
 from warehouse.storage.tables import rows_schema
 from warehouse.time import NEVER, at_slot
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.aggregates.synopses import State, Synopsis
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import LeftOut
@@ -150,8 +149,9 @@ class SynopsisSource:
         known = self.below().batch.known
         if known is None or not calculable(own.synopsis):
             return None
-        within = f"{ARRIVED} + {own.slots} > {self.planned.k0} + 1"
-        found = here(local_states(own.synopsis, within), {"arrived": known})
+        until = f"-floor(({plan.anchor} - epoch_us(_exp)) / {plan.update_interval})::BIGINT"
+        query = local_states(own.synopsis, self._within, until=until, batch=plan.epoch)
+        found = here(query, {"arrived": known})
         if found is None:
             return None
         kinds = to_arrow_schema(StructType.fromJson(rows_schema(self.columns)), timezone="UTC")
@@ -160,10 +160,20 @@ class SynopsisSource:
         slots = rows[ARRIVED].to_numpy()
         instant = pa.timestamp("us", tz="UTC")
         begins = pa.array(plan.anchor + slots * plan.update_interval, pa.int64()).cast(instant)
-        last = np.maximum(slots + own.slots, plan.slot + 1)
+        last = slots + own.slots
+        if own.synopsis.live:
+            last = np.minimum(last, rows[UNTIL].to_numpy() + own.spare)
+        last = np.maximum(last, plan.slot + 1)
         ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
         timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
         return placed_here(timed, names, self.layout, table_move(plan, self.planned))
+
+    @property
+    def _within(self) -> str:
+        """The condition by which a window can still reach a row of the synopsis: others are left out."""
+        first = self.planned.k0 + 1
+        live = f" AND {UNTIL} + {self.own.spare} > {first}" if self.own.synopsis.live else ""
+        return f"{ARRIVED} + {self.own.slots} > {first}{live}"
 
     def _gained(self) -> Iterator[DataFrame]:
         synopsis = self.own.synopsis
@@ -172,8 +182,7 @@ class SynopsisSource:
             rows = arrived[0]
             for part in arrived[1:]:
                 rows = rows.unionByName(part)
-            within = rows.where(f"{ARRIVED} + {self.own.slots}L > {self.planned.k0}L + 1L")
-            yield self._ending(_states(within, synopsis))
+            yield self._ending(states_of(rows.where(self._within), synopsis, self.plan.epoch))
         state = self.last.table(self.planned.name) if self.last else None
         if self.own.carried and state is not None:
             kept = self.files.read(self.session, state.path, state.version, self.columns, lambda _: True, rewritten=True)
@@ -188,13 +197,13 @@ class SynopsisSource:
             declared = source.planned.declaration.columns
             batch = source.batch
             if batch.counts.live or batch.counts.dead:
-                yield batch.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}")
+                yield batch.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}", self._until)
         if not self.own.history or stream is None or self.last is None:
             return
         stored = [*self._stored(stream, declared)]
         landed = self._landed
         if landed is not None and landed.counts.live + landed.counts.dead >= sum(part.count() for part in stored):
-            yield landed.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}")
+            yield landed.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}", self._until)
         else:
             yield from stored
 
@@ -218,24 +227,31 @@ class SynopsisSource:
         """The rows that the stream and its archive hold at the last epoch."""
         if self.last is None:
             return
-        archive = self.last.table(archive_name(stream.name))
+        archive = None if self.own.synopsis.live else self.last.table(archive_name(stream.name))
         for table in (stream, archive):
             if table is None:
                 continue
             stored = {column.name for column in table.declaration.columns}
             columns = [column for column in declared if column.name in stored]
             rows = self.files.read(self.session, table.path, table.version, columns, lambda _: True, rewritten=True)
-            if archive is not None and table is stream:  # the others are in the archive
+            if table is stream and (archive is not None or self.own.synopsis.live):  # the others are in the archive, or expired
                 rows = rows.where(f"_exp_slot > {self.last.slot}L")
             missing = {column.name: F.lit(None).cast(column.type) for column in declared if column.name not in stored}
             slot = slot_sql("_ts", self.plan.anchor, self.plan.update_interval)
-            yield rows.withColumns(missing).selectExpr(*_own(declared), f"{slot} AS {ARRIVED}")
+            yield rows.withColumns(missing).selectExpr(*_own(declared), f"{slot} AS {ARRIVED}", self._until)
+
+    @property
+    def _until(self) -> str:
+        return f"{slot_sql('_exp', self.plan.anchor, self.plan.update_interval)} AS {UNTIL}"
 
     def _ending(self, rows: DataFrame) -> DataFrame:
         """Rows of the synopsis with the instants at which they begin and end."""
         plan = self.plan
         begins = f"timestamp_micros({plan.anchor}L + {ARRIVED} * {plan.update_interval}L)"
-        slot = f"greatest({ARRIVED} + {self.own.slots}L, {plan.slot}L + 1L)"
+        last = f"{ARRIVED} + {self.own.slots}L"
+        if self.own.synopsis.live:
+            last = f"least({last}, {UNTIL} + {self.own.spare}L)"
+        slot = f"greatest({last}, {plan.slot}L + 1L)"
         ends = f"timestamp_micros(least({plan.anchor}L + {slot} * {plan.update_interval}L, {NEVER}L))"
         names = [quoted(column.name) for column in self.columns]
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
@@ -249,44 +265,6 @@ class SynopsisSource:
 
 def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:
     return [quoted(column.name) for column in columns]
-
-
-def _states(rows: DataFrame, synopsis: Synopsis) -> DataFrame:
-    """Return a row for each slot and group, and for each value where these are counted.
-
-    A row for which ``where`` fails counts as failed in its slot and group, and in no state.
-    """
-    groups = [ARRIVED, *(quoted(name) for name, _ in synopsis.group_by)]
-    failed = "false"
-    if synopsis.where is not None:
-        tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))
-        rows, failed = tried.where("_tried IS NULL OR _tried.v"), "_tried IS NULL"
-    if synopsis.counted is not None:
-        column, kind = synopsis.counted
-        counted = rows.where(f"NOT ({failed}) AND {quoted(column)} IS NOT NULL")
-        named = counted.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
-        return named.groupBy(*groups, VALUE).agg(F.expr(f"count(*) AS {ROWS}"))
-    sound = f"FILTER (WHERE NOT ({failed}))"
-    states = [F.expr(f"CAST({_state(state, sound)} AS {state.type})").alias(state.name) for state in synopsis.states]
-    return rows.groupBy(*groups).agg(
-        F.expr(f"count(*) {sound} AS {ROWS}"), F.expr(f"count_if({failed}) AS {FAILED}"), *states
-    )
-
-
-def _state(state: State, sound: str) -> str:
-    """Return the SQL of a state; a sum that overflows is null, and so is each answer that it is part of."""
-    column = quoted(state.column)
-    match state.function:
-        case "count":
-            return f"count({column}) {sound}"
-        case "sum":
-            return f"try_sum({column}) {sound}"
-        case "min" | "max":
-            return f"{state.function}({column}) {sound}"
-        case "mean":
-            return f"avg(CAST({column} AS double)) {sound}"
-        case "m2":
-            return f"(var_pop(CAST({column} AS double)) {sound} * count({column}) {sound})"
 
 
 def table_move(plan: Plan, planned: StreamPlan) -> Move:
@@ -329,7 +307,7 @@ def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without:
 
 
 def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: Mapping[str, Any], *, partial: bool) -> int:
-    """Return the slot from which on a synopsis knows all that arrived, once a plan is executed.
+    """Return the slot from which on a synopsis knows all that arrived, once a plan is executed; a live one, at whose end.
 
     Parameters
     ----------
@@ -348,6 +326,10 @@ def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: M
     if own is None or partial:
         return plan.slot + 1
     known = plan.slot + 1 if record is None or record.emptied else record.full_from
+    if own.synopsis.live:
+        if own.opening or own.history:
+            known = min(known, planned.k0 + 1 if own.opening or before is None else before.slot)
+        return known
     earliest = metadata.get(EARLIEST)
     if own.opening and isinstance(earliest, int):
         known = min(known, earliest)

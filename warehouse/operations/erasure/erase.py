@@ -138,7 +138,7 @@ def outlook(
     dead_by = last.window_time if state.kind == "stream" else None
     archives = beside(last, state.name)
     sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
-    sought += [Sought(archive, tuple(rows_of_keys(catalog.root, archive, erased)), None) for archive in archives]
+    sought += [Sought(each, tuple(rows_of_keys(catalog.root, each, erased.within(each))), None) for each in archives]
     built = nodes_to_build(nodes, above)
     plan = erasure_plan(last, erasure, sought, above, built, clock=now, target_file_size=catalog.target_file_size)
     some = any(found.rows for each in sought for found in each.found)

@@ -197,8 +197,9 @@ def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: Era
     scan = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false, filename = '{PLACE}')"
     types = {str(row[0]).lower(): str(row[1]) for row in connection.execute(f"DESCRIBE SELECT * FROM {scan}").fetchall()}
     del types[PLACE]
-    conditions = [keys.condition] if own else [*_same_value(types, keys)]
-    if not conditions or (own and any(column.name.lower() not in types for column in keys.columns)):
+    whole = own and all(column.name.lower() in types for column in keys.columns)  # else they are values that are counted
+    conditions = [keys.condition] if whole else [*_same_value(types, keys)]
+    if not conditions:
         return {}
     text = " OR ".join(condition.sql for condition in conditions)
     values = [value for condition in conditions for value in condition.parameters]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.serving.visible_tables import read_by
+from warehouse.steps.erased_keys import held_in
 
 if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
@@ -13,10 +14,10 @@ __all__ = ["answers_of", "beside", "tables_above"]
 
 
 def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the tables from which the rows of a stream's keys go too: its archive, and synopses and answers by its key."""
+    """Return the tables from which the rows of a stream's keys go too: its archive, synopses and answers with its key."""
     state = epoch.table(table)
     key = () if state is None else state.declaration.search_key
-    following = (each for each in answers_of(epoch, table) if _by_key(each, key))
+    following = (each for each in answers_of(epoch, table) if held_in(each, key) is not None)
     return (*(each for each in epoch.tables if each.archive_of == table), *following)
 
 
@@ -28,11 +29,6 @@ def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
         if (state.synopsis is not None and state.owner == table)
         or (state.answers is not None and state.answers.definition.source == table)
     )
-
-
-def _by_key(state: TableState, key: tuple[str, ...]) -> bool:
-    columns = {column.name.lower() for column in state.declaration.columns}
-    return all(name.lower() in columns for name in key)
 
 
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:

@@ -1,0 +1,33 @@
+"""Which answers come first when there is not the time for all of them."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from warehouse.aggregates.backlog import rounds
+from warehouse.aggregates.definition import Due
+
+dues = st.lists(
+    st.builds(Due, st.sampled_from(["1h", "1d"]), st.just(1), st.integers(1, 6), st.integers(0, 3)),
+    unique_by=lambda due: (due.text, due.end),
+    max_size=8,
+)
+backlogs = st.dictionaries(st.sampled_from("abcd"), dues, max_size=4)
+
+
+@given(backlogs)
+def test_every_answer_is_given_once_and_the_newest_of_each_window_first(waiting: dict[str, list[Due]]) -> None:
+    """Rounds are of one group each; the group with the latest window is first, older ends come newest first."""
+    groups = {"a": "x", "b": "x", "c": "y", "d": "z"}
+    found = list(rounds(waiting, groups))
+    given_dues = [(name, due) for each in found for name, some in each for due in some]
+    assert sorted(given_dues, key=repr) == sorted(((name, due) for name, all_ in waiting.items() for due in all_), key=repr)
+    assert all(len({groups[name] for name, _ in each}) == 1 for each in found)
+    newest = {(name, due.text): max(d.end for d in all_ if d.text == due.text) for name, all_ in waiting.items() for due in all_}
+    first = [each for each in found if any(due.end == newest[name, due.text] for name, some in each for due in some)]
+    assert found[: len(first)] == first, "no older end comes before the newest of another window"
+    late = [max(due.late for name, _ in each for due in waiting[name]) for each in first]
+    assert late == sorted(late, reverse=True)
+    ends = [max(due.end for _, some in each for due in some) for each in found[len(first) :]]
+    assert ends == sorted(ends, reverse=True)

@@ -1,0 +1,147 @@
+"""Lists of slots merge to bounds that hold: for all windows, groups, late batches and lifetimes, in DuckDB alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse.aggregates.definition import Definition, FrequentItems, Over, Window
+from warehouse.aggregates.frequent import Frequent, above, bounds, summarise, top
+from warehouse.aggregates.synopses import Synopsis, needs
+from warehouse.steps.local_states import calculable, local_states
+from warehouse.steps.merging_items import merged_items
+from warehouse.storage.duckdb_sql import in_memory
+
+SLOTS = 6
+WINDOWS = (Window("1h", 1, 1), Window("4h", 4, 1))
+Row = tuple[int, int, str | None, str | None]
+"""Slot of arrival, slot of expiration, group, item."""
+rows = st.tuples(
+    st.integers(1, SLOTS),
+    st.integers(1, SLOTS + 3),
+    st.sampled_from(["x", None]),
+    st.sampled_from(["a", "b", "B", "é", "", None]),
+)
+batches = st.lists(st.lists(rows, max_size=25), max_size=3)
+Key = tuple[str | None, str, int]
+
+
+def definition(asked: FrequentItems, over: Over, *, grouped: bool) -> Definition:
+    """What is asked of a stream of groups and items."""
+    groups = (("k", "string"),) if grouped else ()
+    return Definition("s", None, groups, (), WINDOWS, 0, ("item",), frequent=asked, over=over)
+
+
+def answered(asked: Definition, given_rows: list[list[Row]]) -> dict[Key, list[dict[str, object]]]:
+    """Return the answers by group, length and end, from the lists of each batch."""
+    (need,) = needs(asked)
+    due = [(window, end) for window, end in asked.due(0, SLOTS)]
+    with in_memory(()) as connection:
+        connection.register("due", pa.table({
+            "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
+            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
+        }))  # fmt: skip
+        connection.register("synopsis_0", lists(connection, need.synopsis, given_rows))
+        found = connection.sql(merged_items(asked, ends="make_timestamptz(_end)", epoch=3)).to_arrow_table().to_pylist()
+    answers: dict[Key, list[dict[str, object]]] = {}
+    for row in found:
+        answers.setdefault((row.get("k"), row["window_length"], row["_end"]), []).append(row)
+    return answers
+
+
+def lists(connection: object, synopsis: Synopsis, given_rows: list[list[Row]]) -> pa.Table:
+    """Return the table of a synopsis, as updates would make it."""
+    assert calculable(synopsis)
+    parts = []
+    for number, batch in enumerate([*given_rows, []]):
+        arrived, until, groups, items = zip(*batch, strict=True) if batch else ((), (), (), ())
+        connection.register("arrived", pa.table({  # type: ignore[attr-defined]
+            "_fate": pa.array(["dead" if place % 2 else "live" for place in range(len(batch))], pa.string()),
+            "_arrival_slot": pa.array(arrived, pa.int64()), "u": pa.array(until, pa.int64()),
+            "k": pa.array(groups, pa.string()), "item": pa.array(items, pa.string()),
+        }))  # fmt: skip
+        query = local_states(synopsis, "true", until="u", batch=number)
+        parts.append(connection.sql(query).to_arrow_table())  # type: ignore[attr-defined]
+    return pa.concat_tables(parts, promote_options="permissive")
+
+
+def modelled(asked: Definition, given_rows: list[list[Row]]) -> dict[Key, tuple[Frequent, Counter[str | None]]]:
+    """Return what the lists say, by the pure code, and the exact counts."""
+    frequent, live = asked.frequent, asked.over == "live"
+    assert frequent is not None
+    found: dict[Key, tuple[Frequent, Counter[str | None]]] = {}
+    for window in asked.windows:
+        for end in range(1, SLOTS + 1):
+            within: dict[str | None, dict[tuple[int, int, int], Counter[str | None]]] = {}
+            for number, batch in enumerate(given_rows):
+                for arrived, until, group, item in batch:
+                    if end - window.slots < arrived <= end and (not live or until > end):
+                        cell = (number, arrived, until if live else 0)
+                        by_cell = within.setdefault(group if asked.group_by else None, {})
+                        by_cell.setdefault(cell, Counter())[item] += 1
+            for group, cells in within.items():
+                held = bounds([summarise(each, frequent.k).tight() for each in cells.values()])
+                share = Fraction(repr(frequent.above or 0.0))
+                answer = above(held, share) if frequent.top is None else top(held, frequent.top)
+                found[group, window.text, end] = answer, sum(cells.values(), Counter())
+    return found
+
+
+asks = st.one_of(
+    st.builds(
+        lambda share, k: FrequentItems("item", "string", share, None, k), st.sampled_from([0.1, 0.3, 0.5]), st.integers(1, 7)
+    ),
+    st.builds(lambda n, k: FrequentItems("item", "string", None, n, k), st.integers(1, 3), st.integers(1, 7)),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(batches, asks, st.sampled_from(["arrivals", "live"]), st.booleans())
+def test_answers_are_those_of_the_lists_and_hold(
+    given_rows: list[list[Row]], asked: FrequentItems, over: Over, grouped: bool
+) -> None:
+    """Each is what the pure code says; counts are within their bounds, certain items belong, a complete answer lacks none."""
+    whole = definition(asked, over, grouped=grouped)
+    found, model = answered(whole, given_rows), modelled(whole, given_rows)
+    for key, (answer, counts) in model.items():
+        own = {row["item"]: (row["at_least"], row["at_most"], row["certain"]) for row in found.get(key, [])}
+        assert own == {each.item: (each.at_least, each.at_most, each.certain) for each in answer.items}
+        assert len(own) == len(found.get(key, []))
+        assert all(row["complete"] == answer.complete for row in found.get(key, []))
+        for item, (least, most, _) in own.items():
+            assert least <= counts[item] <= most  # type: ignore[operator] - numbers
+        belongs = belonging(asked, counts)
+        assert {item for item, (_, _, certain) in own.items() if certain} <= belongs
+        if answer.complete:
+            assert belongs <= own.keys()
+    assert found.keys() <= model.keys()
+
+
+def belonging(asked: FrequentItems, counts: Counter[str | None]) -> set[str | None]:
+    """The items that are frequent, of ties all."""
+    if asked.top is None:
+        threshold = Fraction(repr(asked.above or 0.0)) * counts.total()
+        return {item for item, count in counts.items() if count > threshold}
+    least = sorted(counts.values(), reverse=True)[: asked.top][-1]
+    return {item for item, count in counts.items() if count >= least}
+
+
+def test_windows_of_the_sheet() -> None:
+    """Frequent-items sheet, section 6, with the tight choice: what each window reports as certain above its own delta."""
+    windows = ["aaaabbbccd", "aaaaacccdb", "bbbbaaaccd", "cccccaabbd", "ddddddccca"]
+    given_rows: list[list[Row]] = [[(place + 1, 9, None, item) for item in text] for place, text in enumerate(windows)]
+    asked = Definition(
+        "s", None, (), (), (Window("3h", 3, 1),), 0, ("item",), frequent=FrequentItems("item", "string", 1 / 6, None, 2)
+    )
+    found = answered(asked, given_rows)
+    reported = {
+        key[2]: {(row["item"], row["at_least"]) for row in rows_ if row["at_least"] > 5}  # type: ignore[operator] - numbers
+        for key, rows_ in found.items()
+    }
+    assert reported[3] == {("a", 12), ("b", 7)}
+    assert reported[4] == {("a", 10), ("c", 8)}
+    assert reported[5] == {("c", 8), ("d", 6)}

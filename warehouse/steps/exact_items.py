@@ -1,0 +1,77 @@
+"""Frequent items counted in the stored rows, once lists have told which can be frequent (frequent-items sheet, section 11).
+
+Every item that is above the largest count of an unlisted one is among the candidates (G6), so an answer that was complete is
+exact.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.aggregates.synopses import ARRIVED, UNTIL
+from warehouse.catalog.duck_sql import quoted
+from warehouse.catalog.identifiers import quoted as spark_quoted
+from warehouse.ingest.guarded import guarded
+from warehouse.storage.duckdb_sql import in_memory
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from warehouse.aggregates.definition import Definition, FrequentItems
+
+__all__ = ["exact_items"]
+
+
+def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, rows: DataFrame) -> pa.Table:
+    """Return answers with exact counts, of the items that belong to them.
+
+    Parameters
+    ----------
+    definition
+        What is asked; it has ``frequent``.
+    candidates
+        Answers from lists, with the last slot ``_end`` and the rows ``_total`` of each window.
+    due
+        The windows: ``_text``, ``_first`` and ``_end``.
+    rows
+        All rows that can count: the columns of the source, the slot of arrival and that of expiration.
+    """
+    asked = definition.frequent
+    if asked is None or not candidates.num_rows:
+        return candidates
+    groups = [name for name, _ in definition.group_by]
+    named = candidates.select([*groups, "window_length", "_end", "item"]).rename_columns(
+        [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
+    )
+    session = rows.sparkSession
+    windows = session.createDataFrame(due.select(["_text", "_end", "_first"]))
+    sought = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
+    kept = rows if definition.where is None else rows.where(guarded(session, definition.where).getField("v"))
+    same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
+    same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
+    same += [f"{UNTIL} > _last"] if definition.over == "live" else []
+    by = [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
+    counts = kept.join(F.broadcast(sought), F.expr(" AND ".join(same))).groupBy(*by).agg(F.expr("count(*) AS _count")).toArrow()
+    equal = [f"c.{quoted(name)} IS NOT DISTINCT FROM n._g{place}" for place, name in enumerate(groups)]
+    equal += ["c.window_length = n._text", "c._end = n._last", "c.item IS NOT DISTINCT FROM n._item"]
+    part = ", ".join(["window_length", "_end", *(quoted(name) for name in groups)])
+    with in_memory(()) as connection:
+        connection.register("candidates", candidates)
+        connection.register("counts", counts)
+        joined = f"SELECT c.*, n._count FROM candidates AS c JOIN counts AS n ON {' AND '.join(equal)}"
+        belongs, certain = _belongs(asked, part)
+        replaced = f"REPLACE (_count AS at_least, _count AS at_most, {certain} AS certain)"
+        query = f"SELECT * {replaced} FROM (SELECT *, {belongs} AS _in FROM ({joined})) WHERE _in"
+        return connection.sql(f"SELECT * EXCLUDE (_count, _in) FROM ({query})").to_arrow_table()
+
+
+def _belongs(asked: FrequentItems, part: str) -> tuple[str, str]:
+    """The SQL by which a counted item belongs to an answer, and is certain to."""
+    if asked.top is not None:
+        return f"rank() OVER (PARTITION BY {part} ORDER BY _count DESC) <= {asked.top}", "complete"
+    share = Fraction(repr(asked.above or 0.0))
+    return f"_count * {share.denominator}::HUGEINT > _total * {share.numerator}::HUGEINT", "true"

@@ -1,0 +1,114 @@
+"""The query that merges the lists of slots into answers about frequent items, in DuckDB's SQL over ``due`` and one synopsis.
+
+It is :mod:`warehouse.aggregates.frequent` over tables (frequent-items sheet, sections 3, 4 and 8): of each item that is on a
+list of the window the least count is the sum over the lists that have it; the greatest is that plus what it can have in the
+others, the count of the first item after each list. That is the tight choice (section 9, item 2), under which all guarantees
+hold.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, FAILED, RANK, ROWS, UNTIL, VALUE
+from warehouse.catalog.duck_sql import quoted
+
+if TYPE_CHECKING:
+    from warehouse.aggregates.definition import Definition
+
+__all__ = ["merged_items"]
+
+_DUE = ("_text", "_end")
+
+
+def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
+    """Return the query for the frequent items of each due window and group; the table ``synopsis_0`` has the lists.
+
+    An item above a share is certain if its least count is above it, possible if its greatest is. One of the top n is certain if
+    fewer than n others can occur as often, and left out if n others surely occur more often. An answer is complete if no item
+    that is on no list can belong to it (G6).
+
+    Parameters
+    ----------
+    definition
+        What is asked; it has ``frequent``.
+    ends
+        The SQL of the instant at which a window ends, by its last slot ``_end``.
+    epoch
+        Whose rows the answers know.
+
+    """
+    asked = definition.frequent
+    if asked is None:
+        raise TypeError("only frequent items are merged from lists")
+    groups = [quoted(name) for name, _ in definition.group_by]
+    by = ", ".join([*_DUE, *groups])
+    live = f" AND s.{UNTIL} > d._end" if definition.over == "live" else ""
+    own = ", ".join(f"s.{name}" for name in groups)
+    lists = (
+        f"SELECT d.*, {own + ', ' if own else ''}s.{VALUE}, s.{ROWS}, s.{FAILED}, s.{RANK}, "
+        f"max(s.{AFTER}) OVER (PARTITION BY d._text, d._end, {_bag(definition)}) AS {AFTER} "
+        f"FROM due AS d JOIN synopsis_0 AS s ON s.{ARRIVED} BETWEEN d._first AND d._end{live}"
+    )
+    whole = (
+        f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS sound, any_value(_late) AS late, sum({ROWS}) AS total, "
+        f"sum({AFTER}) AS delta FROM lists WHERE {RANK} = 0 GROUP BY {by}"
+    )
+    sums = f"sum({ROWS}) AS least, sum({AFTER}) AS listed"
+    items = f"SELECT {by}, {VALUE}, {sums} FROM lists WHERE {RANK} > 0 GROUP BY {by}, {VALUE}"
+    same = " AND ".join(f"i.{name} IS NOT DISTINCT FROM w.{name}" for name in (*_DUE, *groups))
+    bounds = f"SELECT i.*, w.* EXCLUDE ({by}), least + delta - listed AS most FROM items AS i JOIN whole AS w ON {same}"
+    judged = _top(by, asked.top) if asked.top is not None else _above(asked.above or 0.0)
+    shown = [
+        *groups,
+        "_text AS window_length",
+        f"{ends} AS window_end",
+        f"{VALUE} AS item",
+        "CAST(least AS BIGINT) AS at_least",
+        "CAST(most AS BIGINT) AS at_most",
+        "certain",
+        "complete",
+        f"CAST({epoch} AS BIGINT) AS epoch",
+        'sound AS "full"',
+        "late",
+        "_end",
+        "CAST(total AS BIGINT) AS _total",
+    ]
+    return (
+        f"WITH lists AS ({lists}), whole AS ({whole}), items AS ({items}), bounds AS ({bounds}), judged AS ({judged}) "
+        f"SELECT {', '.join(shown)} FROM judged WHERE possible"
+    )
+
+
+def _bag(definition: Definition) -> str:
+    """The columns that tell one list from another: those that the rows of a synopsis have before their rank."""
+    names = [ARRIVED, *([UNTIL] if definition.over == "live" else []), *(quoted(name) for name, _ in definition.group_by), BATCH]
+    return ", ".join(f"s.{name}" for name in names)
+
+
+def _above(share: float) -> str:
+    """Items that make up more than a share, as it is written: 0.1 is a tenth."""
+    part = Fraction(repr(share))
+    threshold = f"total * {part.numerator}::HUGEINT"
+    least, most, delta = (f"{name} * {part.denominator}::HUGEINT" for name in ("least", "most", "delta"))
+    complete = f"{threshold} >= {delta} AS complete"
+    return f"SELECT *, {most} > {threshold} AS possible, {least} > {threshold} AS certain, {complete} FROM bounds"
+
+
+def _top(by: str, most: int) -> str:
+    """Items that can be among the most frequent: how many others can occur at least as often as each surely does."""
+    part = f"PARTITION BY {by}"
+    needed = f"coalesce(nth_value(least, {most}) OVER (w ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING), 0)"
+    rivals = (
+        f"SELECT {by}, {VALUE}, own, count(*) FILTER (NOT own) OVER ({part} ORDER BY bound DESC) - 1 AS rivals FROM ("
+        f"SELECT {by}, {VALUE}, true AS own, least AS bound FROM bounds UNION ALL "
+        f"SELECT {by}, {VALUE}, false AS own, most AS bound FROM bounds)"
+    )
+    same = " AND ".join(f"b.{name} IS NOT DISTINCT FROM r.{name}" for name in (*by.split(", "), VALUE))
+    return (
+        f"SELECT b.* EXCLUDE (needed), most >= needed AS possible, rivals < {most} AND (delta < least OR delta = 0) AS certain, "
+        f"delta < needed OR delta = 0 AS complete "
+        f"FROM (SELECT *, {needed} AS needed FROM bounds WINDOW w AS ({part} ORDER BY least DESC)) AS b "
+        f"JOIN ({rivals}) AS r ON r.own AND {same}"
+    )

@@ -1,0 +1,83 @@
+"""The states of a synopsis from rows, as Spark calculates them; :mod:`warehouse.steps.local_states` has those of few rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, DELTA, FAILED, RANK, ROWS, UNTIL, VALUE
+from warehouse.catalog.identifiers import quoted
+from warehouse.ingest.guarded import guarded
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.aggregates.synopses import State, Synopsis
+
+__all__ = ["states_of"]
+
+
+def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
+    """Return a row for each slot and group, and for each value where these are counted; of lists, those of ``batch``.
+
+    A row for which ``where`` fails counts as failed in its slot and group, and in no state.
+    """
+    groups = [ARRIVED, *([UNTIL] if synopsis.live else []), *(quoted(name) for name, _ in synopsis.group_by)]
+    failed = "false"
+    if synopsis.where is not None:
+        tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))
+        rows, failed = tried.where("_tried IS NULL OR _tried.v"), "_tried IS NULL"
+    if synopsis.counted is not None:
+        column, kind = synopsis.counted
+        if synopsis.listed is not None:
+            named = rows.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
+            sums = [f"count_if(NOT ({failed})) AS {ROWS}", f"count_if({failed}) AS {FAILED}"]
+            counts = named.groupBy(*groups, VALUE).agg(*(F.expr(each) for each in sums))
+            return _lists(counts, synopsis, groups, batch)
+        counted = rows.where(f"NOT ({failed}) AND {quoted(column)} IS NOT NULL")
+        named = counted.withColumn(VALUE, F.expr(f"CAST({quoted(column)} AS {kind})"))
+        return named.groupBy(*groups, VALUE).agg(F.expr(f"count(*) AS {ROWS}"))
+    sound = f"FILTER (WHERE NOT ({failed}))"
+    states = [F.expr(f"CAST({_state(state, sound)} AS {state.type})").alias(state.name) for state in synopsis.states]
+    return rows.groupBy(*groups).agg(
+        F.expr(f"count(*) {sound} AS {ROWS}"), F.expr(f"count_if({failed}) AS {FAILED}"), *states
+    )
+
+
+def _lists(counts: DataFrame, synopsis: Synopsis, groups: Sequence[str], batch: int) -> DataFrame:
+    """Return the lists of a batch: the most frequent items by rank, and a row of rank 0 for all of the batch."""
+    k, by = synopsis.listed or 0, ", ".join(groups)
+    place = f"row_number() OVER (PARTITION BY {by} ORDER BY {ROWS} DESC, {VALUE} ASC NULLS LAST)"
+    ranked = counts.withColumn(RANK, F.expr(f"CAST({place} AS bigint)"))
+    kind = "" if synopsis.counted is None else synopsis.counted[1]
+    own = [quoted(name) for name, _ in synopsis.columns]
+    whole = ranked.groupBy(*groups).agg(
+        F.expr(f"sum({ROWS}) AS {ROWS}"),
+        F.expr(f"sum({FAILED}) AS {FAILED}"),
+        F.expr(f"coalesce(max(CASE WHEN {RANK} = {k} THEN {ROWS} END), 0) AS {DELTA}"),
+        F.expr(f"coalesce(max(CASE WHEN {RANK} = {k} + 1 THEN {ROWS} END), 0) AS {AFTER}"),
+    )
+    whole = whole.selectExpr("*", f"CAST({batch} AS bigint) AS {BATCH}", f"0L AS {RANK}", f"CAST(NULL AS {kind}) AS {VALUE}")
+    empty = f"CAST(NULL AS bigint) AS {DELTA}", f"CAST(NULL AS bigint) AS {AFTER}", f"CAST({batch} AS bigint) AS {BATCH}"
+    listed = ranked.where(f"{RANK} <= {k} AND {ROWS} > 0").withColumn(FAILED, F.lit(0).cast("bigint"))
+    items = listed.selectExpr("*", *empty)
+    return whole.select(*own).unionByName(items.select(*own))
+
+
+def _state(state: State, sound: str) -> str:
+    """Return the SQL of a state; a sum that overflows is null, and so is each answer that it is part of."""
+    column = quoted(state.column)
+    match state.function:
+        case "count":
+            return f"count({column}) {sound}"
+        case "sum":
+            return f"try_sum({column}) {sound}"
+        case "min" | "max":
+            return f"{state.function}({column}) {sound}"
+        case "mean":
+            return f"avg(CAST({column} AS double)) {sound}"
+        case "m2":
+            return f"(var_pop(CAST({column} AS double)) {sound} * count({column}) {sound})"
