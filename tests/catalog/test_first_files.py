@@ -146,7 +146,7 @@ def test_a_damaged_log_is_an_error_that_says_what_to_do(tmp_path: Path, content:
     """Cut short, or of another kind than its name says."""
     source = tmp_path / "dns.log.gz"
     source.write_bytes(content)
-    with pytest.raises(UsageError, match=r"no Zeek log, or it is damaged"):
+    with pytest.raises(UsageError, match=r"is damaged, or not compressed as its name says"):
         proposed(source)
 
 

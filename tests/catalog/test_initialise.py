@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.catalog.model import Catalog
+    from warehouse.catalog.wishes import Wishes
 
 
 @pytest.mark.parametrize("example", examples())
@@ -111,10 +112,10 @@ def test_example_or_file(tmp_path: Path) -> None:
         write_project(tmp_path, "flights", tmp_path / "x.csv")
 
 
-def proposed(source: Path) -> Catalog:
+def proposed(source: Path, wishes: Wishes | None = None) -> Catalog:
     """Return what is proposed for a file, which must load."""
     project = source.parent / "project"
-    written = write_project(project, source=source)
+    written = write_project(project, source=source, wishes=wishes)
     catalog = load_catalog(project)
     assert written[1].read_bytes() == source.read_bytes()
     assert list(catalog.streams[0].landing.rglob(catalog.streams[0].files)) == written[1:]
@@ -170,7 +171,9 @@ def test_from_json_with_a_duration(tmp_path: Path, column: str, expression: str,
     assert (stream.format, stream.files, stream.search_key) == ("json", "*.json.gz", ("q",))
     assert (stream.arrival, stream.expires) == ("at", expression)
     assert lifetime <= (stream.max_lifetime or 0) <= 3 * lifetime
-    assert stream.columns[-1].type == "struct<x:array<bigint>,y:string>"
+    assert [(each.name, each.source, each.type) for each in stream.columns[-2:]] == [
+        ("more_x", "more.x", "array<bigint>"), ("more_y", "more.y", "string"),
+    ]  # fmt: skip
 
 
 def test_from_parquet(tmp_path: Path) -> None:
@@ -233,11 +236,14 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("x.txt", "a\n1\n", "endings"),
-        ("x.parquet.gz", "", "endings"),
+        ("x.bin", "a\x00\x01", "is no text, and its name does not end as those of files that are read: .csv"),
+        ("x.txt", "\n", "is empty"),
+        ("x.txt.gz", "a\n1\n", "damaged, or not compressed as its name says"),
+        ("x.xlsx", "PK", "save its sheet as CSV"),
         ("x.parquet", "no parquet", "cannot be read as parquet"),
         ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
-        ("x.csv", "1,2013-01-01 00:00:00\n2,2013-01-01 00:00:00\n", "no header"),
+        ("x.csv", "a,b\n", "has no rows"),
+        ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", 'the column "a" twice in its header'),
     ],
 )
 def test_unusable_files(tmp_path: Path, name: str, content: str, words: str) -> None:

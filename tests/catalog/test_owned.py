@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.catalog.owned import option_fault, spark_fault, twofold_options
+from warehouse.catalog.owned import headerless_fault, option_fault, spark_fault, twofold_options, value_fault
 from warehouse.storage.session import owned_settings
 
 
@@ -58,8 +58,8 @@ def test_other_names_are_no_settings() -> None:
 @pytest.mark.parametrize(
     ("name", "format_", "allowed", "nearest"),
     [
-        ("header", "csv", "a CSV file has a header", None),
-        ("HEADER", "csv", "a CSV file has a header", None),
+        ("header", "csv", "columns are matched by the names in the header", None),
+        ("HEADER", "csv", "columns are matched by the names in the header", None),
         ("mode", "csv", "rejected row", None),
         ("columnNameOfCorruptRecord", "json", "rejected rows", None),
         ("timeZone", "csv", "`timezone`", None),
@@ -98,3 +98,14 @@ def test_one_option_in_two_spellings() -> None:
     (fault,) = twofold_options(["sep", "quote", "delimiter"])
     assert fault.found == '"sep" and "delimiter", which are the same option'
     assert len(list(twofold_options(["quote", "QUOTE"]))) == 1
+
+
+@pytest.mark.parametrize("value", ["", "a,,b", "a,b,a"])
+def test_names_of_files_without_a_header(value: str) -> None:
+    """Each field has one, and no other has it; in UTF-16 files need a header."""
+    assert value_fault("names", "at, host") is None
+    fault = value_fault("names", value)
+    assert fault is not None
+    assert "each once" in fault.allowed
+    assert headerless_fault([("names", "a,b"), ("charset", "UTF-16LE")]) is not None
+    assert headerless_fault([("names", "a,b"), ("encoding", "windows-1252")]) is None

@@ -10,7 +10,7 @@ import pytest
 from warehouse.catalog.initialise import write_project
 from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposed_key import proposed_key
-from warehouse.catalog.sniff import SniffedColumn
+from warehouse.catalog.sniffed import SniffedColumn
 from warehouse.catalog.wishes import Wishes
 from warehouse.errors import UsageError
 from warehouse.time import MINUTE, SECOND

@@ -55,6 +55,21 @@ def test_utf_16(tmp_path: Path, spark: SparkSession) -> None:
     assert "save the file as UTF-8" in out["6.csv"][1]
 
 
+def test_files_without_a_header(tmp_path: Path, spark: SparkSession) -> None:
+    """The names are the option's, every line is a record, and one of another number of fields is rejected."""
+    moment = {"type": "timestamp", "format": "dd/MMM/yyyy:HH:mm:ssZ", "from": "moment"}
+    columns = {"client": "string", "at": moment, "bytes": "int"}
+    options = {"delimiter": " ", "escape": "\\", "names": "client,moment,request,bytes", "nullValue": "-", "comment": "#"}
+    keys = {"search_key": "client", "arrival": "at", "expires": None, "max_lifetime": None, "null_expiry": None}
+    given = declared(tmp_path, columns=columns, options=options, unknown_columns="ignore", **keys)
+    text = '# a note\n::1 01/Jul/2024:08:00:00+0200 "GET /\\"x\\" HTTP/1.1" -\n::2 01/Jul/2024:08:00:01+0200 "" 12\n::3 short\n'
+    rows = read(spark, given, {"a.csv": b"\xef\xbb\xbf" + text.encode()[9:], "b.csv.gz": gzip.compress(text.encode())})
+    expected = [("::1", "2024-07-01 06:00:00.000000", None, None), ("::2", "2024-07-01 06:00:01.000000", 12, None)]
+    shown = [(row.get("client"), row.get("at"), row.get("bytes"), row.get("fault")) for row in rows]
+    assert (shown[:2], shown[3:5]) == (expected, expected)
+    assert [shown[2][3], shown[5][3]] == ["malformed", "malformed"]
+
+
 def test_java_knows_every_encoding(spark: SparkSession) -> None:
     """By the name that it is given."""
     charset = spark._jvm.java.nio.charset.Charset  # type: ignore[union-attr]

@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING
 
 from warehouse.catalog.codecs import decompressed
 from warehouse.catalog.duck_sql import literal, quoted
+from warehouse.catalog.spaced_fields import spaced
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ class CsvDialect:
     """How a file is written.
 
     ``options`` are those of a stream that reads it, ``unreadable`` the types whose form Spark has no words for, ``path`` the
-    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure.
+    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure. ``unnamed`` are the positions of
+    columns without a name in the header.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -73,6 +75,7 @@ class CsvDialect:
     path: Path
     query: str
     guessed: tuple[str, ...] = ()
+    unnamed: tuple[int, ...] = ()
 
 
 def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
@@ -81,7 +84,7 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     Raises
     ------
     UsageError
-        When it has no header, or something else before it.
+        When it is empty, or something else stands before its header.
 
     """
     encoding, guessed = _encoding(source)
@@ -90,13 +93,19 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     lines = _head(path).decode(errors="replace").splitlines()
     comment = _leading_comment(lines)
     arguments = f", comment = {literal(comment)}" if comment else ""
-    missing = _missing_word(connection, given, lines, arguments)
+    known = spaced(lines, comment)
+    arguments += known.arguments if known else ""
+    missing = "-" if known and known.names else _missing_word(connection, given, lines, arguments)
     arguments += f", nullstr = ['', {literal(missing)}]" if missing else ""
     sniffed = "SELECT Delimiter, Quote, HasHeader, DateFormat, TimestampFormat, Comment, SkipRows"
     row = connection.execute(f"{sniffed} FROM sniff_csv($file{arguments})", given).fetchone()
     delimiter, quote, header, date, time, found, skipped = row or (",", '"', True, None, None, None, 0)
-    if not header:
-        raise UsageError(f"{source} has no header, by which columns are matched; add a first line with their names")
+    names = known.names if known else ()
+    if not header and not names:
+        names = _numbered(connection, given, arguments)
+    if not any(line.strip() for line in lines):
+        raise UsageError(f"{source} is empty; name a file with rows")
+    arguments += f", header = false, names = [{', '.join(map(literal, names))}]" if names else ""
     before = [line for line in lines[:skipped] if line.strip() and not (comment and line.startswith(comment))]
     if before:
         raise UsageError(
@@ -105,24 +114,47 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
         )
     if comment is None and found not in (None, "", "(empty)"):
         comment, arguments = found, f"{arguments}, comment = {literal(found)}"
+    delimiter, quote = (" ", '"') if known else (delimiter, quote)
     options = [("delimiter", delimiter)] if delimiter != "," else []
     options += [("quote", quote)] if quote not in {'"', "", "(empty)"} else []
+    options += [("escape", "\\")] if known and known.escaped else []
+    options += [("names", ",".join(names))] if names else []
     options += [("comment", comment)] if comment else []
     if delimiter != "," and _has_decimal_comma(connection, given, arguments):
         options.append(("decimal", ","))
         arguments += ", decimal_separator = ',', thousands = '.'"
     options += [("nullValue", missing)] if missing else []
     options += [("encoding", encoding)] if encoding else []
+    unnamed = () if names else _unnamed(connection, given, source, arguments)
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
-        if form and form not in _ISO_PATTERNS:
+        if form and form not in _ISO_PATTERNS and "%y" not in form:  # years of two digits DuckDB looks for in the wrong place
             pattern = java_pattern(form)
             if pattern:
                 options.append((option, pattern))
             else:
                 unreadable.add(kind)
     query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
-    return CsvDialect(tuple(options), frozenset(unreadable), path, query, ("encoding",) if guessed else ())
+    unsure = (("encoding", guessed), ("names", bool(names) and not (known and known.names)))
+    doubtful = tuple(name for name, doubted in unsure if doubted)
+    return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, unnamed)
+
+
+def _unnamed(connection: DuckDBPyConnection, given: dict[str, str], source: Path, arguments: str) -> tuple[int, ...]:
+    """Return the positions of columns that have no name in the header; names that stand there twice are an error."""
+    read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
+    row = connection.execute(f"SELECT * FROM {read} LIMIT 1", given).fetchone() or ()
+    names = [(name or "").strip() for name in row]
+    double = next((name for name in names if name and names.count(name) > 1), None)
+    if double is not None:
+        raise UsageError(f'{source} has the column "{double}" twice in its header, which tells columns apart; rename one')
+    return tuple(place for place, name in enumerate(names) if not name)
+
+
+def _numbered(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[str, ...]:
+    """Return names for the columns of a file without a header: ``column1`` is the first."""
+    row = connection.execute(f"SELECT len(Columns) FROM sniff_csv($file{arguments})", given).fetchone()
+    return tuple(f"column{number}" for number in range(1, (row[0] if row else 0) + 1))
 
 
 def _missing_word(connection: DuckDBPyConnection, given: dict[str, str], lines: Sequence[str], arguments: str) -> str | None:

@@ -20,12 +20,13 @@ if TYPE_CHECKING:
 
     from duckdb import DuckDBPyConnection
 
-    from warehouse.catalog.sniff import Found
+    from warehouse.catalog.sniffed import Found
 
 __all__ = ["FirstUpdate", "first_update", "lives"]
 
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _ADDED = re.compile(r"timestampadd\((\w+), (.+), ts\)")
+_AFTER_DAY = re.compile(r"CAST\(date_add\((\w+|`[^`]+`), 1\) AS TIMESTAMP\)")
 _UNITS = {"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": SECOND, "MINUTE": MINUTE, "HOUR": HOUR, "DAY": DAY}
 _MACROS = "CREATE TEMP MACRO array_min(x) AS list_min(x); CREATE TEMP MACRO array_max(x) AS list_max(x)"
 
@@ -137,6 +138,9 @@ def _timed(found: Found, arrival: str, expires: str | None) -> Iterator[DuckDBPy
         connection.execute("SET TimeZone = 'UTC'")
         connection.execute(_MACROS)
         connection.register("sample", found.sample)
+        for column in found.made:
+            arrival = arrival.replace(column.made or "", f"`{column.name}`")
+            expires = expires and expires.replace(column.made or "", f"`{column.name}`")
         ends = "9223372036854775807" if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
         others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
@@ -159,4 +163,6 @@ def _in_duckdb(expression: str) -> str:
         unit, amount = added.groups()
         if unit in _UNITS:
             return f"ts + to_microseconds(CAST(round(({_in_duckdb(amount)}) * {_UNITS[unit]}) AS BIGINT))"
+    if day := _AFTER_DAY.fullmatch(expression):
+        return f"({_in_duckdb(day[1])} + INTERVAL 1 DAY)"
     return re.sub("`((?:[^`]|``)*)`", lambda name: quoted(name[1].replace("``", "`")), expression)

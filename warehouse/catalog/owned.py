@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.encodings import encoding_fault
+from warehouse.catalog.encodings import encoding_fault, is_wide
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["option_fault", "spark_fault", "twofold_options", "value_fault"]
+__all__ = ["headerless_fault", "names_of", "option_fault", "spark_fault", "twofold_options", "value_fault"]
 
 _OPTIONS: dict[str, tuple[str, ...]] = {
     "csv": (
@@ -28,6 +28,7 @@ _OPTIONS: dict[str, tuple[str, ...]] = {
         "ignoreTrailingWhiteSpace",
         "maxCharsPerColumn",
         "maxColumns",
+        "names",
         "nullValue",
         "quote",
         "sep",
@@ -56,7 +57,7 @@ _ONE_LINE = "not this one: a record is a line, and a rejected row is named by it
 _LISTED = "not this one: `landing` and `files` say which files are loaded, each once"
 _UNREADABLE = "not this one: an unreadable file is reported and not loaded, never skipped in silence"
 _OWNED_OPTIONS = {
-    "header": "not this one: a CSV file has a header, and columns are matched by its names",
+    "header": 'not this one: columns are matched by the names in the header; names = "a,b,c" names those of files without one',
     "enforceSchema": "not this one: columns are matched by the names in the header",
     "schema": _DECLARED,
     "inferSchema": _DECLARED,
@@ -151,8 +152,38 @@ def value_fault(name: str, value: str) -> FaultError | None:
         return encoding_fault(value)
     if meant == "decimal" and value not in _DECIMAL_SIGNS:
         return FaultError(as_written(value), '"," where numbers are written 1.234,5, or "." (the default)')
+    if meant == "names":
+        return _names_fault(value)
     if meant in _COUNTS and not (_COUNT.fullmatch(value) or (meant, value) == ("maxcharspercolumn", "-1")):
         return FaultError(as_written(value), "a whole number from 1")
+    return None
+
+
+def names_of(options: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """Return the names of the fields of files without a header, as the option ``names`` lists them; none where files have one.
+
+    >>> names_of([("delimiter", ";"), ("names", "at, host")])
+    ('at', 'host')
+    """
+    listed = next((value for key, value in options if key.lower() == "names"), "")
+    return tuple(name.strip() for name in listed.split(",")) if listed else ()
+
+
+def headerless_fault(options: Iterable[tuple[str, str]]) -> FaultError | None:
+    """Return why files of these options cannot do without a header: in UTF-16 the mark at the beginning would be a value."""
+    given = list(options)
+    wide = any(_ALIASES.get(key.lower(), key.lower()) == "encoding" and is_wide(value) for key, value in given)
+    if not names_of(given) or not wide:
+        return None
+    return FaultError("names with an encoding of UTF-16", "names of files in UTF-8, or a header in each file")
+
+
+def _names_fault(value: str) -> FaultError | None:
+    names = names_of([("names", value)])
+    double = next((name for name in names if names.count(name) > 1), None)
+    if not names or not all(names) or double is not None:
+        found = f'"{double}" twice in names' if double else as_written(value)
+        return FaultError(found, 'the names of all fields in their order, each once, such as names = "at,host,status"')
     return None
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
 from warehouse.catalog.proposed_times import Times, proposed_times
-from warehouse.catalog.sniff import Found, SniffedColumn, sniff
+from warehouse.catalog.sniff import sniff
 from warehouse.catalog.values import name_fault
 from warehouse.catalog.wishes import NEVER, Wishes, column_called
 from warehouse.errors import UsageError
@@ -24,6 +25,8 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND, format_duration, format_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+    from warehouse.catalog.sniffed import Found, SniffedColumn
 
 __all__ = ["Proposal", "proposal", "propose"]
 
@@ -82,15 +85,13 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     found = _chosen(sniff(source), wishes)
     name = _stream_name(source)
     usable = [column for column in found.columns if column.type]
-    times = proposed_times(found, usable, wishes)
+    times = proposed_times(found, [*found.made, *usable], wishes)
     if times is None:
-        raise UsageError(
-            f"no column of {source} ({_list(column.name for column in found.columns)}) can be an arrival time; "
-            f"add a timestamp column, or declare the stream by hand after a plain `stream-wh init`"
-        )
+        raise UsageError(_no_arrival(source, found))
     if times.expires is not None and not times.lives:
         times = replace(times, lives=lives(found, times.arrival, times.expires))
-    key = proposed_key(usable, times.columns, found.rows)
+    parts = [part for column in found.made for part in column.parts]
+    key = proposed_key(usable, (*times.columns, *parts), found.rows)
     if wishes.key:
         key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
     grid = _grid(times, wishes)
@@ -100,6 +101,22 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
     files: dict[str, bytes | Path] = {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
     return Proposal(files, name, key, times.arrival, times.expires, grid.interval, first)
+
+
+def _no_arrival(source: Path, found: Found) -> str:
+    inner = next((column for column in found.columns if (column.type or column.refused or "").startswith("array<struct")), None)
+    if inner is not None and found.rows == 1:
+        name = inner.source or inner.name
+        command = f"jq -c {shlex.quote('.' + name + '[]')} {shlex.quote(str(source))} > rows.jsonl"
+        said = f'{source} is one object, whose rows seem to stand in "{name}"'
+        return f"{said}; `{command}` makes a line of each, for --from rows.jsonl"
+    if not found.rows:
+        return f"{source} has no rows, by which times are recognised; name a file with some"
+    listed = _list(column.name for column in found.columns)
+    return (
+        f"no column of {source} ({listed}) can be an arrival time; name one that Spark can make a time of "
+        f"(--arrival 'to_timestamp(day, ...)'), or declare the stream by hand after a plain `stream-wh init`"
+    )
 
 
 @dataclass(frozen=True)
@@ -219,6 +236,8 @@ def _summary(parts: _Parts) -> Iterator[str]:
         likely = f" such as {_list(key.others)}" if key.others else ""
         yield f"The sample does not tell the key: {key.unsure}. Name it with --key, a column{likely}."
     yield f"Proposes that rows arrive at {times.arrival}."
+    if times.unsure:
+        yield f"The sample does not tell when rows arrive: {times.unsure}. Say it with --arrival, a column or SQL."
     if times.lives:
         quarter, half, most = (_life(times.lives[place]) for place in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.proposed_key import words_of
-from warehouse.catalog.sniff import Found, SniffedColumn
+from warehouse.catalog.sniffed import Found, SniffedColumn
 from warehouse.catalog.wishes import NEVER, Wishes, expression_of
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND
@@ -25,7 +25,7 @@ _EXPIRY_NAME = re.compile(
     r"(^|_)(exp\w*|end\w*|until|valid|to|stop\w*|finish\w*|due|deadline|bis|leav\w*|land\w*|close\w*)(_|$)"
 )
 _LIFETIME_NAME = re.compile(
-    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|expires_in|remaining|valid_for|keep_alive)(_|$)"
+    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|g(?:ü|ue)ltigkeit\w*|haltbarkeit|validez|expires_in|remaining|valid_for|keep_alive)(_|$)"
 )
 _UNITS = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
@@ -42,7 +42,7 @@ _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestam
 class Times:
     """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
 
-    ``unset`` is the share of rows that have no end.
+    ``unset`` is the share of rows that have no end; ``unsure`` says why the sample does not tell the arrival.
     """
 
     arrival: str
@@ -53,6 +53,7 @@ class Times:
     others: tuple[str, ...] = ()
     last: int | None = None
     unset: float = 0.0
+    unsure: str | None = None
 
     @property
     def mean(self) -> float:
@@ -79,8 +80,6 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
     if isinstance(arrival, str):
         stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
         times: Times | None = Times(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
-    elif arrival is not None and arrival.type == "date":
-        times = _from_numbers([arrival, *(column for column in usable if column != arrival)])
     else:
         times = _times(found, usable, arrival)
     if times is None or wishes.expires is None:
@@ -91,9 +90,9 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
         return bare
     if isinstance(expires, str):
         return replace(bare, expires=expires)
-    if expires.type == "timestamp":
+    if expires.type in ("timestamp", "date"):
         lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
-        return replace(bare, expires=_sql(expires.name), lives=lives, columns=(*bare.columns, expires.name))
+        return replace(bare, expires=_end(expires), lives=lives, columns=(*bare.columns, expires.name))
     lasting = _of_duration(bare, expires)
     if lasting is None:
         said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
@@ -102,22 +101,40 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
 
 
 def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> Times | None:
-    stamps = [column for column in usable if column.type == "timestamp"]
-    arrival = wished or _arrival(found, stamps)
+    parts = {part for column in found.made for part in column.parts}
+    stamps = [column for column in usable if column.type == "timestamp" and column.name not in parts]
+    dates = [column for column in usable if column.type == "date" and column.name not in parts]
+    arrival = wished or _arrival(found, stamps) or _arrival(found, dates)
     if arrival is None:
-        return _from_numbers(usable)
-    others = tuple(column.name for column in stamps if column != arrival)
-    later = [column for column in stamps if (arrival.name, column.name) in found.gaps]
+        return None
+    alike = stamps if arrival.type == "timestamp" else dates
+    others = tuple(column.name for column in alike if column != arrival and not column.made)
+    later = [column for column in (*alike, *(each for each in dates if _EXPIRY_NAME.search(_words(each))))
+             if (arrival.name, column.name) in found.gaps]  # fmt: skip
     named = [column for column in later if _EXPIRY_NAME.search(_words(column))]
-    if later:
+    bare = Times(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
+    if later and (named or arrival.type == "timestamp"):
         expiry = (named or later)[0]
-        used = (arrival.name, expiry.name)
         unused = tuple(name for name in others if name != expiry.name)
         lives = found.gaps[arrival.name, expiry.name]
-        return Times(_sql(arrival.name), used, arrival.low, _sql(expiry.name), lives, unused, arrival.high)
-    return _with_duration(
-        Times(_sql(arrival.name), (arrival.name,), arrival.low, others=others, last=arrival.high), usable
-    )
+        return replace(bare, columns=(arrival.name, expiry.name), expires=_end(expiry), lives=lives, others=unused)
+    if not wished and _EXPIRY_NAME.search(_words(arrival)) and not _ARRIVAL_NAME.search(_words(arrival)):
+        bare = replace(bare, unsure=f"{arrival.name} is called like an end, and no other column is a time before it")
+    return _with_duration(bare, usable)
+
+
+def _instant(column: SniffedColumn) -> str:
+    """Return a time as Spark SQL, of a date its first moment."""
+    if column.made:
+        return column.made
+    return f"CAST({_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
+
+
+def _end(column: SniffedColumn) -> str:
+    """Return an end as Spark SQL; a date lasts until its day ends."""
+    if column.made:
+        return column.made
+    return f"CAST(date_add({_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
 
 
 def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | None:
@@ -125,20 +142,14 @@ def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | N
     own = next((column for column in stamps if column.name == "ts"), None)
     if own or not stamps:
         return own
+    names = {column.name for column in stamps}
 
     def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
         words = _words(column)
-        followers = sum(first == column.name for first, _ in found.gaps)
+        followers = sum(first == column.name and second in names for first, second in found.gaps)
         return followers, bool(_ARRIVAL_NAME.search(words)), not _EXPIRY_NAME.search(words)
 
     return max(stamps, key=rank)
-
-
-def _from_numbers(usable: Sequence[SniffedColumn]) -> Times | None:
-    day = next((column for column in usable if column.type == "date"), None)
-    if day is None:
-        return None
-    return _with_duration(Times(f"CAST({_sql(day.name)} AS TIMESTAMP)", (day.name,), day.low, last=day.high), usable)
 
 
 def _with_duration(times: Times, usable: Sequence[SniffedColumn]) -> Times:

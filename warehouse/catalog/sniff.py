@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.codecs import CODECS, decompressed, is_compressed, plain_beginning
+from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
 from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
+from warehouse.catalog.first_look import format_of
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
+from warehouse.catalog.nested import spread_objects
+from warehouse.catalog.sniffed import Found, SniffedColumn
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import unusable_name
-from warehouse.catalog.zeek import is_zeek, zeek_query
+from warehouse.catalog.zeek import zeek_query
 from warehouse.errors import UsageError
 from warehouse.layout.columns import is_reserved
+from warehouse.time import DAY
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,18 +38,8 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Format
 
-__all__ = ["Found", "SniffedColumn", "column_name", "is_amount", "sniff"]
+__all__ = ["column_name", "is_amount", "sniff"]
 
-_ENDINGS: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".parquet": "parquet",
-    ".orc": "orc",
-    ".log": "zeek",
-}
 _SHAPES = {
     "csv": "it should have a header and a record a line",
     "json": "it should have one JSON object a line, or be one array of objects",
@@ -52,10 +47,11 @@ _SHAPES = {
     "orc": "it may be cut short",
     "zeek": "it may be cut short",
 }
+_TEXTS = ("csv", "json")
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _TIME_NAME = re.compile(
-    r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|expir\w*|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
+    r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|exp|expir\w*|expires_\w+|iat|nbf|valid|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
 )
 # Counts since 1970 that lie between 2001 and 2100, by unit.
 _EPOCHS = (
@@ -78,74 +74,23 @@ _DAYS_AS_NUMBERS = (1900_01_01, 2100_12_31)
 """The bounds of days that are written as one number, such as 20240501."""
 
 
-@dataclass(frozen=True)
-class SniffedColumn:
-    """A column: its Spark SQL type, or why it cannot be declared, and what its sampled values are like.
-
-    ``low`` and ``high`` are the bounds of integers, of timestamps in microseconds, and ``mean`` is theirs; ``distinct`` is
-    about how many values there are. ``source`` is its name in the file, if another; ``unit`` the format of times in numbers.
-    ``lives`` are, of numbers and of the least of arrays of numbers, the quantiles of what is not null, in hundredths, and
-    ``unset`` the share of rows in which it is null.
-    """
-
-    name: str
-    type: str | None
-    refused: str | None = None
-    low: int | None = None
-    high: int | None = None
-    distinct: int = 0
-    mean: float | None = None
-    source: str | None = None
-    unit: str | None = None
-    lives: tuple[float, ...] = ()
-    unset: float = 0.0
-
-
-@dataclass(frozen=True)
-class Found:
-    """A file: its format, the reader options it needs, its columns and, for pairs of times, how they lie.
-
-    ``gaps`` gives for (earlier column, later column) of timestamps the quantiles of the difference in microseconds, in
-    hundredths, for pairs that are in this order in nearly every sampled row. ``rows`` were sampled. Of ``guessed`` options
-    nobody can be sure. ``sample`` are the sampled rows, by the names of the columns, for what is computed from them.
-    """
-
-    format: Format
-    endings: str
-    options: tuple[tuple[str, str], ...]
-    columns: tuple[SniffedColumn, ...]
-    gaps: dict[tuple[str, str], tuple[float, ...]]
-    rows: int
-    guessed: tuple[str, ...] = ()
-    sample: Any = None
-
-
 def sniff(source: Path) -> Found:
     """Look at a file.
 
     Raises
     ------
     UsageError
-        When it is not there, of another format, cannot be read, or is a CSV file without a header.
+        When it is not there, of another format, or cannot be read.
 
     """
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
-    suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
-    kind = _ENDINGS.get(suffixes[0].lower()) if suffixes else None
-    kind = "zeek" if kind == "csv" and is_zeek(source) else kind
-    if kind == "zeek" and source.is_file() and not is_zeek(source):
-        raise UsageError(f"{source} has no line of #fields, so it is no Zeek log, or it is damaged; rename it to .csv or .jsonl")
-    if kind is None or (kind in COLUMNAR and len(suffixes) > 1):
-        known = f"{', '.join(_ENDINGS)}, or of text compressed by {', '.join(CODECS)}"
-        raise UsageError(f"{source} has none of the endings {known}; rename or convert it")
-    if not source.is_file():
-        raise UsageError(f"{source} is not a file; name one of the files to load")
+    kind, endings = format_of(source)
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
             plain = source
             if is_compressed(source.name) and source.suffix != ".gz":  # which DuckDB does not read
-                plain = plain_beginning(source, Path(folder) / f"plain{suffixes[0]}")
+                plain = plain_beginning(source, Path(folder) / "plain")
             connection.execute("SET TimeZone = 'UTC'")
             # Each record is one line to the warehouse, so it is to the sniffer.
             reader = {
@@ -164,11 +109,17 @@ def sniff(source: Path) -> Found:
             else:
                 dialect = CsvDialect((), frozenset(), plain, reader)
                 connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", {"file": literal_path(plain)})
-            columns = _columns(connection, kind, dialect.unreadable)
-            gaps = _gaps(connection, columns)
+            if kind in ("json", *COLUMNAR):
+                spread_objects(connection)
+            columns = _columns(connection, kind, dialect)
+            made = tuple(
+                replace(_summary(connection, SniffedColumn(name, "timestamp")), made=sql, parts=parts)
+                for name, sql, parts in (made_times(connection, columns) if kind in _TEXTS else ())
+            )
+            gaps = _gaps(connection, (*columns, *made))
             (rows,) = _row(connection, "SELECT count(*) FROM sample")
-            sample = _taken_along(connection, columns)
-            return Found(kind, "".join(suffixes), dialect.options, columns, gaps, rows, dialect.guessed, sample)
+            sample = _taken_along(connection, (*columns, *made))
+            return Found(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, made)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
@@ -221,18 +172,21 @@ def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     return dialect
 
 
-def _columns(connection: DuckDBPyConnection, kind: Format, unreadable: frozenset[str]) -> tuple[SniffedColumn, ...]:
+def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) -> tuple[SniffedColumn, ...]:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
     has_times = any(duck.startswith("TIMESTAMP") or _is_named_as_time(source) for source, duck in described)
     found: list[SniffedColumn] = []
     taken: set[str] = set()
-    for source, duck in described:
+    for place, (source, duck) in enumerate(described):
+        if place in dialect.unnamed:
+            found.append(SniffedColumn(source, None, "it has no name in the header"))
+            continue
         try:
             sql = spark_type(duck, text=kind not in COLUMNAR)
         except FaultError as fault:
             found.append(SniffedColumn(source, None, str(fault)))
             continue
-        if sql in unreadable:
+        if sql in dialect.unreadable:
             sql = "string"
         unit = _unit(connection, source, sql, found, has_times=has_times) or _pattern(connection, source, sql)
         if unit is None and kind == "csv" and sql == "bigint" and _is_named_as_time(source):
@@ -353,11 +307,11 @@ def is_amount(kind: str) -> bool:
 
 
 def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) -> dict[tuple[str, str], tuple[float, ...]]:
-    times = [column.name for column in columns if column.type == "timestamp"]
+    times = {column.name: DAY if column.type == "date" else 0 for column in columns if column.type in ("timestamp", "date")}
     gaps = {}
     for first in times:
-        for second in times:
-            gap = f"epoch_us({quoted(second)}) - epoch_us({quoted(first)})"
+        for second, day in times.items():  # a date as an end is that of its day
+            gap = f"epoch_us({quoted(second)}) + {day} - epoch_us({quoted(first)})"
             ordered = f"count(*) FILTER ({gap} >= 0), count({gap}), max({gap})"
             follow, both, high = _row(connection, f"SELECT {ordered} FROM sample")
             if first != second and both and follow >= _NEARLY_ALL * both and high > 0:

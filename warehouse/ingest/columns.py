@@ -107,7 +107,7 @@ class Matched:
 
 def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
     """Return which of a file's names the declaration's sources are; ``fields`` are what is nested below each."""
-    doubled = sorted({name for name in names if names.count(name) > 1})
+    doubled = sorted({name for name in names if name and names.count(name) > 1})
     if doubled:
         return Matched({}, problem=("header", f"its columns {', '.join(doubled)} occur twice"))
     lower = [name.lower() for name in names]

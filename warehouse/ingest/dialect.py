@@ -9,6 +9,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.encodings import is_wide, java_name, python_name
+from warehouse.catalog.owned import names_of
 from warehouse.catalog.zeek import UNSET
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ __all__ = [
 
 _ZEEK = {"delimiter": "\t", "quote": "", "escape": "", "comment": "#", "nullValue": UNSET}
 _ENCODING = ("encoding", "charset")
-_OWN = ("decimal",)
+_OWN = ("decimal", "names")
 _ORDERS = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -38,7 +39,7 @@ def is_delimited(stream: Stream) -> bool:
 
 def has_header_record(stream: Stream) -> bool:
     """Whether the first record of a delimited file is its header, and none to be loaded."""
-    return stream.format != "zeek"
+    return stream.format != "zeek" and not names_of(stream.options)
 
 
 def reader_options(stream: Stream) -> dict[str, str]:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import CODECS, decompressed
 from warehouse.catalog.encodings import is_wide
+from warehouse.catalog.owned import names_of
 from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
@@ -257,7 +258,7 @@ def headers(
 
 
 def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names in a CSV file's first record; ``options`` are those of the stream.
+    """Return the names in a CSV file's first record, or those that the options give; ``options`` are those of the stream.
 
     Raises
     ------
@@ -267,6 +268,8 @@ def csv_header(path: Path, options: Mapping[str, str]) -> tuple[str, ...]:
         When its beginning is no header, or its encoding cannot be told.
 
     """
+    if given := names_of(options.items()):
+        return given
     chosen = {key.lower(): value for key, value in options.items()}
     wide = file_encoding(path, options)
     lines = _first_lines(path, wide or text_encoding(options))

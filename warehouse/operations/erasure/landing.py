@@ -182,7 +182,7 @@ def _with_offset(text: str, timezone: str) -> str:
 
 def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | None] | None, str]]:
     options = {name.lower(): value for name, value in reader_options(stream).items()}
-    names = csv_header(path, dict(stream.options)) if has_header_record(stream) else zeek_header(path)
+    names = zeek_header(path) if stream.format == "zeek" else csv_header(path, dict(stream.options))
     header = [name.lower() for name in names]
     delimiter = options.get("delimiter", options.get("sep", ",")).replace("\\t", "\t")
     quote = options.get("quote", '"') or None

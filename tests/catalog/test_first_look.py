@@ -1,0 +1,163 @@
+"""``init --from`` with files whose names say little: their beginning says what they are."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.catalog.test_initialise import proposed
+from warehouse.catalog.proposal import propose
+from warehouse.catalog.wishes import Wishes
+from warehouse.errors import UsageError
+from warehouse.time import DAY, HOUR, MINUTE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WEB = '10.0.0.{} - - [01/Jul/2024:08:{:02}:00 +0200] "GET /{} HTTP/1.1" 200 {} "-" "curl \\"8\\""\n'
+
+
+@pytest.mark.parametrize("name", ["access.log", "access.log.1", "ssl-access"])
+def test_the_log_of_a_web_server(tmp_path: Path, name: str) -> None:
+    """Fields between spaces, the time in two of them, quotes after a backslash, no header: its columns are known."""
+    source = tmp_path / name
+    source.write_text("".join(WEB.format(i % 7, i % 60, i % 9, i) for i in range(50)))
+    stream = proposed(source).streams[0]
+    assert (stream.format, stream.search_key) == ("csv", ("client",))
+    assert stream.arrival == "to_timestamp(substring(concat(moment, offset), 2, 25), 'dd/MMM/yyyy:HH:mm:ssZ')"
+    options = dict(stream.options)
+    assert (options["delimiter"], options["escape"], options["nullValue"]) == (" ", "\\", "-")
+    assert options["names"].split(",") == [column.name for column in stream.columns]
+    assert {column.name: column.type for column in stream.columns}["bytes"] == "bigint"
+
+
+@pytest.mark.parametrize(
+    ("text", "delimiter", "key"),
+    [
+        ("1719822000 00:16:3e:{0:02x}:00:01 192.168.1.{0} pc-{0} *\n", " ", "column3"),
+        ("2024-07-01T08:00:{0:02}Z;a{0};5\n", ";", "column2"),
+    ],
+)
+def test_a_file_without_a_header(tmp_path: Path, text: str, delimiter: str, key: str) -> None:
+    """Its columns get numbers, which the configuration says is a guess; the option names them."""
+    source = tmp_path / "dhcp.leases"
+    source.write_text("".join(text.format(i % 10) for i in range(40)))
+    catalog = proposed(source, Wishes(key=(key,)))
+    options = dict(catalog.streams[0].options)
+    assert options["delimiter"] == delimiter
+    assert options["names"].startswith("column1,column2,column3")
+    assert "(?) names: the sample does not tell" in catalog.file.read_text()
+    assert (catalog.streams[0].arrival, catalog.streams[0].files) == ("column1", "*.leases")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "kind"),
+    [
+        ("app.log", '{{"at": "2024-07-01T00:00:{0:02}Z", "host": "a{0}"}}\n', "json"),
+        ("app", '{{"at": "2024-07-01T00:00:{0:02}Z", "host": "a{0}"}}\n', "json"),
+        ("prices.dat", "2024-07-01T00:00:{0:02}Z|a{0}|1\n", "csv"),
+    ],
+)
+def test_an_ending_that_says_nothing(tmp_path: Path, name: str, text: str, kind: str) -> None:
+    """Objects are JSON, other text is CSV."""
+    source = tmp_path / name
+    head = "at|host|n\n" if kind == "csv" else ""
+    source.write_text(head + "".join(text.format(i) for i in range(20)))
+    stream = proposed(source).streams[0]
+    assert (stream.format, stream.search_key, stream.arrival) == (kind, ("host",), "at")
+
+
+def test_one_object_that_holds_the_rows(tmp_path: Path) -> None:
+    """The message has a command that makes lines of them, and the command works."""
+    source = tmp_path / "the events.json"
+    items = [{"metadata": {"name": f"p{i % 3}", "creationTimestamp": f"2024-07-01T00:00:{i:02}Z"}} for i in range(20)]
+    source.write_text(json.dumps({"kind": "List", "items": items}))
+    with pytest.raises(UsageError, match=r'whose rows seem to stand in "items"') as refused:
+        propose(source)
+    command = str(refused.value).split("`")[1]
+    if shutil.which("jq") is None:
+        pytest.skip("jq is not installed")
+    subprocess.run(["bash", "-c", command], cwd=tmp_path, check=True)
+    stream = proposed(tmp_path / "rows.jsonl").streams[0]
+    assert (stream.search_key, stream.arrival) == (("metadata_name",), "metadata_creationtimestamp")
+
+
+def test_fields_of_objects_are_columns(tmp_path: Path) -> None:
+    """Key, arrival and duration may lie in objects within objects; one with a dot in a name stays out."""
+    source = tmp_path / "dump.jsonl"
+    rows = [
+        {"device": {"id": f"d{i % 5}"}, "meta": {"sent_at": f"2024-07-01T00:{i:02}:00Z", "a": {"ttl_ms": 60_000}},
+         "odd": {"x.y": 1}} for i in range(50)
+    ]  # fmt: skip
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    stream = proposed(source).streams[0]
+    assert [(column.name, column.source) for column in stream.columns] == [
+        ("device_id", "device.id"), ("meta_sent_at", "meta.sent_at"), ("meta_a_ttl_ms", "meta.a.ttl_ms"),
+    ]  # fmt: skip
+    assert (stream.search_key, stream.arrival) == (("device_id",), "meta_sent_at")
+    assert stream.expires == "timestampadd(MILLISECOND, meta_a_ttl_ms, ts)"
+    assert stream.max_lifetime == MINUTE
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "arrival", "expires", "longest"),
+    [
+        (
+            "Start Date,Start Time,End Date,End Time,Room", "07/{0:02}/2024,08:{0:02} AM,07/{0:02}/2024,09:{0:02} AM,r{1}",
+            "to_timestamp(concat(date_format(start_date, 'yyyy-MM-dd'), ' ', trim(start_time)), 'yyyy-MM-dd h:mm a')",
+            "to_timestamp(concat(date_format(end_date, 'yyyy-MM-dd'), ' ', trim(end_time)), 'yyyy-MM-dd h:mm a')", HOUR,
+        ),
+        (
+            "Datum;Uhrzeit;Raum;Dauer_min", "{0:02}.07.2024;08:{0:02}:00;r{1};30",
+            "to_timestamp(concat(date_format(`Datum`, 'yyyy-MM-dd'), ' ', trim(`Uhrzeit`)), 'yyyy-MM-dd H:mm[:ss]')",
+            "timestampadd(MINUTE, Dauer_min, ts)", 30 * MINUTE,
+        ),
+        (
+            "host,sent,ttl", 'h{1},"Mon, {0} Jul 2024 08:00:00 +0200",3600',
+            "to_timestamp(substring(sent, 6), 'd MMM yyyy H:mm:ss Z')", "timestampadd(SECOND, ttl, ts)", HOUR,
+        ),
+        ("sku,valid_from,valid_to", "s{1},2024-07-{0:02},2024-07-{0:02}", "CAST(valid_from AS TIMESTAMP)",
+         "CAST(date_add(valid_to, 1) AS TIMESTAMP)", DAY),
+        ("user,iat,exp", "u{1},{2},{3}", "iat", "exp", HOUR),
+    ],
+)  # fmt: skip
+def test_times_in_pieces(tmp_path: Path, header: str, row: str, arrival: str, expires: str, longest: int) -> None:
+    """A day and a clock in two columns, a weekday before the day, days as ends, which last until they end."""
+    source = tmp_path / "rows.csv"
+    at = 1719822000
+    lines = [row.format(1 + i % 28, i % 5, at + i, at + i + 3600) for i in range(60)]
+    source.write_text("\n".join([header, *lines]) + "\n")
+    catalog = proposed(source)
+    stream = catalog.streams[0]
+    assert (stream.arrival, stream.expires, stream.max_lifetime) == (arrival, expires, longest)
+    assert "would show" in catalog.file.read_text()
+
+
+def test_years_of_two_digits_stand_last(tmp_path: Path) -> None:
+    """01.07.24 is no day of 2001, in any column."""
+    source = tmp_path / "werte.csv"
+    source.write_text("Zeit;Wert\n" + "".join(f"{1 + i % 28:02}.07.24 08:00:0{i % 9};{i}\n" for i in range(40)))
+    catalog = proposed(source, Wishes(key=("Wert",)))
+    assert catalog.streams[0].columns[0].formats == ("d.M.yy H:mm:ss",)
+    assert "2024-07" in catalog.file.read_text()
+
+
+def test_a_time_that_is_an_end_alone(tmp_path: Path) -> None:
+    """Nothing says when rows arrive, and the proposal says so."""
+    source = tmp_path / "keys.csv"
+    source.write_text("key,expiry\n" + "".join(f"k{i % 9},2024-07-01T00:00:{i:02}Z\n" for i in range(40)))
+    assert "The sample does not tell when rows arrive: expiry is called like an end" in proposed(source).file.read_text()
+
+
+def test_a_column_without_a_name_is_left_out(tmp_path: Path) -> None:
+    """As where each line of an export ends with the delimiter."""
+    source = tmp_path / "export.csv"
+    source.write_text("host;at;\n" + "".join(f"h{i % 4};2024-07-01T00:00:0{i % 9}Z;\n" for i in range(20)))
+    catalog = proposed(source)
+    assert [column.name for column in catalog.streams[0].columns] == ["host", "at"]
+    assert catalog.streams[0].unknown_columns == "ignore"
+    assert "ignored (it has no name in the header)" in catalog.file.read_text()

@@ -1,0 +1,88 @@
+"""Of which format a file is that ``init --from`` looks at: by the ending of its name, else by how it begins."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.codecs import CODECS, decompressed, is_compressed
+from warehouse.catalog.json_arrays import begins_array
+from warehouse.catalog.model import COLUMNAR
+from warehouse.catalog.zeek import is_zeek
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.model import Format
+
+__all__ = ["format_of"]
+
+_ENDINGS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".parquet": "parquet",
+    ".orc": "orc",
+}
+_CONVERTED = {
+    ".avro": 'write it as Parquet, for example with DuckDB: COPY (FROM read_avro("x.avro")) TO "x.parquet"',
+    ".xls": "save its sheet as CSV",
+    ".xlsx": "save its sheet as CSV",
+    ".ods": "save its sheet as CSV",
+    ".xml": "write its records as JSON lines",
+    ".zip": "take the files out of it",
+    ".tar": "take the files out of it",
+    ".db": "write its table as CSV or Parquet",
+    ".sqlite": "write its table as CSV or Parquet",
+    ".pcap": "let Zeek make a log of it",
+}
+"""What is not read, with the way on."""
+_BEGINNING = 1 << 16
+_CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+"""Bytes of no text; in UTF-16 half of them are zeros."""
+_WIDE_MARKS = (b"\xff\xfe", b"\xfe\xff")
+_MOST_SUFFIX = 11
+
+
+def format_of(source: Path) -> tuple[Format, str]:
+    """Return the format of a file, and how names of such files end (an empty text: as they like).
+
+    Raises
+    ------
+    UsageError
+        When it is not there, or of none of the formats, with what to do.
+
+    """
+    if not source.is_file():
+        raise UsageError(f"{source} is not a file; name one of the files to load")
+    suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
+    first = suffixes[0].lower() if suffixes else ""
+    kind = _ENDINGS.get(first)
+    if first in _CONVERTED:
+        raise UsageError(f"{source} cannot be read as it is: {_CONVERTED[first]}")
+    if kind is None or (kind in COLUMNAR and len(suffixes) > 1):
+        kind = _by_beginning(source)
+    elif kind == "csv" and is_zeek(source):
+        kind = "zeek"
+    number = len(suffixes) == 1 and (first[1:].isdigit() or len(first) > _MOST_SUFFIX or not first[1:].isalnum())
+    return kind, "" if number else "".join(suffixes)
+
+
+def _by_beginning(source: Path) -> Format:
+    try:
+        with source.open("rb") as raw:
+            beginning = decompressed(raw, source.name).read(_BEGINNING)
+    except (OSError, EOFError, zlib.error) as error:
+        raise UsageError(f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says") from error
+    if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS):
+        known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
+        raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")
+    if is_zeek(source):
+        return "zeek"
+    if begins_array(beginning) or beginning.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{"):
+        return "json"
+    return "csv"
