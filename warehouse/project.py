@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
     from warehouse.serving.aggregate_explanation import AggregateExplanation
+    from warehouse.serving.catalogue import TableDescription, TableFiles, TableStatus
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
+    from warehouse.serving.history import EpochRow
     from warehouse.serving.keys import KeyColumn
     from warehouse.serving.latest import Isolation
     from warehouse.steps.kind import StepExplanation
@@ -663,6 +665,84 @@ class Warehouse:
             what_if=what_if,
             target_file_size=catalog.target_file_size,
         )
+
+    # --- what it knows of itself ---
+
+    @staticmethod
+    def init(directory: str | Path, *, example: str | None = None, source: str | Path | None = None) -> tuple[Path, ...]:
+        """Write a project to start from, and return its files, ``warehouse.toml`` first; nothing is ever overwritten.
+
+        Parameters
+        ----------
+        directory
+            Where; it is made if need be.
+        example
+            The name of a bundled example; by default the one that shows every key.
+        source
+            A file to propose a stream for instead; :func:`warehouse.catalog.proposal.proposal` takes wishes too.
+
+        Raises
+        ------
+        UsageError
+            When a file would be overwritten, or the source is not usable.
+
+        """
+        from warehouse.catalog.initialise import write_project  # noqa: PLC0415 - nothing else needs it
+
+        return tuple(write_project(Path(directory), example, None if source is None else Path(source)))
+
+    def validate(self) -> tuple[str, ...]:
+        """Check ``warehouse.toml``, the queries of views too, and return its warnings.
+
+        Raises
+        ------
+        ConfigurationError
+            When it has faults: all of them.
+
+        """
+        catalog = self.catalog
+        if not catalog.views:
+            return catalog.warnings
+        from warehouse.views.plans import compile_views  # noqa: PLC0415 - it takes the parser of SQL
+
+        return (*catalog.warnings, *compile_views(catalog).warnings())
+
+    def status(self) -> tuple[TableStatus, ...]:
+        """Return where each table of the newest epoch stands: live rows, files, bytes, what waits and was rejected."""
+        from warehouse.serving.catalogue import status  # noqa: PLC0415 - nothing else needs it
+
+        return status(self._newest(None), retain=self.catalog.retain)
+
+    def tables(self) -> tuple[str, ...]:
+        """Return the names of the newest epoch's tables."""
+        from warehouse.serving.catalogue import tables  # noqa: PLC0415 - nothing else needs it
+
+        return tables(self._newest(None).epoch)
+
+    def describe(self, table: str) -> TableDescription:
+        """Return the columns, the search key and the layout of a table; see :func:`warehouse.serving.catalogue.describe`."""
+        from warehouse.serving.catalogue import describe  # noqa: PLC0415 - nothing else needs it
+
+        return describe(self._newest(None), table)
+
+    def files(self, table: str) -> TableFiles:
+        """Return the files that may hold live rows of a table, and the filter that keeps these in any engine."""
+        from warehouse.serving.catalogue import files  # noqa: PLC0415 - nothing else needs it
+
+        return files(self._newest(None), table)
+
+    def history(self, limit: int | None = None) -> tuple[EpochRow, ...]:
+        """Return the readable epochs, the newest first: window time, commit time, counts, seconds."""
+        from warehouse.serving.history import history  # noqa: PLC0415 - nothing else needs it
+
+        self._check_open()
+        return tuple(history(self.root, limit))
+
+    def rejected(self, table: str, *, limit: int | None = None) -> Answer:
+        """Return the invalid rows of a table with their file, record number and reason."""
+        from warehouse.serving.catalogue import rejected  # noqa: PLC0415 - nothing else needs it
+
+        return rejected(self._newest(None), table, limit)
 
     # --- reading ---
 

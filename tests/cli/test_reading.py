@@ -18,6 +18,8 @@ import pytest
 from pyarrow import ipc, parquet
 
 from tests.serving.house import House, build
+from warehouse import Warehouse
+from warehouse.cli.main import COMMANDS
 from warehouse.errors import EpochVacuumedError, UsageError
 from warehouse.time import format_instant
 
@@ -218,6 +220,27 @@ def test_metadata_is_rows_too(project: Project) -> None:
             project.run(*command, "-o", chosen, "--output-file", str(file))
             assert file.stat().st_size
             file.unlink()
+
+
+def test_every_command_is_a_method(project: Project, tmp_path: Path) -> None:
+    """What a command shows, a program asks a `Warehouse` for; only what speaks of the machine alone is no method."""
+    assert [name for name in COMMANDS if not hasattr(Warehouse, name)] == ["demo", "doctor"]
+    with Warehouse.open(project.directory) as warehouse:
+        assert list(warehouse.tables()) == [row["table"] for row in project.rows("tables")]
+        assert {row.table: row.live_rows for row in warehouse.status()} == {
+            row["table"]: row["live_rows"] for row in project.rows("status")
+        }
+        assert [column.name for column in warehouse.describe("names").columns] == [
+            row["name"] for row in project.rows("describe", "names") if row["of"] == "column"
+        ]
+        assert [file.path for file in warehouse.files("names").files] == [row["path"] for row in project.rows("files", "names")]
+        assert [epoch.number for epoch in warehouse.history()] == [2, 1, 0]
+        assert [epoch.number for epoch in warehouse.history(1)] == [2]
+        assert [row["reason"] for row in warehouse.rejected("names", limit=2).arrow().to_pylist()] == ["null_key"] * 2
+        assert warehouse.validate() == ("no [streams.NAME] is declared, so nothing will be loaded",)
+    with pytest.raises(UsageError, match="closed"):
+        warehouse.history()
+    assert Warehouse.init(tmp_path / "new", example="sessions")[0] == tmp_path / "new" / "warehouse.toml"
 
 
 def test_errors_have_the_documented_exit_codes(project: Project, tmp_path: Path) -> None:
