@@ -1,0 +1,279 @@
+"""Shedding of coalesced members: accuracy, methods, both forms, budgets and the ledger (temporal-load-shedding, S1 to S6)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse.coalescing.accuracy import accuracy, jaccard
+from warehouse.coalescing.budgets import Budget
+from warehouse.coalescing.ledger import Balance, entries_of, run_of
+from warehouse.coalescing.online import OnLine
+from warehouse.coalescing.runs import Run
+from warehouse.coalescing.scoring import CALS, CALS_I, CALS_V, RANDOM, Method
+from warehouse.coalescing.shedding import shed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+S1 = [("81", 1), ("83", 4), ("83", 7), ("83", 10), ("82", 13)]
+S2 = [("a", 0), ("a", 4), ("a", 6), ("b", 13), ("b", 16), ("c", 21), ("a", 27), ("a", 30)]
+KEPT = [
+    ((1, 2, 3, 4, 5, 6, 7, 8), (1, 1, 1, 1, 1)),
+    ((1, 3, 4, 5, 6, 7, 8), (0.7692, 0.8846, 0.6667, 0, 1)),
+    ((3, 4, 5, 6, 7, 8), (0.8846, 0.8846, 0.6667, 0, 1)),
+    ((1, 2, 3, 4, 5, 7, 8), (0.75, 0.75, 1, 1, 1)),
+    ((1, 3, 5, 6, 8), (0.6397, 0.5664, 0.2424, 0, 1)),
+    ((3, 5, 6, 7, 8), (0.7909, 0.6346, 0.3333, 0, 1)),
+    ((3, 4, 5, 6, 8), (0.8164, 0.8164, 0.5758, 0, 1)),
+    ((2,), (0.0385, 0, 0, 0, 1)),
+]
+"""S2: which are kept, and the accuracy for theta 0, 6, 8, 12 and 20."""
+METHODS = (
+    CALS, CALS_V, CALS_I, Method(basis="retained"), Method(0.0, 1.0, "retained"), Method(1.0, 2.0), RANDOM, Method(at_least=7),
+)  # fmt: skip
+
+
+def runs_of(points: Sequence[tuple[object, int]], end: int | None, group: object = "g") -> list[Run]:
+    """The exact runs of one group; without an end the last member is open."""
+    found: list[Run] = []
+    for value, stamp in points:
+        if found and found[-1].value == value:
+            found[-1] = Run(group, value, (*found[-1].stamps, stamp), stamp)
+        else:
+            if found:
+                found[-1] = Run(group, found[-1].value, found[-1].stamps, stamp)
+            found.append(Run(group, value, (stamp,), stamp))
+    last = found[-1]
+    found[-1] = Run(group, last.value, last.stamps, last.stamps[-1] if end is None else end, open=end is None)
+    return found
+
+
+def keeping(runs: Iterable[Run], stamps: Iterable[int]) -> list[Run]:
+    """The runs with these members only."""
+    wanted = set(stamps)
+    return [run.without(n for n, stamp in enumerate(run.stamps) if stamp not in wanted) for run in runs]
+
+
+def kept(runs: Iterable[Run]) -> list[int]:
+    """The stamps that are left."""
+    return sorted(stamp for run in runs for number, stamp in enumerate(run.stamps) if number not in run.shed)
+
+
+@pytest.mark.parametrize(
+    ("dropped", "scores", "share", "values"),
+    [
+        (1, (0, 1, 1), 0.6667, 2 / 3), (4, (0, 3 / 9, 3 / 9), 0.8889, 1), (7, (1, 3 / 9, 12 / 9), 0.6667, 3 / 4),
+        (10, (0, 3 / 9, 3 / 9), 0.8889, 1), (13, (0, 1, 1), 0.6667, 2 / 3),
+    ],
+)  # fmt: skip
+def test_one_dropped_member(dropped: int, scores: tuple[float, float, float], share: float, values: float) -> None:
+    """S1: delta, rho and their sum of each member, the accuracy without it, and Eq. 2 alone."""
+    runs = runs_of(S1, 16)
+    run = next(each for each in runs if dropped in each.stamps)
+    number, last = run.stamps.index(dropped), len(run.stamps) - 1
+    assert tuple(method.score(run, 0, last, number) for method in (CALS_V, CALS_I, CALS)) == pytest.approx(scores)
+    found = accuracy(keeping(runs, {1, 4, 7, 10, 13} - {dropped}))
+    assert found.share == pytest.approx(share, abs=5e-5)
+    assert found.values == pytest.approx(values)
+    assert shed(runs, 1).members == ((1, 0),)
+
+
+@pytest.mark.parametrize(("numbers", "shares"), KEPT)
+def test_accuracy_of_given_subsets(numbers: tuple[int, ...], shares: tuple[float, ...]) -> None:
+    """S2: Eq. 6 for each threshold; dropping one more can raise it."""
+    left = keeping(runs_of(S2, 38), [S2[number - 1][1] for number in numbers])
+    assert [accuracy(left, theta).share for theta in (0, 6, 8, 12, 20)] == pytest.approx(shares, abs=5e-5)
+
+
+def test_what_an_answer_carries() -> None:
+    """All but s2 and s6: one row in two fragments, one lost, eight of 38 gone; holes stay open (S6)."""
+    left = keeping(runs_of(S2, 38), [0, 6, 13, 16, 27, 30])
+    assert [(each.start, each.end) for each in left[0].fragments] == [(0, 4), (6, 13)]
+    found = accuracy(left)
+    assert (found.rows, found.lost, found.extraneous, found.length_lost) == (4, 1, 1, 8)
+    assert found.values == pytest.approx(3 / 5)
+    assert found.mean_kept == pytest.approx((11 / 13 + 2) / 4)
+    assert jaccard([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "dropped", "share"),
+    [
+        (CALS, [0, 4, 13], 0.7909), (Method(basis="retained"), [0, 4, 13], 0.7909), (CALS_V, [0, 4, 6], 0.75),
+        (CALS_I, [4, 0, 13], 0.7909), (Method(0.0, 1.0, "retained"), [4, 13, 0], 0.7909),
+    ],
+)  # fmt: skip
+def test_the_on_line_form(method: Method, dropped: list[int], share: float) -> None:
+    """S3: what each arrival sheds, by each method and basis, with five of eight kept."""
+    window = OnLine(5, rows=8, method=method)
+    gone = [window.arrive("g", stamp, value) for value, stamp in S2]
+    window.close("g", 38)
+    assert [each for each in gone if each is not None] == dropped
+    assert accuracy(window.runs).share == pytest.approx(share, abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("capacity", "stamps", "share"),
+    [
+        (7, [0, 4, 6, 13, 16, 21, 30], 0.9318), (6, [4, 6, 13, 16, 21, 30], 0.8549), (5, [6, 13, 16, 21, 30], 0.8164),
+        (4, [6, 16, 21, 30], 0.7227), (3, [16, 21, 30], 0.5881), (2, [21, 30], 0.4318), (1, [21], 0.25),
+    ],
+)  # fmt: skip
+def test_the_batch_form(capacity: int, stamps: list[int], share: float) -> None:
+    """S4: what is left of eight, and its accuracy; from eight up nothing is shed."""
+    found = shed(runs_of(S2, 38), 8 - capacity)
+    assert kept(found.runs) == stamps
+    assert found.share == pytest.approx(share, abs=5e-5)
+    assert accuracy(found.runs).share == pytest.approx(found.share)
+
+
+def test_trimmed_rows_and_all_subsets() -> None:
+    """S4: five left are four rows cut at their ends; of all subsets of five the best, the mean and the worst."""
+    runs = runs_of(S2, 38)
+    rows = [(each.start, each.end) for run in shed(runs, 3).runs for each in run.fragments]
+    assert rows == [(6, 13), (13, 21), (21, 27), (30, 38)]
+    every = [accuracy(keeping(runs, chosen)).share for chosen in combinations([stamp for _, stamp in S2], 5)]
+    assert len(every) == 56
+    assert (max(every), fmean(every), min(every)) == pytest.approx((0.8164, 0.6014, 0.4119), abs=5e-5)
+
+
+@pytest.mark.parametrize(
+    ("basis", "dropped"),
+    [("exact", [None, None, None, 3, 0, 5, 9, 16]), ("retained", [None, None, None, 3, 5, None, 9, 16])],
+)
+def test_a_sliding_window(basis: str, dropped: list[int | None]) -> None:
+    """S5: five arrivals in the window, three kept, either basis; the same is left."""
+    window = OnLine(3, rows=5, method=Method(basis=basis))  # type: ignore[arg-type]
+    points = [("a", 0), ("a", 3), ("b", 5), ("b", 9), ("b", 10), ("c", 16), ("c", 18), ("a", 23)]
+    assert [window.arrive("g", stamp, value) for value, stamp in points] == dropped
+    window.close("g", 25)
+    assert kept(window.runs) == [10, 18, 23]
+    assert accuracy(window.runs).share == pytest.approx(6 / 7 / 3 + 5 / 7 / 3 + 1 / 3)
+
+
+def naive(runs: Sequence[Run], count: int, method: Method) -> list[Run]:
+    """Shed one by one after a look at all members."""
+    left = list(runs)
+    for _ in range(count):
+        ranks = [
+            (method.score(run, each.first, each.last, number), run.stamps[number], repr(run.group), place, number)
+            for place, run in enumerate(left)
+            for each in run.fragments
+            for number in range(each.first, each.last + 1)
+            if number in run.closed
+        ]
+        if not ranks:
+            break
+        *_, place, number = min(ranks)
+        left[place] = left[place].without([number])
+    return left
+
+
+_STEPS = st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 9)), min_size=1, max_size=14)
+_GROUPS = st.lists(st.tuples(_STEPS, st.booleans()), min_size=1, max_size=3)
+
+
+def _drawn(groups: Sequence[tuple[Sequence[tuple[str, int]], bool]]) -> list[Run]:
+    runs = []
+    for group, (steps, is_open) in enumerate(groups):
+        stamp, points = group, []
+        for value, step in steps:
+            points.append((value, stamp))
+            stamp += step
+        runs += runs_of(points, None if is_open else stamp, group)
+    return runs
+
+
+@settings(deadline=None)
+@given(_GROUPS, st.integers(0, 20), st.sampled_from(METHODS), st.sampled_from([0, 5]))
+def test_queue_naive_and_increments(
+    groups: Sequence[tuple[Sequence[tuple[str, int]], bool]], count: int, method: Method, theta: int
+) -> None:
+    """S6: the queue sheds what a look at all members does, the accuracy counted on is that from scratch, and it balances."""
+    runs = _drawn(groups)
+    found = shed(runs, count, method, at_least=theta)
+    assert list(found.runs) == naive(runs, count, method)
+    assert found.share == pytest.approx(accuracy(found.runs, theta).share)
+    again = shed(shed(runs, count // 2, method).runs, count - count // 2, method)
+    assert again.runs == found.runs
+    assert all(len(run.stamps) - 1 not in run.shed for run in found.runs if run.open)
+    if method == CALS:
+        assert all(len(run.fragments) <= 2 - (not run.open) for run in found.runs)
+    entries = entries_of(found.runs)
+    assert sum(len(each.shed_stamps) for each in entries) == len(found.members)
+    lengths = sum(run.length_of(number) for run in found.runs for number in run.shed)
+    assert lengths == sum(each.exact_length - each.kept_length for each in entries)
+    assert {run_of(each) for each in entries} == {run for run in found.runs if run.shed}
+    for edge in (3, 9):
+        cut = [run.within(edge) for run in found.runs]
+        assert kept(each for each in cut if each) == [stamp for stamp in kept(found.runs) if stamp >= edge]
+
+
+@settings(deadline=None)
+@given(_STEPS, st.integers(2, 6), st.integers(3, 10), st.sampled_from(METHODS[:5]))
+def test_the_on_line_queue_is_the_naive_one(
+    steps: Sequence[tuple[str, int]], capacity: int, rows: int, method: Method
+) -> None:
+    """At each arrival the member with the least (score, stamp) of all goes; the window holds what the newest rows are."""
+    window, stamp, points = OnLine(capacity, rows=rows, method=method), 0, []
+    for value, step in steps:
+        points = [*points, (value, stamp)][-rows:]
+        before = {each for run in window.runs for n, each in enumerate(run.stamps) if n not in run.shed}
+        left = keeping(runs_of(points, None), before | {stamp})
+        expected = naive(left, max(0, len(kept(left)) - capacity), method)
+        window.arrive("g", stamp, value)
+        assert list(window.runs) == expected
+        stamp += step
+
+
+@settings(deadline=None)
+@given(_GROUPS, st.floats(0.1, 1.0))
+def test_an_accuracy_is_a_floor(groups: Sequence[tuple[Sequence[tuple[str, int]], bool]], floor: float) -> None:
+    """Shedding stops before the accuracy falls below it, and the next in order would have done that."""
+    runs = _drawn(groups)
+    found = shed(runs, 10**6, floor=floor)
+    assert accuracy(found.runs).share >= floor - 1e-9
+    closed = sum(len(run.closed) for run in runs)
+    if len(found.members) < closed:
+        assert accuracy(shed(runs, len(found.members) + 1).runs).share < floor + 1e-9
+
+
+def test_the_theta_aware_variant() -> None:
+    """With theta 8 the row that is too short goes first, then ends that leave their rows long enough."""
+    runs = runs_of(S2, 38)
+    aware, plain = (shed(runs, 3, method, at_least=8) for method in (Method(at_least=8), CALS))
+    assert accuracy(aware.runs, 8).share == pytest.approx((9 / 13 + 1 + 8 / 11) / 3)
+    assert accuracy(plain.runs, 8).share == pytest.approx(0.5758, abs=5e-5)
+
+
+def test_budgets() -> None:
+    """Rows, bytes, a share of what arrived, an accuracy; impossible ones are refused with what is possible."""
+    assert Budget(bytes=100).excess(20, 20, 8.0) == 8
+    assert Budget(bytes=1000).excess(20, 20, 8.0) == 0
+    assert Budget(rows=5, accuracy=0.5).excess(20, 20, 8.0) == 15
+    for wrong in ({}, {"rows": 1, "keep": 0.5}, {"keep": 0.0}, {"accuracy": 1.5}, {"rows": 0}):
+        with pytest.raises(ValueError, match="budget"):
+            Budget(**wrong)  # type: ignore[arg-type]
+    assert Balance(9, 4, 2, 1, 1, 1).even
+    assert not Balance(9, 4, 2, 1, 1, 2).even
+
+
+def test_what_cannot_be_shed() -> None:
+    """An open member never goes, nor does the on-line form keep fewer members than groups; stamps increase in a group."""
+    with pytest.raises(ValueError, match="open member"):
+        Run("g", "a", (1,), 1, open=True).without([0])
+    window = OnLine(1)
+    window.arrive("g", 1, "a")
+    with pytest.raises(ValueError, match="not more than the groups"):
+        window.arrive("h", 1, "a")
+    with pytest.raises(ValueError, match="not after"):
+        window.arrive("g", 1, "b")
+    with pytest.raises(ValueError, match="weights"):
+        Method(0.0, 0.0)
+    assert kept(shed(runs_of(S2, None), 99).runs) == [30]

@@ -1,0 +1,69 @@
+"""How much of a coalesced table may be kept (temporal-load-shedding sheet, sections 6 and 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+__all__ = ["Budget"]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a table's members may take; at least one bound is given.
+
+    Parameters
+    ----------
+    rows
+        Members that are kept.
+    bytes
+        Bytes of what is kept.
+    keep
+        The share of the window's members that is kept, above 0 and up to 1.
+    accuracy
+        The share below which shedding stops. Beside another bound it is a floor that wins; alone, all is shed that it allows.
+
+    Raises
+    ------
+    ValueError
+        For no bound, several of ``rows``, ``bytes`` and ``keep``, or one that cannot be.
+
+    """
+
+    rows: int | None = None
+    bytes: int | None = None
+    keep: float | None = None
+    accuracy: float | None = None
+
+    def __post_init__(self) -> None:
+        given = [each for each in (self.rows, self.bytes, self.keep) if each is not None]
+        if len(given) > 1 or (not given and self.accuracy is None):
+            raise ValueError("a budget is one of rows, bytes and keep, or accuracy, which can stand beside one of them")
+        if any(each is not None and each < 1 for each in (self.rows, self.bytes)):
+            raise ValueError("rows and bytes of a budget are at least 1")
+        if any(each is not None and not 0 < each <= 1 for each in (self.keep, self.accuracy)):
+            raise ValueError("keep and accuracy of a budget are shares above 0 and up to 1")
+
+    def excess(self, kept: int, arrived: int, size: float) -> int:
+        """Return how many members are over the budget, before the accuracy is looked at.
+
+        Parameters
+        ----------
+        kept
+            Members that are there.
+        arrived
+            Members of the window, shed ones included.
+        size
+            Bytes that a member takes.
+
+        Examples
+        --------
+        >>> Budget(rows=90).excess(100, 100, 8.0), Budget(keep=0.5).excess(80, 101, 8.0), Budget(accuracy=0.9).excess(9, 9, 8.0)
+        (10, 29, 9)
+
+        """
+        if self.rows is not None:
+            return max(0, kept - self.rows)
+        if self.bytes is not None:
+            return max(0, min(kept, ceil(kept - self.bytes / size)))
+        return max(0, kept - ceil(self.keep * arrived)) if self.keep is not None else kept

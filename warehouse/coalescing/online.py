@@ -1,0 +1,133 @@
+"""Shedding members as they arrive, in order (temporal-load-shedding sheet, section 5): the form in which the source tells it.
+
+An update sheds batches (:mod:`warehouse.coalescing.shedding`); this one is what those are compared with.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warehouse.coalescing.runs import Run
+from warehouse.coalescing.scoring import CALS
+from warehouse.coalescing.shedding import candidates
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from warehouse.coalescing.scoring import Method
+
+__all__ = ["OnLine"]
+
+
+class OnLine:
+    """Keeps at most so many members of a window, the open one of each group always among them.
+
+    Parameters
+    ----------
+    capacity
+        M: more than there are groups.
+    rows, length
+        The window: the newest arrivals, shed ones included, or microseconds; None: without this bound.
+    method
+        How to choose.
+    tie
+        Gives what comes after the score in the order, such as a drawn number; None: the stamp.
+
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        *,
+        rows: int | None = None,
+        length: int | None = None,
+        method: Method = CALS,
+        tie: Callable[[], float] | None = None,
+    ) -> None:
+        self.capacity, self.rows, self.length, self.method, self._tie = capacity, rows, length, method, tie
+        self._runs: dict[int, Run] = {}
+        self._versions: dict[int, int] = {}
+        self._last: dict[Hashable, int] = {}
+        self._arrived: deque[tuple[int, int]] = deque()
+        self._queue: list[tuple[tuple[float, float, str, int, int], int]] = []
+        self._kept = 0
+        self._next = 0
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The exact runs of the window, with what is left of them, by their first stamp."""
+        return tuple(sorted(self._runs.values(), key=lambda run: (run.stamps[0], repr(run.group))))
+
+    def arrive(self, group: Hashable, stamp: int, value: object) -> int | None:
+        """Take a member that comes after all others of its group; return the stamp of the one that is shed for it.
+
+        Raises
+        ------
+        ValueError
+            When it does not come after them, or only open members are left to shed.
+
+        """
+        self._expire(stamp)
+        number = self._last.get(group)
+        previous = None if number is None else self._runs[number]
+        if previous is not None and stamp <= previous.stamps[-1]:
+            raise ValueError(f"the stamp {stamp} is not after {previous.stamps[-1]}")
+        if number is not None and previous is not None and previous.value == value:
+            self._put(number, replace(previous, stamps=(*previous.stamps, stamp), end=stamp))
+        else:
+            self._close(group, stamp)
+            number, self._next = self._next, self._next + 1
+            self._put(number, Run(group, value, (stamp,), stamp, open=True))
+            self._last[group] = number
+        self._arrived.append((number, stamp))
+        self._kept += 1
+        return self._shed() if self._kept > self.capacity else None
+
+    def close(self, group: Hashable, stamp: int) -> None:
+        """Let a group's last member end at a stamp; the next that arrives begins a run."""
+        self._close(group, stamp)
+        self._last.pop(group, None)
+
+    def _close(self, group: Hashable, stamp: int) -> None:
+        number = self._last.get(group)
+        if number is not None:
+            self._put(number, replace(self._runs[number], end=stamp, open=False))
+
+    def _expire(self, stamp: int) -> None:
+        while self._arrived and (
+            (self.rows is not None and len(self._arrived) >= self.rows)
+            or (self.length is not None and self._arrived[0][1] < stamp - self.length)
+        ):
+            number, oldest = self._arrived.popleft()
+            run = self._runs[number]
+            self._kept -= 0 not in run.shed
+            left = run.within(oldest + 1)
+            if left is not None:
+                self._put(number, left)
+                continue
+            del self._runs[number], self._versions[number]
+            if self._last.get(run.group) == number:
+                del self._last[run.group]
+
+    def _put(self, number: int, run: Run) -> None:
+        """Keep a run, and queue the best candidate of each of its fragments; what was queued of it before is stale."""
+        self._runs[number] = run
+        version = self._versions[number] = self._versions.get(number, 0) + 1
+        for each in run.fragments:
+            ranks = candidates((run,), self.method, 0, each.first, each.last)
+            for score, at, group, _, member in [min(found)] if (found := list(ranks)) else []:
+                tie = float(at) if self._tie is None else self._tie()
+                heapq.heappush(self._queue, ((score, tie, group, number, member), version))
+
+    def _shed(self) -> int:
+        while self._queue:
+            (_, _, _, number, member), version = heapq.heappop(self._queue)
+            if self._versions.get(number) == version:
+                run = self._runs[number]
+                self._kept -= 1
+                self._put(number, run.without([member]))
+                return run.stamps[member]
+        raise ValueError(f"{self.capacity} members are not more than the groups: there is none to shed")

@@ -1,0 +1,130 @@
+"""Which coalesced tables to keep eagerly: the exact optimum (temporal-coalescing sheet, section 11).
+
+``minimise sum(eager x + scan (1 - x)) + shared y`` with ``y >= 1 - x`` for each table: all lazy ones share one extent, which is
+paid once if there is one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from math import inf
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["LARGEST", "Selection", "Storage", "cost_of", "select"]
+
+LARGEST = 20
+"""Tables up to which every choice is tried where storage is limited; above it, branch and bound."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which tables are eager, in their order, and what that costs."""
+
+    eager: tuple[bool, ...]
+    cost: float
+
+
+@dataclass(frozen=True)
+class Storage:
+    """Bytes of each table if it is eager, of the shared extent, and how many there may be in all."""
+
+    eager: Sequence[float]
+    shared: float
+    limit: float
+
+
+def cost_of(eager: Sequence[bool], costs: Sequence[float], scans: Sequence[float], shared: float) -> float:
+    """Return what a choice costs.
+
+    >>> cost_of([True, False], [1.0, 1.1], [1.2, 1.5], 0.5)
+    3.0
+    """
+    own = sum(cost if x else scan for x, cost, scan in zip(eager, costs, scans, strict=True))
+    return own + (0.0 if all(eager) else shared)
+
+
+def select(costs: Sequence[float], scans: Sequence[float], shared: float, storage: Storage | None = None) -> Selection | None:
+    """Return the choice that costs least; None if none fits the storage.
+
+    Of choices that cost the same, one with fewer stored extents wins, then one with more eager tables.
+
+    Parameters
+    ----------
+    costs, scans
+        e and s of each table (:class:`warehouse.coalescing.costs.Prices`).
+    shared
+        F, at least 0.
+    storage
+        The bytes that are allowed; None: any.
+
+    """
+    if storage is not None:
+        return _within(costs, scans, shared, storage)
+    every = tuple(True for _ in costs)
+    mixed = tuple(cost < scan for cost, scan in zip(costs, scans, strict=True))
+    return min((Selection(each, cost_of(each, costs, scans, shared)) for each in (every, mixed)), key=_rank, default=None)
+
+
+def _rank(choice: Selection) -> tuple[float, int, int]:
+    eager = sum(choice.eager)
+    return choice.cost, eager + (not all(choice.eager)), -eager
+
+
+def _within(costs: Sequence[float], scans: Sequence[float], shared: float, storage: Storage) -> Selection | None:
+    if len(costs) <= LARGEST:
+        choices = (
+            Selection(each, cost_of(each, costs, scans, shared))
+            for each in product((False, True), repeat=len(costs))
+            if _stored(each, storage) <= storage.limit
+        )
+        return min(choices, key=_rank, default=None)
+    found = [_bounded(costs, scans, storage.eager, storage.limit - storage.shared, shared)]
+    if sum(storage.eager) <= storage.limit:
+        every = tuple(True for _ in costs)
+        found.append(Selection(every, cost_of(every, costs, scans, shared)))
+    return min((each for each in found if each is not None), key=_rank, default=None)
+
+
+def _stored(eager: Sequence[bool], storage: Storage) -> float:
+    own = sum(size for x, size in zip(eager, storage.eager, strict=True) if x)
+    return own + (0.0 if all(eager) else storage.shared)
+
+
+def _bounded(
+    costs: Sequence[float], scans: Sequence[float], sizes: Sequence[float], room: float, shared: float
+) -> Selection | None:
+    """Branch and bound over the tables that gain by being eager, the most for each byte first, beside a lazy extent.
+
+    What the rest can gain at most is that of a fractional knapsack.
+    """
+    if room < 0:
+        return None
+    gains = [scan - cost for cost, scan in zip(costs, scans, strict=True)]
+    order = sorted((n for n, gain in enumerate(gains) if gain > 0), key=lambda n: -gains[n] / sizes[n] if sizes[n] else -inf)
+    best, chosen = 0.0, frozenset[int]()
+    pending: list[tuple[int, float, float, frozenset[int]]] = [(0, 0.0, room, frozenset())]
+    while pending:
+        place, gain, left, taken = pending.pop()
+        if gain > best:
+            best, chosen = gain, taken
+        if place == len(order) or gain + _at_most(order[place:], gains, sizes, left) <= best:
+            continue
+        table = order[place]
+        pending.append((place + 1, gain, left, taken))
+        if sizes[table] <= left:
+            pending.append((place + 1, gain + gains[table], left - sizes[table], taken | {table}))
+    eager = tuple(number in chosen for number in range(len(costs)))
+    return Selection(eager, cost_of(eager, costs, scans, shared))
+
+
+def _at_most(order: Sequence[int], gains: Sequence[float], sizes: Sequence[float], room: float) -> float:
+    total = 0.0
+    for table in order:
+        if sizes[table] > room:
+            return total + gains[table] * room / sizes[table]
+        total, room = total + gains[table], room - sizes[table]
+    return total

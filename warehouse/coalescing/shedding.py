@@ -1,0 +1,139 @@
+"""Shedding members of coalesced rows in a batch (temporal-load-shedding sheet, section 6).
+
+All ends are known, so members are shed one by one from the whole set, each time the one with the least (score, stamp, group). A
+queue of fragments, each with its best candidate, makes the same decisions as a look at all members each time.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from warehouse.coalescing.accuracy import Tally
+from warehouse.coalescing.scoring import CALS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from warehouse.coalescing.runs import Run
+    from warehouse.coalescing.scoring import Method
+
+__all__ = ["Shed", "candidates", "order_of", "shed"]
+
+Rank = tuple[float, int, str, int, int]
+"""Of a candidate: score, stamp, group as text, run, number of the member."""
+
+
+@dataclass(frozen=True)
+class Shed:
+    """What shedding left: the runs, and which members went, in order, as (run, number of the member)."""
+
+    runs: tuple[Run, ...]
+    members: tuple[tuple[int, int], ...]
+    share: float
+    """Eq. 6 of what is left."""
+
+
+def shed(
+    runs: Sequence[Run], count: int, method: Method = CALS, *, floor: float | None = None, at_least: int = 0
+) -> Shed:
+    """Shed members.
+
+    Parameters
+    ----------
+    runs
+        The exact rows of the window with what is left of them.
+    count
+        How many members to shed at most; open ones always stay, so fewer may go.
+    method
+        How to choose.
+    floor
+        The accuracy (a share) below which none is shed; None: no floor.
+    at_least
+        The threshold theta, in microseconds, of the accuracy.
+
+    Examples
+    --------
+    >>> from warehouse.coalescing.runs import Run
+    >>> shed([Run("g", "a", (0, 4, 6), 13), Run("g", "b", (13, 16), 21)], 2).members
+    ((0, 0), (0, 1))
+
+    """
+    tally = Tally(runs, at_least)
+    gone: list[list[int]] = [[] for _ in runs]
+    members: list[tuple[int, int]] = []
+    for run, number, before, pieces in islice(order_of(runs, method), max(0, count)):
+        if floor is not None and tally.after(run, before, pieces) < floor:
+            break
+        tally.split(run, before, pieces)
+        gone[run].append(number)
+        members.append((run, number))
+    left = tuple(run.without(numbers) if numbers else run for run, numbers in zip(runs, gone, strict=True))
+    return Shed(left, tuple(members), tally.share)
+
+
+def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """Yield what is shed, one by one: run, member, the length of its fragment before, and those of what becomes of it."""
+    if method.static:
+        yield from _static(runs, method)
+        return
+    queue: list[tuple[Rank, int, int]] = []
+
+    def push(run: int, first: int, last: int) -> None:
+        best = min(candidates(runs, method, run, first, last), default=None)
+        if best is not None:
+            heapq.heappush(queue, (best, first, last))
+
+    for number, run in enumerate(runs):
+        for each in run.fragments:
+            push(number, each.first, each.last)
+    while queue:
+        (_, _, _, run_number, number), first, last = heapq.heappop(queue)
+        run = runs[run_number]
+        yield run_number, number, *_cut(run, first, last, number)
+        if number > first:
+            push(run_number, first, number - 1)
+        if number < last:
+            push(run_number, number + 1, last)
+
+
+def candidates(runs: Sequence[Run], method: Method, number: int, first: int, last: int) -> Iterator[Rank]:
+    """Yield the ranks of the members of a fragment that may be shed first; the open one never."""
+    run = runs[number]
+    inside = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
+    for each in inside:
+        if each in run.closed:
+            yield method.score(run, first, last, each), run.stamps[each], repr(run.group), number, each
+
+
+def _cut(run: Run, first: int, last: int, number: int) -> tuple[int, tuple[int, ...]]:
+    """The length of a fragment, and of what is left of it without one member."""
+    before = run.end_of(last) - run.stamps[first]
+    pieces = []
+    if number > first:
+        pieces.append(run.stamps[number] - run.stamps[first])
+    if number < last:
+        pieces.append(run.end_of(last) - run.stamps[number + 1])
+    return before, tuple(pieces)
+
+
+def _static(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
+    """The order where scores never change: that of all members at once."""
+    ranks = sorted(
+        (method.score(run, 0, len(run.stamps) - 1, each), run.stamps[each], repr(run.group), number, each)
+        for number, run in enumerate(runs)
+        for each in run.closed
+        if each not in run.shed
+    )
+    shed_of = [set(run.shed) for run in runs]
+    for _, _, _, number, each in ranks:
+        run, gone = runs[number], shed_of[number]
+        first, last = each, each
+        while first > 0 and first - 1 not in gone:
+            first -= 1
+        while last + 1 < len(run.stamps) and last + 1 not in gone:
+            last += 1
+        gone.add(each)
+        yield number, each, *_cut(run, first, last, each)
