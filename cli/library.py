@@ -198,23 +198,29 @@ def validated(directory: Path) -> Report:
         "relations": [relation.name for relation in catalog.relations],
         "views": [view.name for view in catalog.views],
         "aggregates": [aggregate.name for aggregate in catalog.aggregates],
+        "coalesced": [table.name for table in catalog.coalesced],
     }
     warnings = catalog.warnings
     if catalog.views:
         from warehouse.views.plans import compile_views
 
         warnings += compile_views(catalog).warnings()
-    told = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in names.items() if each]
+    kinds = {**names, "coalesced tables": names["coalesced"]}
+    kinds.pop("coalesced")
+    told = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in kinds.items() if each]
     line = f"{catalog.file}: ok; {'; '.join(told)}"
     return Report({"file": str(catalog.file), **names}, (line,), warnings=warnings)
 
 
 def explained(directory: Path, view: str) -> Report:
-    """Explain a view or an aggregate."""
+    """Explain a view, an aggregate or a coalesced table."""
     from warehouse.cli.aggregate_explanation import of_aggregate
+    from warehouse.cli.coalesced_explanation import of_coalesced
     from warehouse.cli.explanation import of_view
 
     warehouse = opened(directory)
+    if warehouse.catalog.coalesced_table(view) is not None:
+        return of_coalesced(warehouse.explain_coalesced(view))
     if warehouse.catalog.aggregate(view) is not None:
         return of_aggregate(warehouse.explain_aggregate(view))
     return of_view(warehouse.explain(view))

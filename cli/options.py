@@ -249,7 +249,7 @@ class InstantOrFirst(Instant):
 
 def complete_tables(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
     """Return the declared tables whose names begin so."""
-    return _complete(ctx, incomplete, "streams", "relations", "views", "aggregates")
+    return _complete(ctx, incomplete, "streams", "relations", "views", "aggregates", "coalesced")
 
 
 def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
@@ -258,8 +258,8 @@ def complete_sources(ctx: click.Context, param: click.Parameter, incomplete: str
 
 
 def complete_views(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG001
-    """Return the declared views and aggregates whose names begin so."""
-    return _complete(ctx, incomplete, "views", "aggregates")
+    """Return the declared views, aggregates and coalesced tables whose names begin so."""
+    return _complete(ctx, incomplete, "views", "aggregates", "coalesced")
 
 
 def _complete(ctx: click.Context, incomplete: str, *sections: str) -> list[CompletionItem]:

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from warehouse.serving import Answer, Reader
     from warehouse.serving.aggregate_explanation import AggregateExplanation
     from warehouse.serving.catalogue import TableDescription, TableFiles, TableStatus
+    from warehouse.serving.coalesced_explanation import CoalescedExplanation
     from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.history import EpochRow
@@ -154,7 +155,8 @@ class Warehouse:
         from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
-        declared = [each.name for tables in (catalog.sources, catalog.views, catalog.aggregates) for each in tables]
+        every = (catalog.sources, catalog.views, catalog.aggregates, catalog.coalesced)
+        declared = [each.name for tables in every for each in tables]
         known = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
         for name in names:
             if name not in known:
@@ -637,6 +639,24 @@ class Warehouse:
         if found is None:
             names = [each.name for each in self.catalog.aggregates]
             raise UnknownNameError("aggregate", aggregate, names, nearest(aggregate, names))
+        return found
+
+    def explain_coalesced(self, table: str) -> CoalescedExplanation:
+        """Return what a declared coalesced table holds, and which points it did not take; needs no Spark.
+
+        Raises
+        ------
+        UnknownNameError
+            When no such table is declared.
+
+        """
+        from warehouse.serving.coalesced_explanation import explained_coalesced  # noqa: PLC0415 - nothing else needs it
+        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - as above
+
+        found = explained_coalesced(self.catalog, table, newest_epoch(self.root))
+        if found is None:
+            names = [each.name for each in self.catalog.coalesced]
+            raise UnknownNameError("coalesced table", table, names, nearest(table, names))
         return found
 
     def advise(self, table: str, *, what_if: str | None = None) -> Advice:

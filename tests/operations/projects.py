@@ -135,6 +135,7 @@ class Project:
     views: dict[str, dict[str, object]] = field(default_factory=dict)
     relations: dict[str, dict[str, object]] = field(default_factory=dict)
     aggregates: dict[str, dict[str, object]] = field(default_factory=dict)
+    coalesced: dict[str, dict[str, object]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.declare()
@@ -148,6 +149,7 @@ class Project:
         """Write ``warehouse.toml`` as the fields say, and make the landing directories."""
         head: dict[str, object] = {"anchor": format_instant(ANCHOR), "update_interval": "1h", **self.warehouse}
         sections = {"streams": self.streams, "relations": self.relations, "views": self.views, "aggregates": self.aggregates}
+        sections["coalesced"] = self.coalesced
         for declared in sections.values():
             for keys in declared.values():
                 if "landing" in keys and not is_uri(str(keys["landing"])):
@@ -173,9 +175,9 @@ class Project:
         """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
         shutil.copytree(self.directory, directory)
         replace_if_needed(directory / "data", newest_epoch(directory / "data"))
-        plain = json.loads(json.dumps([self.streams, self.views, self.relations, self.aggregates]))
-        streams, views, relations, aggregates = plain
-        return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations, aggregates)
+        plain = json.loads(json.dumps([self.streams, self.views, self.relations, self.aggregates, self.coalesced]))
+        streams, views, relations, aggregates, coalesced = plain
+        return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations, aggregates, coalesced)
 
     # --- moving the windows ---
 

@@ -29,6 +29,8 @@ def unsuitable(state: TableState) -> str | None:
     """Return why a table is not cut on a grid of lifetimes, or None if it is."""
     if state.kind == "relation":
         return "is a relation, which is cut by its key"
+    if state.kind == "coalesced":
+        return "is a coalesced table, which is cut by its search key"
     if state.kind == "state":
         return "keeps the state of a view's operator"
     match state.declaration.label:

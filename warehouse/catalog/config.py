@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregateSection",
+    "CoalescedSection",
     "FrequentSection",
     "HealthSection",
     "LayoutSection",
@@ -247,6 +248,27 @@ class AggregateSection(BaseModel):
     search_key: SearchKey | None = Field(default=None, description="a column of the answers, or a list of them")
 
 
+
+class CoalescedSection(BaseModel):
+    """``[coalesced.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
+
+    model_config = _STRICT
+
+    source: str | None = Field(default=None, alias="from", description='the name of a stream such as "readings"')
+    group_by: Names = Field(default=(), description='a column of the stream, or a list of them such as ["station"]')
+    values: Names = Field(default=(), description='a column of the stream, or a list of them such as ["humidity"]')
+    same: SqlText | None = Field(default=None, description='a Spark SQL condition such as "abs(v - previous.v) <= 0.5"')
+    of: SqlText | None = Field(default=None, description='a Spark SQL condition over columns of the stream such as "v > 60"')
+    window: Duration | None = Field(default=None, description='a duration such as "1d"')
+    rows: int | None = Field(default=None, description="a number of points such as 100_000", ge=1)
+    how: Literal["eager", "lazy", "auto"] = Field(default="auto", description='"eager" | "lazy" | "auto"')
+    search_key: SearchKey | None = Field(default=None, description="a column of the table, or a list of them")
+    budget: dict[str, int | float | str] | None = Field(default=None, description="a table such as { rows = 50_000 }")
+    shed: Literal["cals", "cals-v", "cals-i", "random"] | None = Field(
+        default=None, description='"cals" | "cals-v" | "cals-i" | "random"'
+    )
+
+
 _ENDS = "nothing: a version of a relation ends when its key changes next"
 _VERSIONS_NEED_NO = {
     "arrival": "changed_at, the time of the change",
@@ -271,6 +293,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[views.NAME]": ViewSection,
     "[aggregates.NAME]": AggregateSection,
     "frequent of [aggregates.NAME]": FrequentSection,
+    "[coalesced.NAME]": CoalescedSection,
 }
 
 

@@ -179,6 +179,10 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...
     return tuple(found)
 
 
+def _follows(catalog: Catalog, name: str) -> bool:
+    return catalog.aggregate(name) is not None or catalog.coalesced_table(name) is not None
+
+
 def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
     """Return the declared columns that a table does not have yet: the next update adds them."""
     known = {column.name for column in recorded.columns}
@@ -188,7 +192,7 @@ def added_columns(stream: Stream, recorded: Declaration) -> tuple[str, ...]:
 def _declared(catalog: Catalog, table: RecordedTable) -> bool:
     """Whether a recorded table belongs to something that is declared: operators' state to its view, archives to streams."""
     known = catalog.view(table.owner) is not None or catalog.source(table.owner) is not None
-    return known or table.owner in catalog.archives or catalog.aggregate(table.owner) is not None
+    return known or table.owner in catalog.archives or _follows(catalog, table.owner)
 
 
 def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> Layout:

@@ -19,8 +19,10 @@ from warehouse.catalog.checks import (
     layout_warnings,
     view_faults,
 )
+from warehouse.catalog.coalesced import CoalescedDraft, coalesced_of
 from warehouse.catalog.config import (
     AggregateSection,
+    CoalescedSection,
     HealthSection,
     RelationSection,
     SqlSection,
@@ -30,7 +32,7 @@ from warehouse.catalog.config import (
     read_section,
 )
 from warehouse.catalog.declared import declared_relation, declared_stream, declared_view
-from warehouse.catalog.model import Aggregate, Catalog
+from warehouse.catalog.model import Aggregate, Catalog, Coalesced
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.places import landing_at, landing_faults, local_path, moved_faults, root_path
@@ -50,11 +52,13 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from warehouse.aggregates.definition import Definition
+    from warehouse.coalescing.definition import Definition as CoalescedDefinition
 
 __all__ = ["FILE_NAME", "load_catalog"]
 
 FILE_NAME = "warehouse.toml"
-_TABLES = ("streams", "relations", "views", "aggregates")
+_TABLES = ("streams", "relations", "views", "aggregates", "coalesced")
+_KINDS = {kind: kind.removesuffix("s") for kind in _TABLES} | {"coalesced": "coalesced table"}
 _SECTIONS = ("warehouse", "spark", "sql", "health", *_TABLES)
 _Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
@@ -96,8 +100,9 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         for rule in RULES:
             report.add_each(f"streams.{name}", rule(draft))
     aggregates = _aggregates(raw, drafts, warehouse, report)
+    coalesced = _coalesced(raw, drafts, warehouse, report)
     archived = [name for name, draft in drafts.items() if draft.section.on_expiry == "archive"]
-    for name, fault in taken_names(archived, (*drafts, *relations, *views, *aggregates)):
+    for name, fault in taken_names(archived, (*drafts, *relations, *views, *aggregates, *coalesced)):
         report.add(f"streams.{name}.on_expiry", fault)
     for name, changes in relations.items():
         for check in RELATION_RULES:
@@ -157,6 +162,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         health=Thresholds(**health.model_dump()),
         aggregates=tuple(Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None),
         aggregate_time=warehouse.aggregate_time,
+        coalesced=tuple(Coalesced(name, definition) for name, definition in coalesced.items() if definition is not None),
     )
 
 
@@ -201,8 +207,9 @@ def _namespace(raw: dict[str, object], report: Report) -> None:
         for name in section if isinstance(section, dict) else ():
             owner = owners.setdefault(name, kind)
             if owner != kind:
-                found = f'the name "{name}", which a {owner.removesuffix("s")} has'
-                report.add(f"{kind}.{name}", FaultError(found, "one namespace for streams, relations, views and aggregates"))
+                found = f'the name "{name}", which a {_KINDS[owner]} has'
+                allowed = "one namespace for streams, relations, views, aggregates and coalesced tables"
+                report.add(f"{kind}.{name}", FaultError(found, allowed))
 
 
 def _table(value: object, key: str, report: Report) -> dict[str, object]:
@@ -247,15 +254,30 @@ def _aggregates(
 ) -> dict[str, Definition | None]:
     """Return what each ``[aggregates.NAME]`` asks; None where it is at fault."""
     found: dict[str, Definition | None] = {}
-    sections = {kind: raw.get(kind) for kind in _TABLES}
-    kinds = {
-        name: kind.removesuffix("s") for kind, section in sections.items() if isinstance(section, dict) for name in section
-    }
+    kinds = _kinds(raw)
     for name, section, faulty, _ in _sections("aggregates", AggregateSection, raw, report):
         draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval)
         found[name], faults = definition_of(draft)
         report.add_each(f"aggregates.{name}", faults)
     return found
+
+
+def _coalesced(
+    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: Report
+) -> dict[str, CoalescedDefinition | None]:
+    """Return what each ``[coalesced.NAME]`` holds; None where it is at fault."""
+    found: dict[str, CoalescedDefinition | None] = {}
+    for name, section, faulty, _ in _sections("coalesced", CoalescedSection, raw, report):
+        draft = CoalescedDraft(section, faulty, drafts, _kinds(raw), warehouse.update_interval)
+        found[name], faults = coalesced_of(draft)
+        report.add_each(f"coalesced.{name}", faults)
+    return found
+
+
+def _kinds(raw: dict[str, object]) -> dict[str, str]:
+    """Return what each declared name is."""
+    sections = {kind: raw.get(kind) for kind in _TABLES}
+    return {name: _KINDS[kind] for kind, section in sections.items() if isinstance(section, dict) for name in section}
 
 
 def _landings(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.aggregates.definition import Definition
+    from warehouse.coalescing.definition import Definition as CoalescedDefinition
     from warehouse.objects.path import ObjectPath
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Aggregate",
     "Catalog",
     "Changes",
+    "Coalesced",
     "Column",
     "Format",
     "LayoutSpec",
@@ -281,6 +283,19 @@ class Aggregate:
 
 
 @dataclass(frozen=True)
+class Coalesced:
+    """A declared coalesced table: points of a stream, neighbours in time that are alike made one row."""
+
+    name: str
+    definition: CoalescedDefinition
+
+    @property
+    def search_key(self) -> tuple[str, ...]:
+        """The key of its rows."""
+        return self.definition.search_key
+
+
+@dataclass(frozen=True)
 class Catalog:
     """One ``warehouse.toml``: where the warehouse is, its grid of update times, and what it declares.
 
@@ -311,6 +326,7 @@ class Catalog:
     health: Thresholds = field(default_factory=Thresholds)
     aggregates: tuple[Aggregate, ...] = ()
     aggregate_time: int | None = None
+    coalesced: tuple[Coalesced, ...] = ()
 
     @property
     def sources(self) -> tuple[Stream, ...]:
@@ -343,6 +359,10 @@ class Catalog:
     def aggregate(self, name: str) -> Aggregate | None:
         """Return the declared aggregate of that name."""
         return next((aggregate for aggregate in self.aggregates if aggregate.name == name), None)
+
+    def coalesced_table(self, name: str) -> Coalesced | None:
+        """Return the declared coalesced table of that name."""
+        return next((table for table in self.coalesced if table.name == name), None)
 
     @property
     def archives(self) -> dict[str, Stream]:

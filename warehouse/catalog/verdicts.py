@@ -24,7 +24,7 @@ VerdictWord = Literal["free", "from now on", "migrate", "rebuild", "refused"]
 """A key changes freely; for rows loaded from then on; by a migration of either way; by writing or building tables again;
 not at all."""
 
-_TABLES = ("streams", "relations", "views", "aggregates")
+_TABLES = ("streams", "relations", "views", "aggregates", "coalesced")
 _INNER = ("columns", "layout", "options", "select", "sources")
 _LONG = 160
 _FROM_NOW_ON = (

@@ -151,7 +151,7 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
 
 def stored_columns(state: TableState) -> tuple[Any, ...]:
     """Return the columns that a table stores before the system's."""
-    return (*state.declaration.columns, *(state.view.state if state.view else ()))
+    return state.stored_columns
 
 
 def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[NamedTable]) -> Iterator[Finding]:

@@ -173,7 +173,7 @@ def _rows(add: Mapping[str, Any]) -> int:
 
 
 def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -> Iterator[Finding]:
-    columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+    columns = state.stored_columns
     schema, partitions = {
         "rows": (rows_schema(columns), [*CELL]),
         "deferred": (deferred_schema(columns), [WAITING_SLOT]),

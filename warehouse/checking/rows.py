@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.checking.files import NamedFile
-    from warehouse.epochs.records import TableState
     from warehouse.storage.snapshot import DataFile
 
 __all__ = ["RowsCheck"]
@@ -94,7 +93,7 @@ class RowsCheck:
             return
         yield from self._summed(source, by_path)
         yield from self._sorted(files)
-        keyed = _keyed(files[0].state)
+        keyed = files[0].state.keyed
         yield from self._hashed(source, by_path) if keyed else self._placed(source, by_path)
 
     @contextmanager
@@ -219,10 +218,6 @@ class RowsCheck:
                     expected[path] = place
         for path, count in wrong.items():
             yield _misplaced(files[path], count, expected[path])
-
-
-def _keyed(state: TableState) -> bool:
-    return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")
 
 
 def _ordered(kind: str) -> bool:

@@ -14,6 +14,7 @@ from typing import Literal
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import Synopsis
 from warehouse.catalog.declaration import ColumnRecord, Declaration
+from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
 from warehouse.views.algebra import Node
@@ -22,6 +23,7 @@ __all__ = [
     "AgeMark",
     "AnswersRecord",
     "Cause",
+    "CoalescedRecord",
     "ColumnRecord",
     "Counts",
     "Declaration",
@@ -176,6 +178,22 @@ class AnswersRecord:
 
 
 @dataclass(frozen=True)
+class CoalescedRecord:
+    """What a coalesced table holds, and which points it did not take.
+
+    ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
+    stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
+    before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row.
+    """
+
+    definition: CoalescedDefinition
+    full_from: int | None
+    repeated: int = 0
+    late: int = 0
+    emptied: bool = False
+
+
+@dataclass(frozen=True)
 class FormerLayout:
     """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
 
@@ -198,7 +216,7 @@ class TableState:
     """A table at one epoch.
 
     A ``state`` table holds what an operator of a view keeps, or is a ``synopsis``; nobody declared it. An ``archive`` holds the
-    expired rows of the stream ``archive_of``, an ``aggregate`` its ``answers``.
+    expired rows of the stream ``archive_of``, an ``aggregate`` its ``answers``, a ``coalesced`` table the points of a stream.
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
@@ -210,7 +228,7 @@ class TableState:
     """
 
     name: str
-    kind: Literal["stream", "view", "relation", "state", "archive", "aggregate"]
+    kind: Literal["stream", "view", "relation", "state", "archive", "aggregate", "coalesced"]
     path: str
     table_id: str
     version: int
@@ -231,10 +249,37 @@ class TableState:
     adopted: tuple[str, ...] = ()
     synopsis: SynopsisRecord | None = None
     answers: AnswersRecord | None = None
+    coalesced: CoalescedRecord | None = None
 
     def layout_at(self, sub_index: int) -> Layout:
         """The layout that places the rows of a sub-index."""
         return next((each.layout for each in self.former if each.holds(sub_index)), self.layout)
+
+    @property
+    def keyed(self) -> bool:
+        """Whether it is cut by its search key (label STR): rows may leave it before their own end."""
+        return self.kind == "relation" or self.coalesced is not None or (self.view is not None and self.view.node.label == "STR")
+
+    @property
+    def stored_columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's: those of its declaration, and what is kept beside them as state."""
+        return (*self.declaration.columns, *self.state)
+
+    @property
+    def state(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns that keep the state of a view's operator, or the members of a coalesced table."""
+        if self.coalesced is not None:
+            return tuple(ColumnRecord(name, kind) for name, kind in self.coalesced.definition.state)
+        return () if self.view is None else self.view.state
+
+    @property
+    def followed(self) -> str | None:
+        """The stream that it follows as a synopsis, answers or a coalesced table."""
+        if self.synopsis is not None:
+            return self.synopsis.synopsis.source
+        if self.answers is not None:
+            return self.answers.definition.source
+        return None if self.coalesced is None else self.coalesced.definition.source
 
     @property
     def owner(self) -> str:

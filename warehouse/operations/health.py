@@ -98,9 +98,9 @@ def _tables(
     owners = {state.name: state.owner for state in epoch.tables}
     overdue_of = {owners.get(name, name): text for name, text in dead.items()}
     differing = {each.view: each.summary for each in open_findings(catalog.root, epoch)}
-    aggregates = {aggregate.name for aggregate in catalog.aggregates}
+    other = {each.name: "aggregate" for each in catalog.aggregates} | {each.name: "coalesced" for each in catalog.coalesced}
     known = {source.name for source in catalog.sources} | {view.name for view in catalog.views} | set(catalog.archives)
-    known |= aggregates
+    known |= other.keys()
     states = {state.name: state for state in visible(epoch)}
     of_a_day = [each for each in epochs if each.committed_at > epoch.committed_at - DAY]
     for name in (*states, *sorted((known | refused.keys()) - states.keys())):
@@ -108,7 +108,7 @@ def _tables(
         loads = state is not None and state.kind in ("stream", "relation")  # no file brings the others their rows
         facts = TableFacts(
             name=name,
-            kind=state.kind if state else "view" if catalog.view(name) else "aggregate" if name in aggregates else "stream",
+            kind=state.kind if state else "view" if catalog.view(name) else other.get(name, "stream"),
             declared=name in known and (state is None or state.declared),
             standing_still=stopped.get(name) or (state.view.failed if state and state.view else None) or refused.get(name),
             differs=f"differed from its query: {differing[name]}" if name in differing else None,

@@ -9,7 +9,7 @@ from warehouse.catalog.declaration import declaration
 from warehouse.planning.keeping import keep_by_table
 from warehouse.planning.node_plans import MIGRATED, plan_nodes, rebuilt
 from warehouse.planning.plan import node_steps, waiting_steps
-from warehouse.planning.steps import AddColumns, MigrateTable, Plan, StreamPlan
+from warehouse.planning.steps import AddColumns, CoalescedPlan, MigrateTable, Plan, StreamPlan
 from warehouse.time import grid_slot
 
 if TYPE_CHECKING:
@@ -99,6 +99,11 @@ def migration_plan(
         )
         streams.append(planned)
         steps.extend(_steps(planned, target, reslotted=reslotted, epoch=epoch, clock=clock))
+    for state in base.tables if reslotted else ():
+        if state.coalesced is not None:
+            streams.append(_coalesced(state, slot))
+            columns, rows = state.stored_columns, sum(part.rows for part in state.partitions)
+            steps.append(MigrateTable(state.name, state.path, state.table_id, state.version, columns, (), rows, reslotted=True))
     planned_nodes = plan_nodes(nodes, base, (), slot=slot, moves=False, epoch=epoch)
     for node in planned_nodes:
         steps.extend(node_steps(node, base.table(node.name), slot, epoch=epoch, clock=clock))
@@ -122,6 +127,14 @@ def migration_plan(
         target_file_size=catalog.target_file_size,
         keep=keep_by_table(catalog),
     )
+
+
+def _coalesced(state: TableState, slot: int) -> StreamPlan:
+    """A coalesced table under another grid of times: its rows and stamps are as they were, their slots are counted again."""
+    if state.coalesced is None:
+        raise TypeError(f"{state.name} is no coalesced table")
+    held = CoalescedPlan(state.coalesced.definition, arrives=False, opening=False, history=False)
+    return StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=(), coalesced=held)
 
 
 def _steps(planned: StreamPlan, target: Target, *, reslotted: bool, epoch: int, clock: int) -> Iterator[Step]:

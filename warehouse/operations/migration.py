@@ -171,7 +171,7 @@ class Migration:
                 "anchor or update_interval changed, so the slots of all tables are counted again: `stream-wh migrate --rebuild`"
             )
         catalog, last = self.catalog, self.last
-        known = {source.name for source in catalog.sources} | {view.name for view in catalog.views}
+        known = {each.name for tables in (catalog.sources, catalog.views, catalog.coalesced) for each in tables}
         archive = next((state.name for state in last.tables if state.kind == "archive"), None)
         if archive is not None:
             reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'

@@ -10,6 +10,7 @@ from warehouse.operations.execution import CurrentState, begin, settle_foreign
 from warehouse.operations.giving_up import give_up
 from warehouse.operations.standing import StandingStill, standing_still, stopped_of
 from warehouse.planning.aggregate_plans import without_history
+from warehouse.planning.coalesced_plans import without_points
 from warehouse.planning.declared_nodes import sound_nodes, with_columns
 from warehouse.planning.inputs import Excluded, landed_before
 from warehouse.planning.node_plans import unbuilt
@@ -40,9 +41,9 @@ SoundViews = tuple[list["NodeInput"], dict[str, str]]
 
 
 def declared_tables(catalog: Catalog) -> set[str]:
-    """Return the names of what is declared and is no view: sources, aggregates and archives."""
-    aggregates = {aggregate.name for aggregate in catalog.aggregates}
-    return {source.name for source in catalog.sources} | aggregates | set(catalog.archives)
+    """Return the names of what is declared and is no view: sources, aggregates, coalesced tables and archives."""
+    following = {aggregate.name for aggregate in catalog.aggregates} | {table.name for table in catalog.coalesced}
+    return {source.name for source in catalog.sources} | following | set(catalog.archives)
 
 
 def tables_standing_still(catalog: Catalog, current: CurrentState, views: SoundViews) -> StandingStill:
@@ -64,6 +65,7 @@ def catch_up_slots(
     moving = [given for given in inputs if given.stream.name not in still.tables]
     missing = any(last.table(given.stream.name) is None or columns_declared(given, last) for given in moving)
     missing = missing or bool(unbuilt(still.moving(views[0]), last))
+    missing = missing or any(name not in still.tables for name in without_points(catalog, last))
     missing = missing or any(name in declared and name not in still.tables for name in stopped_of(last))
     return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
@@ -115,7 +117,7 @@ def next_epoch(
         refused={**refused, **still.views},
         stopped=still.tables,
         changed=current.stopped.keys(),
-        landed=landed_before(catalog, last, without_history(catalog, last)),
+        landed=landed_before(catalog, last, [*dict.fromkeys((*without_history(catalog, last), *without_points(catalog, last)))]),
     )
     if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
         return current

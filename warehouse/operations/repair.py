@@ -130,7 +130,7 @@ def _mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:
     from warehouse.storage.tables import rows_schema, write_schema_file  # noqa: PLC0415 - same
 
     for state in epoch.tables:
-        columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+        columns = state.stored_columns
         file = root / state.schema_file
         try:
             whole = pq.read_schema(parquet_source(file)).names == [field["name"] for field in rows_schema(columns)["fields"]]

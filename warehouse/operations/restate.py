@@ -24,6 +24,7 @@ from warehouse.operations.next_epoch import load_files_left
 from warehouse.operations.restate_plan import Changed, restate_base, restate_plan
 from warehouse.operations.restated_files import Reread, loaded_since, rejected_before
 from warehouse.operations.standing import behind
+from warehouse.planning.coalesced_plans import coalesced_of
 from warehouse.planning.declared_nodes import declared_nodes, nodes_above, with_columns
 from warehouse.planning.node_plans import unbuilt
 from warehouse.steps.relanding import Aside
@@ -107,7 +108,7 @@ def _restate(
     if rejected and not found.files:
         return RestateReport((), None, (), found.lost, finished=current.finished, warnings=warnings)
     moving = behind(last, declared).moving(declared)
-    nodes = nodes_above(table, moving, unbuilt(moving, last))
+    nodes = nodes_above(table, moving, unbuilt(moving, last), coalesced_of(last, table))
     base = restate_base(last, table, found, nodes, changed)
     names = {given.node.table for given in nodes}
     known = with_columns(moving, catalog, base.epoch, last.slot, context.writing_spark)

@@ -12,6 +12,8 @@ from warehouse.catalog.drift import effective_layout
 from warehouse.epochs.records import Loaded
 from warehouse.errors import RestateError
 from warehouse.limits import limits
+from warehouse.planning.coalesced_plans import without_points
+from warehouse.planning.inputs import landed_before
 from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.restoring import Restoring
 from warehouse.planning.steps import ReplaceTable, RestoreTable, Step, StoreRejected
@@ -68,7 +70,7 @@ def restate_base(
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
             states.append(replace(_put_back(restoring, state, found.since), stopped=None))
-        elif state.synopsis is not None and state.owner == table and found.retried is None:
+        elif (state.synopsis or state.coalesced) is not None and state.followed == table and found.retried is None:
             states.append(_put_back(restoring, state, found.since))
         elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
             states.append(restoring.rebuilt(state))
@@ -112,7 +114,8 @@ def restate_plan(
             reasons = "; ".join(f"{entry.file.path}: {entry.message}" for entry in problems[:3])
             raise RestateError(stream.name, f"none of its files can be read as it is declared ({reasons})")
     given = StreamInput(stream, layout, groups, tuple(problems), more=len(rest), continues=continues)
-    plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes)
+    landed = landed_before(catalog, found.since, without_points(catalog, epoch) if found.since else [])
+    plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes, landed=landed)
     back = planned_back(stream, found.back)
     steps: list[Step] = [*base.steps, *(_kept(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(

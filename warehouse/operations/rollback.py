@@ -23,8 +23,9 @@ from warehouse.ingest.landing import Known
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import begin, finish, require_unchanged_declarations
 from warehouse.operations.standing import stopped_of
+from warehouse.planning.coalesced_plans import without_points
 from warehouse.planning.declared_nodes import declared_nodes, with_columns
-from warehouse.planning.inputs import present
+from warehouse.planning.inputs import landed_before, present
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.restoring import Restoring, lost_of
@@ -220,7 +221,8 @@ def _rollback_plan(
         stopped = state.stopped if state else None
         layout = effective_layout(stream, state.layout if state else None, catalog.update_interval)
         inputs.append(StreamInput(stream, layout, (), continues=(stopped.slot, stopped.first) if stopped else None))
-    plan = make_plan(catalog, start, inputs, slot=newest.slot, clock=clock, nodes=nodes)
+    landed = landed_before(catalog, target, without_points(catalog, start))
+    plan = make_plan(catalog, start, inputs, slot=newest.slot, clock=clock, nodes=nodes, landed=landed)
     return msgspec.structs.replace(
         plan, steps=(*steps, *plan.steps), base=start, cause="rollback", starts_from=target.number, known=known
     )

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.model import LayoutSpec
 from warehouse.errors import ConfigurationError
+from warehouse.planning.coalesced_plans import unlike
 from warehouse.planning.node_plans import NodeInput, layout_of, unbuilt
 from warehouse.storage.failures import passing_failure
 from warehouse.time import at_slot
 from warehouse.views.algebra import scanned, tables_read
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -51,9 +52,12 @@ def sound_nodes(catalog: Catalog) -> tuple[list[NodeInput], dict[str, str]]:
     return _nodes(plans), dict(plans.refused)
 
 
-def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str]) -> list[NodeInput]:
-    """Return the nodes of views that read a table, directly or not, or that are in ``others``; ``nodes`` are in order."""
-    names, found = {table}, []
+def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], beside: Collection[str] = ()) -> list[NodeInput]:
+    """Return the nodes of views that read a table or one ``beside`` it, directly or not, or that are in ``others``.
+
+    ``nodes`` are in order.
+    """
+    names, found = {table, *beside}, []
     for given in nodes:
         if given.node.table in others or any(name in names for name in tables_read(given.node.operator)):
             names.add(given.node.table)
@@ -95,6 +99,7 @@ def with_columns(
 
     """
     created = [source.name for source in catalog.sources if last is None or last.table(source.name) is None]
+    created += [table.name for table in catalog.coalesced if unlike(table.definition, last.table(table.name) if last else None)]
     again = unbuilt(nodes, last, created)
     if not again:
         return list(nodes)
@@ -106,6 +111,8 @@ def with_columns(
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
         for source in catalog.sources
     }
+    for table in catalog.coalesced:
+        known[table.name] = [ColumnRecord(name, kind) for name, kind in table.definition.columns]
     session = table_session(spark(), {})
     analyser = Analyser(session)
     interval, anchor = catalog.update_interval, catalog.anchor

@@ -15,6 +15,7 @@ from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.aggregate_plans import aggregate_plans
 from warehouse.planning.archive_plan import archive_plan, expire_within
+from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps, rebuilt_tables, without_points
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, kept_long_enough
 from warehouse.planning.node_plans import NodeInput, plan_nodes, rebuilt
@@ -94,12 +95,13 @@ def make_plan(
     epoch = 0 if last is None else last.number + 1
     moves = last is None or slot > last.slot
     keep = keep_by_table(catalog)
+    unbuilt_over = set(without_points(catalog, last))
     streams: list[StreamPlan] = []
     steps: list[Step] = []
     for given in inputs:
         state = last.table(given.stream.name) if last else None
         if state is not None and not moves and given.continues is None:
-            if columns_declared(given, last):
+            if columns_declared(given, last) or given.stream.name in unbuilt_over:
                 planned = _stream_plan(replace(given, groups=(), left_out=(), gone=(), more=0), state, last, slot, catalog)
                 streams.append(planned)
                 steps.extend(_column_steps(planned, state))
@@ -120,6 +122,10 @@ def make_plan(
     for followed in follow(catalog, last, tuple(streams), arriving):
         streams.append(followed)
         steps.extend(_following_steps(followed, last, slot, _Ids(epoch, clock), longer=catalog.retain))
+    beside = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
+    for coalesced in beside(catalog, last, tuple(streams), arriving):
+        streams.append(coalesced)
+        steps.extend(_following_steps(coalesced, last, slot, _Ids(epoch, clock), longer=catalog.retain))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
     planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
@@ -150,7 +156,7 @@ def make_plan(
         streams=tuple(streams),
         steps=tuple(steps),
         nodes=tuple(planned_nodes),
-        warnings=rebuilt(nodes, last),
+        warnings=(*rebuilt(nodes, last), *rebuilt_tables(catalog, last)),
         refused=tuple(sorted((refused or {}).items())),
         target_file_size=catalog.target_file_size,
         stopped=tuple(sorted((stopped or {}).items())),
@@ -272,16 +278,19 @@ def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids
 
 
 def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
-    """Yield what becomes of a synopsis or of answers."""
+    """Yield what becomes of a synopsis, of answers, or of a coalesced table."""
     name, own = planned.name, planned.synopsis
     state = last.table(name) if last else None
-    if state is None:
+    if planned.coalesced is not None:
+        yield from coalesced_steps(planned, state, ids.of(name, "rows"))
+    elif state is None:
         yield CreateTable(name, "rows", table_path(name, "rows"), ids.of(name, "rows"))
     elif own is not None and (own.carried or own.rebuilt):
         yield ReplaceTable(name, state.path, state.table_id, state.version)
         state = replace(state, partitions=())
     batch = bool(planned.answers and planned.answers.due) or (own is not None and (own.arrives or own.history or own.carried))
-    yield from _main_step(planned, state, slot, ids, batch=batch)
+    if planned.coalesced is None:
+        yield from _main_step(planned, state, slot, ids, batch=batch)
     if state is not None and last is not None and _other_properties(state, last, longer):
         yield SetProperties(name, state.path, state.version)
 

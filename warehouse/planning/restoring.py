@@ -62,6 +62,7 @@ class Restoring:
             former=(),
             stopped=None,
             synopsis=None if state.synopsis is None else replace(state.synopsis, emptied=True),
+            coalesced=None if state.coalesced is None else replace(state.coalesced, emptied=True),
         )
 
     def replaced(self, state: TableState, declaration: Declaration, layout: Layout, epoch: int) -> TableState:

@@ -12,6 +12,7 @@ import msgspec
 
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import State, Synopsis
+from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LeftOut, Loaded
 from warehouse.layout import Layout, Seal
 from warehouse.views.algebra import Node
@@ -19,6 +20,7 @@ from warehouse.views.algebra import Node
 __all__ = [
     "AddColumns",
     "AnswersPlan",
+    "CoalescedPlan",
     "CreateTable",
     "CutLog",
     "DropOverdue",
@@ -338,6 +340,19 @@ class AnswersPlan(msgspec.Struct, frozen=True):
     within: int | None = None
 
 
+class CoalescedPlan(msgspec.Struct, frozen=True):
+    """What an update does for a coalesced table of a stream.
+
+    ``arrives``, ``opening``, ``history`` and ``landed`` as of a :class:`SynopsisPlan`.
+    """
+
+    definition: CoalescedDefinition
+    arrives: bool
+    opening: bool
+    history: bool
+    landed: tuple[InputFiles, ...] = ()
+
+
 class StreamPlan(msgspec.Struct, frozen=True):
     """What an update does for one stream, or for a table that follows one.
 
@@ -345,7 +360,8 @@ class StreamPlan(msgspec.Struct, frozen=True):
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
     plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
     rejected are loaded. Files that were put away are ``put_back`` before anything is read. ``archive_of`` names the stream
-    whose expired rows the table gets, when it is an archive; ``synopsis`` and ``answers`` say what it gets otherwise.
+    whose expired rows the table gets, when it is an archive; ``synopsis``, ``answers`` and ``coalesced`` say what it gets
+    otherwise.
     """
 
     name: str
@@ -362,11 +378,27 @@ class StreamPlan(msgspec.Struct, frozen=True):
     archive_of: str | None = None
     synopsis: SynopsisPlan | None = None
     answers: AnswersPlan | None = None
+    coalesced: CoalescedPlan | None = None
 
     @property
     def lands(self) -> bool:
         """Whether it loads landing files: other tables follow a stream."""
-        return self.archive_of is None and self.synopsis is None and self.answers is None
+        return self.archive_of is None and self.followed is None
+
+    @property
+    def followed(self) -> str | None:
+        """The stream that it follows as a synopsis, answers or a coalesced table."""
+        if self.synopsis is not None:
+            return self.synopsis.synopsis.source
+        if self.answers is not None:
+            return self.answers.definition.source
+        return None if self.coalesced is None else self.coalesced.definition.source
+
+    @property
+    def stored_columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's: those of its declaration, and the state of a coalesced table."""
+        state = () if self.coalesced is None else self.coalesced.definition.state
+        return (*self.declaration.columns, *(ColumnRecord(name, kind) for name, kind in state))
 
 
 class NodePlan(msgspec.Struct, frozen=True):

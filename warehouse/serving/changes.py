@@ -76,7 +76,7 @@ def changes_of(
         [(each.epoch, each.window_time) for each in held[1:]],
         [name for name, _ in own],
         schema_file=last.schema_file(state),
-        key=state.declaration.search_key if _keyed(state) else None,
+        key=state.declaration.search_key if state.keyed else None,
         shown=[name for name, _ in shown],
         limit=request.limit,
     )
@@ -133,7 +133,3 @@ def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) ->
     rebuilt = before.view != now.view or before.schema_file != now.schema_file
     moved = before.layout != now.layout or before.former != now.former
     return epoch.cause == "update" and epoch.erased is None and not moved and not rebuilt
-
-
-def _keyed(state: TableState) -> bool:
-    return state.kind == "relation" or (state.view is not None and state.view.node.label == "STR")

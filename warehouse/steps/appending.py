@@ -25,7 +25,7 @@ _Cells = dict[tuple[int, int], int]
 
 
 def _move_window(step: MoveWindow, task: Task) -> Done:
-    source = task.rows()
+    source = task.appending()
     batch, layout, sizes = source.batch, source.layout, dict(source.batch.counts.cells)
     merged = {
         seal.sub_index: [block for block, runs in seal.blocks if runs + ((seal.sub_index, block) in sizes) > 1]
@@ -59,7 +59,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
 
 
 def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
-    source, former = task.rows(), step.former.leaving
+    source, former = task.appending(), step.former.leaving
     batch, sizes = source.batch, dict(source.batch.counts.cells)
     if not sizes and not step.rows and not former:
         return Done(counts=batch.counts)
@@ -86,7 +86,7 @@ def _live_at_base(
     step: MoveWindow | RewriteCells, task: Task, chosen: Callable[[int, int], bool]
 ) -> DataFrame | pa.Table:
     """The live rows of chosen (sub-index, expiry block) pairs, at the last epoch's version."""
-    source, plan = task.rows(), task.plan
+    source, plan = task.appending(), task.plan
     few = None
     if source.batch.known is not None:
         where = f"_exp_slot > {plan.slot} AND epoch_us(_exp) > {plan.window_time}"
@@ -113,11 +113,11 @@ def _with_former(
         sizes.update({cell: rows for cell, rows in held if cell in aged})
     if moved:
         there = _live_at_base(step, task, lambda cell, block: (cell, block) in moved)
-        left = replaced(framed(there, task.rows()), task.rows().layout)
+        left = replaced(framed(there, task.appending()), task.rows().layout)
         for cell, count in cell_sizes(left).items():
             sizes[cell] = sizes.get(cell, 0) + count
         parts.append(left)
-    return united(parts, task.rows())
+    return united(parts, task.appending())
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:

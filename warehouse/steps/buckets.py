@@ -82,7 +82,7 @@ MOVE_RELATION = Kind(
 
 
 def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
-    source = task.node()
+    source = task.keyed()
     result = source.replacement
     if result.rows is None:
         return Done(counts=BatchCounts(dead=source.lost_rows))  # no commit says so
@@ -97,8 +97,8 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
         united([result.rows], source),
         sizes,
         leaving=lambda bucket, _: bucket in result.sizes,
-        facts=task.facts(
-            step.table_id, counts=counts, gained=list(result.fresh.items()), left_out=[], planned=len(result.sizes)
+        facts=task.replaced_facts(
+            step.table_id, counts=counts, gained=list(result.fresh.items()), planned=len(result.sizes)
         ),
     )
     return Done(entry)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.declaration import stream_of
 from warehouse.layout.columns import CELL
+from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.actions import metadata_action
@@ -39,7 +40,11 @@ def _declared(name: str, task: Task) -> tuple[Sequence[Column | ColumnRecord], S
     node = task.plan.node(name)
     if node is not None:
         return (*node.columns, *node.state), node.node.search_key, node.schema_file
-    stream = stream_of(task.plan.stream(name).declaration, name, task.root)
+    planned = task.plan.stream(name)
+    if planned.coalesced is not None:
+        file = coalesced_schema_file(planned, task.state, task.plan.epoch)
+        return planned.stored_columns, planned.declaration.search_key, file
+    stream = stream_of(planned.declaration, name, task.root)
     return stream.columns, stream.search_key, task.state.schema_file if task.state else schema_file(f"tables/{name}")
 
 

@@ -103,7 +103,7 @@ class ErasedKeys:
 def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
     """Return the columns of a table that hold a stream's key, by those of the key; None where it does not hold all of them.
 
-    Synopses and answers hold it in their groups, and where its values are counted.
+    What follows a stream holds it in its groups, synopses and answers also where its values are counted.
     """
     if state.synopsis is not None:
         of, item = state.synopsis.synopsis, VALUE
@@ -113,6 +113,8 @@ def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
         asked, item = state.answers.definition, "item"
         counted = asked.frequent.column if asked.frequent else None
         groups = [name for name, _ in asked.group_by]
+    elif state.coalesced is not None:  # a row holds the points of a group
+        counted, item, groups = None, "", [*state.coalesced.definition.groups]
     else:
         counted, item, groups = None, "", [column.name for column in state.declaration.columns]
     places = {name.lower(): name for name in groups}

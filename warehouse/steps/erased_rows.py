@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.epochs.records import TableState
     from warehouse.steps.erased_keys import ErasedKeys
 
 __all__ = ["ERASE_ROWS"]
@@ -45,7 +44,7 @@ def _erase_rows(step: EraseRows, task: Task) -> Done:
     if step.role == "restored":
         unstage(table)
         return Done(commit(table, task.head, statistics=(), leaving=lambda _: True, facts=facts))
-    columns = (*state.declaration.columns, *_state_columns(state))
+    columns = state.stored_columns
     types = {column.name.lower(): column.type for column in columns}
     key = [(name, types[name.lower()]) for name in state.declaration.search_key]
     own = table_session(task.session, key_settings(key) if step.role == "rows" else {})
@@ -100,10 +99,6 @@ def _kept(rows: DataFrame, step: EraseRows, keys: ErasedKeys | None) -> DataFram
     if keys is None:
         return rows
     return _unshown(rows, keys) if step.role == "rejected" else _others(rows, keys)
-
-
-def _state_columns(state: TableState) -> tuple[ColumnRecord, ...]:
-    return state.view.state if state.view is not None else ()
 
 
 def _others(rows: DataFrame, keys: ErasedKeys) -> DataFrame:

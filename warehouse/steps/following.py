@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warehouse.epochs.records import AnswersRecord, SynopsisRecord
+from warehouse.epochs.records import AnswersRecord, CoalescedRecord, SynopsisRecord
 from warehouse.steps.answers_source import ANSWERED
 from warehouse.steps.synopsis_source import full_from, lacks_files
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["answers_record", "standing_beside", "synopsis_record"]
+__all__ = ["answers_record", "coalesced_record", "standing_beside", "synopsis_record"]
 
 
 def synopsis_record(
@@ -66,12 +66,36 @@ def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord 
     return AnswersRecord(own.definition, own.through, tuple(due for due in own.due if due not in given))
 
 
+def coalesced_record(
+    *,
+    plan: Plan,
+    planned: StreamPlan,
+    last: Epoch | None,
+    commit: Commit | None,
+    first: Commit | None,
+    left_out: Mapping[str, Sequence[LeftOut]],
+) -> CoalescedRecord | None:
+    """Return what a coalesced table holds after a plan; None of another table. Parameters as for a synopsis."""
+    own = planned.coalesced
+    if own is None:
+        return None
+    state = last.table(planned.name) if last else None
+    before = None if planned.first or state is None else state.coalesced
+    metadata: Mapping[str, Any] = commit.metadata if commit else {}
+    read_without = [entry.file.path for entry in left_out.get(own.definition.source, ())]
+    full_from = before.full_from if before else None if own.opening else plan.window_time
+    if lacks_files(first, metadata, read_without):
+        full_from = plan.window_time
+    return CoalescedRecord(
+        own.definition,
+        full_from,
+        repeated=(before.repeated if before else 0) + int(metadata.get("repeated", 0)),
+        late=(before.late if before else 0) + int(metadata.get("late", 0)),
+    )
+
+
 def standing_beside(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
-    """Return the synopses and answers that follow a stream that stands still, or that stand still themselves: as they were."""
+    """Return the tables that follow a stream that stands still, or that stand still themselves: as they were."""
     still = dict(plan.stopped)
-    following = [state for state in (last.tables if last else ()) if state.synopsis is not None or state.answers is not None]
-    return {
-        state.name: state
-        for state in following
-        if state.owner in still or (state.answers is not None and state.answers.definition.source in still)
-    }
+    following = [state for state in (last.tables if last else ()) if state.followed is not None]
+    return {state.name: state for state in following if state.owner in still or state.followed in still}

@@ -147,7 +147,7 @@ def prove(root: Path, named: NamedDirectory, change: Change) -> tuple[bool, str,
 
 
 def _bounded(state: TableState) -> list[str]:
-    columns = (*state.declaration.columns, *(state.view.state if state.view else ()))
+    columns = state.stored_columns
     return statistics_columns(key_types(state.declaration.search_key, columns))
 
 

@@ -11,6 +11,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.epochs.points import Moment, Point
 from warehouse.layout.tasks import file_rows
 from warehouse.steps.answers_source import AnswersSource
+from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource
 from warehouse.steps.stream_source import StreamSource
 from warehouse.steps.synopsis_source import SynopsisSource
@@ -33,11 +34,26 @@ if TYPE_CHECKING:
     from warehouse.storage.entries import LogEntry
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["Done", "Incoming", "Kind", "Source", "StepExplanation", "Task", "framed", "gained", "stored_columns", "united", "yes"]
+__all__ = [
+    "Appending",
+    "Done",
+    "Incoming",
+    "Kind",
+    "Source",
+    "StepExplanation",
+    "Task",
+    "framed",
+    "gained",
+    "stored_columns",
+    "united",
+    "yes",
+]
 
 S = TypeVar("S")
-Source = StreamSource | NodeSource | SynopsisSource | AnswersSource
-"""The rows of a step: of a stream, a view's node, a synopsis or an aggregate's answers."""
+Appending = StreamSource | NodeSource | SynopsisSource | AnswersSource
+"""The rows of a step that takes a batch in."""
+Source = Appending | CoalescedSource
+"""The rows of a step: of a stream, a view's node, a synopsis, an aggregate's answers or a coalesced table."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +145,18 @@ class Task:
             raise TypeError(f"step {self.number} reads what a view gains")
         return self.source
 
+    def appending(self) -> Appending:
+        """Return the source, for a step that takes a batch in."""
+        if self.source is None or isinstance(self.source, CoalescedSource):
+            raise TypeError(f"step {self.number} takes a batch in")
+        return self.source
+
+    def keyed(self) -> NodeSource | CoalescedSource:
+        """Return the source, for a step of tables whose changed rows are replaced."""
+        if not isinstance(self.source, NodeSource | CoalescedSource):
+            raise TypeError(f"step {self.number} replaces rows")
+        return self.source
+
     @property
     def partitions(self) -> Sequence[Partition]:
         """The partitions of the stream or view at the epoch that the plan starts from."""
@@ -155,6 +183,13 @@ class Task:
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
         told = source.told if isinstance(source, SynopsisSource | AnswersSource) else {}
         return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **told, **more)
+
+    def replaced_facts(self, table_id: str, **more: object) -> CommitFacts:
+        """Return the same for a commit that replaces rows, with the files that its source was read without."""
+        source = self.keyed()
+        left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
+        told = source.told if isinstance(source, CoalescedSource) else {}
+        return self.facts(table_id, left_out=left_out, **told, **more)
 
     def write_runs(
         self,
@@ -193,7 +228,7 @@ class Task:
 
         """
         self.observer(Moment(Point.STAGED, self.plan.epoch, self.number))
-        if isinstance(self.source, StreamSource | SynopsisSource):
+        if isinstance(self.source, StreamSource | SynopsisSource | CoalescedSource):
             self.source.require_unchanged()
 
 

@@ -11,9 +11,10 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS
 from warehouse.planning.steps import MigrateTable
+from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.definitions import table_metadata
 from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, united, yes
-from warehouse.steps.stream_source import reshaped
+from warehouse.steps.stream_source import StreamSource, reshaped
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
@@ -60,10 +61,11 @@ def cell_sizes(rows: DataFrame) -> dict[tuple[int, int], int]:
 
 
 def _migrate(step: MigrateTable, task: Task) -> Done:
-    source, plan = task.stream(), task.plan
-    layout, keyed = source.layout, source.stream.changes is not None
+    source, plan = task.rows(), task.plan
+    versions = isinstance(source, StreamSource) and source.stream.changes is not None
+    layout, keyed = source.layout, versions or isinstance(source, CoalescedSource)
     stored = task.files.read(source.session, step.path, step.base_version, step.columns, lambda _: True, placed=True)
-    if not keyed:  # a relation keeps versions that have ended
+    if not versions:  # a relation keeps versions that have ended
         stored = stored.where(f"unix_micros(_exp) > {plan.window_time}L")
     rows = reshaped(stored, source.columns, step.renamed)
     if step.reslotted:
@@ -72,7 +74,7 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
         rows = replaced(rows, layout)
     columns, sizes = stored_columns(source), cell_sizes(rows)
     more: dict[str, object] = {"rewritten": sum(sizes.values()), "planned": layout.cells}
-    batch = source.batch if step.takes else None
+    batch = task.stream().batch if step.takes else None
     parts = [rows] if batch is None else [rows, batch.live(columns)]
     if batch is not None:
         for cell, count in batch.counts.cells.items():

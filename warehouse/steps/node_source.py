@@ -104,9 +104,8 @@ def _declared(plan: Plan, state: TableState | None, name: str) -> tuple[Sequence
         raise KeyError(name)
     own = [column for column in declaration.columns if column.name not in declaration.added]
     if stream is not None or state is None:
-        return own, declaration.op is not None
-    kept, label = (state.view.state, state.view.node.label) if state.view is not None else ((), "")
-    return (*own, *kept), state.kind == "relation" or label == "STR"
+        return own, declaration.op is not None or (stream is not None and stream.coalesced is not None)
+    return (*own, *(state.view.state if state.view is not None else ())), state.keyed
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from warehouse.epochs.records import (
 )
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.files import LeftOut
+from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.former_layouts import still_there
 from warehouse.planning.keeping import noted, younger
 from warehouse.planning.steps import (
@@ -37,7 +38,7 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
-from warehouse.steps.following import answers_record, standing_beside, synopsis_record
+from warehouse.steps.following import answers_record, coalesced_record, standing_beside, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
@@ -192,6 +193,8 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
         partitions = moved_partitions(partitions, [table.commits[number] for number in sorted(table.commits)])
     if any(isinstance(step, AddColumns | MigrateTable) and step.path == path for step in outcome.plan.steps):
         schema = schema_file(path, outcome.plan.epoch)
+    elif planned.coalesced is not None:
+        schema = coalesced_schema_file(planned, before, outcome.plan.epoch)
     return TableState(
         name=planned.name,
         kind=_kind(planned),
@@ -214,6 +217,14 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
             first=None if planned.synopsis is None else outcome.first_commit(planned.synopsis.synopsis.source),
             left_out=outcome.left_out,
         ),
+        coalesced=coalesced_record(
+            plan=outcome.plan,
+            planned=planned,
+            last=outcome.last,
+            commit=outcome.main_commit(planned.name),
+            first=None if planned.coalesced is None else outcome.first_commit(planned.coalesced.definition.source),
+            left_out=outcome.left_out,
+        ),
         answers=answers_record(planned, outcome.main_commit(planned.name)),
         former=still_there(before.former, partitions) if before else (),
         properties=_properties(outcome, planned.name, before),
@@ -221,7 +232,9 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
     )
 
 
-def _kind(planned: StreamPlan) -> Literal["stream", "relation", "state", "archive", "aggregate"]:
+def _kind(planned: StreamPlan) -> Literal["stream", "relation", "state", "archive", "aggregate", "coalesced"]:
+    if planned.coalesced is not None:
+        return "coalesced"
     if planned.lands:
         return "stream" if planned.declaration.op is None else "relation"
     return "archive" if planned.archive_of else "aggregate" if planned.answers else "state"

@@ -52,6 +52,8 @@ def explain(plan: Plan) -> tuple[StepExplanation, ...]:
         gained = f"rows that expired from {stream.archive_of}" if stream.archive_of else f"{len(files)} files"
         if stream.synopsis is not None:
             gained = f"the states of what {stream.synopsis.synopsis.source} takes in"
+        elif stream.coalesced is not None:
+            gained = f"the points that {stream.coalesced.definition.source} takes in"
         elif stream.answers is not None:
             gained = f"the answers of {len(stream.answers.due)} window(s)"
         come[stream.name] = Incoming(files, gained)

@@ -13,6 +13,7 @@ from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.answers_in_time import AnswersInTime
 from warehouse.steps.answers_source import AnswersSource
+from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
@@ -86,7 +87,7 @@ class Sources:
     _in_time: AnswersInTime = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
-    _following: dict[str, SynopsisSource | AnswersSource] = field(default_factory=dict)
+    _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
@@ -98,14 +99,17 @@ class Sources:
         if self.plan.node(name) is not None:
             return self.node(name)
         planned = self.plan.stream(name)
-        if planned.synopsis is None and planned.answers is None:
+        if planned.followed is None:
             return self.stream(name)
         if name not in self._following:
             self._following[name] = self._follower(planned)
         return self._following[name]
 
-    def _follower(self, planned: StreamPlan) -> SynopsisSource | AnswersSource:
+    def _follower(self, planned: StreamPlan) -> SynopsisSource | AnswersSource | CoalescedSource:
         """Return the source of a table that follows a stream."""
+        if planned.coalesced is not None:
+            below = planned.coalesced.definition.source
+            return CoalescedSource(self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark)
         if planned.synopsis is None:
             return AnswersSource(
                 self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._in_time.of
@@ -222,10 +226,10 @@ class Sources:
             new, self.unstored = self.unstored, False
             return new
         followed = self.plan.stream(name)
-        if followed.answers is not None or (followed.synopsis is not None and not followed.synopsis.arrives):
+        gains = followed.synopsis or followed.coalesced
+        if followed.answers is not None or (gains is not None and not gains.arrives):
             return False
-        if followed.synopsis is not None:
-            name = followed.synopsis.synopsis.source
+        name = followed.followed or name
         problems = self.stream(name).unreadable()
         self.read_without(name, problems)
         return bool(problems)

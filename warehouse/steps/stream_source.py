@@ -327,4 +327,5 @@ def reshaped(
         source = former.get(column.name, "" if column.name in left else column.name)
         value = quoted(source) if source in stored else "NULL"
         values.append(f"CAST({value} AS {column.type}) AS {quoted(column.name)}")
-    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if is_system(name)])
+    own = {column.name for column in columns}  # a coalesced table keeps stamps
+    return rows.selectExpr(*values, *[quoted(name) for name in rows.columns if is_system(name) and name not in own])

@@ -14,19 +14,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from warehouse.aggregates.synopses import ARRIVED, UNTIL
-from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
-from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.batch import Batch, empty_batch, prepare
+from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.classify import WindowMove
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
+from warehouse.steps.arrived_rows import ArrivedRows
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import here
@@ -41,7 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.epochs.records import Epoch
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
@@ -53,7 +50,6 @@ __all__ = ["EARLIEST", "SynopsisSource", "full_from", "known_batch", "lacks_file
 
 EARLIEST = "earliest"
 """What a commit says of the first slot that it has rows of."""
-_ARRIVED_ROWS = "_fate IN ('live', 'dead')"
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +173,7 @@ class SynopsisSource:
 
     def _gained(self) -> Iterator[DataFrame]:
         synopsis = self.own.synopsis
-        arrived = [*self._arrived()]
+        arrived = [*self._parts()]
         if arrived:
             rows = arrived[0]
             for part in arrived[1:]:
@@ -187,62 +183,6 @@ class SynopsisSource:
         if self.own.carried and state is not None:
             kept = self.files.read(self.session, state.path, state.version, self.columns, lambda _: True, rewritten=True)
             yield self._ending(kept.select(*[quoted(column.name) for column in self.columns]))
-
-    def _arrived(self) -> Iterator[DataFrame]:
-        """Rows that arrived: the columns that the synopsis reads, and the slot of arrival."""
-        stream = self.last.table(self.own.synopsis.source) if self.last else None
-        declared = stream.declaration.columns if stream else ()
-        if self.own.arrives:
-            source = self.below()
-            declared = source.planned.declaration.columns
-            batch = source.batch
-            if batch.counts.live or batch.counts.dead:
-                yield batch.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}", self._until)
-        if not self.own.history or stream is None or self.last is None:
-            return
-        stored = [*self._stored(stream, declared)]
-        landed = self._landed
-        if landed is not None and landed.counts.live + landed.counts.dead >= sum(part.count() for part in stored):
-            yield landed.rows.where(_ARRIVED_ROWS).selectExpr(*_own(declared), f"_arrival_slot AS {ARRIVED}", self._until)
-        else:
-            yield from stored
-
-    @cached_property
-    def _landed(self) -> Batch | None:
-        """The rows of files that were loaded before and are still there; None where they cannot be read."""
-        if not self.own.landed or self.last is None:
-            return None
-        source, plan = self.below(), self.plan
-        move = WindowMove(
-            k0=self.last.slot - source.layout.periods, k=self.last.slot, first=True, anchor=plan.anchor,
-            interval=plan.update_interval, clock=plan.clock,
-        )  # fmt: skip
-        groups = [(group.header, group.files) for group in self.own.landed]
-        try:
-            return prepare(source.session, source.stream, source.layout, move, groups, None)
-        except UnreadableFilesError:
-            return None
-
-    def _stored(self, stream: TableState, declared: tuple[ColumnRecord, ...]) -> Iterator[DataFrame]:
-        """The rows that the stream and its archive hold at the last epoch."""
-        if self.last is None:
-            return
-        archive = None if self.own.synopsis.live else self.last.table(archive_name(stream.name))
-        for table in (stream, archive):
-            if table is None:
-                continue
-            stored = {column.name for column in table.declaration.columns}
-            columns = [column for column in declared if column.name in stored]
-            rows = self.files.read(self.session, table.path, table.version, columns, lambda _: True, rewritten=True)
-            if table is stream and (archive is not None or self.own.synopsis.live):  # the others are in the archive, or expired
-                rows = rows.where(f"_exp_slot > {self.last.slot}L")
-            missing = {column.name: F.lit(None).cast(column.type) for column in declared if column.name not in stored}
-            slot = slot_sql("_ts", self.plan.anchor, self.plan.update_interval)
-            yield rows.withColumns(missing).selectExpr(*_own(declared), f"{slot} AS {ARRIVED}", self._until)
-
-    @property
-    def _until(self) -> str:
-        return f"{slot_sql('_exp', self.plan.anchor, self.plan.update_interval)} AS {UNTIL}"
 
     def _ending(self, rows: DataFrame) -> DataFrame:
         """Rows of the synopsis with the instants at which they begin and end."""
@@ -256,15 +196,24 @@ class SynopsisSource:
         names = [quoted(column.name) for column in self.columns]
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
 
+    @cached_property
+    def _arrived(self) -> ArrivedRows:
+        """Where its rows come from."""
+        own = self.own
+        stream, live = own.synopsis.source, own.synopsis.live
+        return ArrivedRows(self.plan, own, stream, self.last, self.files, self.below, lambda: self.session, live=live)
+
+    def _parts(self) -> Iterator[DataFrame]:
+        """Rows that arrived: the columns of the stream, the slot of arrival, and that until which they live."""
+        until = f"{slot_sql('_exp', self.plan.anchor, self.plan.update_interval)} AS {UNTIL}"
+        for part in self._arrived.parts():
+            yield part.selectExpr("*", until)
+
     def release(self) -> None:
         """Drop the cached rows of landing files; others are in the driver."""
-        landed: Batch | None = vars(self).get("_landed")
-        if landed is not None:
-            landed.release()
-
-
-def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:
-    return [quoted(column.name) for column in columns]
+        arrived: ArrivedRows | None = vars(self).get("_arrived")
+        if arrived is not None:
+            arrived.release()
 
 
 def table_move(plan: Plan, planned: StreamPlan) -> Move:

@@ -121,6 +121,9 @@ def outlook(
     if state.answers is not None:
         source = state.answers.definition.source
         raise UsageError(f'"{state.name}" holds answers over "{source}"; erase the rows of "{source}": its groups go with them')
+    if state.coalesced is not None:
+        source = state.coalesced.definition.source
+        raise UsageError(f'"{state.name}" holds points of "{source}"; erase the rows of "{source}": its groups go with them')
     columns = key_columns(state.declaration.columns, state.declaration.search_key)
     erased = erased_keys(columns, keys)
     if not erased.keys:
@@ -156,6 +159,12 @@ def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
                 f'the aggregate "{each.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
                 f"these rows' part, until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, "
                 f"`stream-wh update` and `stream-wh drop {each.name}`"
+            )
+        if each.coalesced is not None and each not in beside(epoch, table):
+            yield (
+                f'the coalesced table "{each.name}" is not grouped by the key, so it still has stamps and values of these rows, '
+                f"until its window has passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
+                f"`stream-wh drop {each.name}`"
             )
 
 

@@ -14,7 +14,7 @@ __all__ = ["answers_of", "beside", "tables_above"]
 
 
 def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the tables from which the rows of a stream's keys go too: its archive, synopses and answers with its key."""
+    """Return the tables from which the rows of a stream's keys go too: its archive, and what follows it by its key."""
     state = epoch.table(table)
     key = () if state is None else state.declaration.search_key
     following = (each for each in answers_of(epoch, table) if held_in(each, key) is not None)
@@ -22,13 +22,8 @@ def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
 
 
 def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
-    """Return the synopses of a stream and the answers of aggregates over it."""
-    return tuple(
-        state
-        for state in epoch.tables
-        if (state.synopsis is not None and state.owner == table)
-        or (state.answers is not None and state.answers.definition.source == table)
-    )
+    """Return the synopses of a stream, the answers of aggregates over it, and coalesced tables of its points."""
+    return tuple(state for state in epoch.tables if state.followed == table)
 
 
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
@@ -37,11 +32,12 @@ def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     Relations that a view looks versions up in count as read.
     """
     above: set[str] = set()
+    following = {state.name for state in epoch.tables if state.coalesced is not None and state.followed == table}
     while True:
         found = {
             state.name
             for state in epoch.tables
-            if state.view is not None and any(name == table or name in above for name in read_by(state.view.node.operator))
+            if state.view is not None and not {table, *above, *following}.isdisjoint(read_by(state.view.node.operator))
         }
         if found == above:
             return tuple(state for state in epoch.tables if state.name in above)

@@ -10,6 +10,7 @@ from sqlglot import exp
 from warehouse.catalog.functions import WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import nearest
 from warehouse.catalog.types import Array, Struct, canonical, parse_type
+from warehouse.coalescing.definition import OWN_COLUMNS
 from warehouse.views.labels import STR
 from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import text
@@ -43,7 +44,7 @@ class Table:
     """
 
     name: str
-    kind: Literal["stream", "relation", "view"]
+    kind: Literal["stream", "relation", "view", "coalesced"]
     columns: Types
     label: Label
     lifetime: int | None
@@ -53,7 +54,7 @@ class Table:
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:
-    """Return the streams and relations of a catalog by name."""
+    """Return the streams, relations and coalesced tables of a catalog by name."""
     tables = {}
     for stream in catalog.streams:
         label = stream_label(stream)
@@ -66,6 +67,12 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
         tables[relation.name] = Table(
             relation.name, "relation", types, STR, None, relation.search_key, retroactive=relation.retroactive
         )
+    for coalesced in catalog.coalesced:
+        window = coalesced.definition.window  # from the first stamp that is in it to the end of the last
+        tables[coalesced.name] = Table(
+            coalesced.name, "coalesced", dict(coalesced.definition.columns), STR, None if window is None else 2 * window + 1,
+            coalesced.search_key, never_null=frozenset(OWN_COLUMNS),
+        )  # fmt: skip
     return tables
 
 

@@ -1,0 +1,74 @@
+"""The text of ``explain`` for a coalesced table: how its points are compared, its window, and which points it did not take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.cli.outcome import Report
+from warehouse.time import format_duration, format_instant
+from warehouse.units import counted
+
+if TYPE_CHECKING:
+    from warehouse.serving.coalesced_explanation import CoalescedExplanation
+
+__all__ = ["of_coalesced"]
+
+
+def of_coalesced(found: CoalescedExplanation) -> Report:
+    """Return an explanation as lines for people and as a record."""
+    asked = found.definition
+    groups = ", ".join(asked.groups)
+    lines = [f"{found.name}: points of {asked.source}" + (f" by {groups}" if groups else "")]
+    lines.append(f"  neighbours in time are one row when {_alike(found)}")
+    lines.append(f"  {_window(found)}")
+    lines.append("  eager: an update writes the rows of groups with new points, and those that the window's edge cuts")
+    if found.epoch is None:
+        lines.append("  made by the next update")
+    else:
+        since = "from the first one of its stream" if found.full_from is None else f"from {format_instant(found.full_from)}"
+        lines.append(f"  {counted(found.rows, 'row')}; has every point {since}")
+        lines.append(
+            f"  not taken: {counted(found.late, 'point')} that had left the window before they were loaded, "
+            f"{found.repeated} with the group and time of another"
+        )
+    return Report(_record(found), tuple(lines), data=True)
+
+
+def _alike(found: CoalescedExplanation) -> str:
+    asked = found.definition
+    if asked.of is not None:
+        return f"it is equally true, false or null that {asked.of}"
+    return asked.same if asked.same is not None else f"{', '.join(asked.compared)} {_verb(len(asked.compared))} equal"
+
+
+def _verb(columns: int) -> str:
+    return "is" if columns == 1 else "are"
+
+
+def _window(found: CoalescedExplanation) -> str:
+    asked = found.definition
+    if asked.window is None:
+        return f"window: the newest {counted(asked.rows or 0, 'point')} over all groups"
+    begins = "" if found.begins is None else f", now from {format_instant(found.begins)}"
+    return f"window: {format_duration(asked.window)}{begins}"
+
+
+def _record(found: CoalescedExplanation) -> dict[str, object]:
+    asked = found.definition
+    return {
+        "coalesced": found.name,
+        "epoch": found.epoch,
+        "from": asked.source,
+        "group_by": list(asked.groups),
+        "values": list(asked.compared) if asked.same is None and asked.of is None else None,
+        "same": asked.same,
+        "of": asked.of,
+        "how": "eager",
+        "window": None if asked.window is None else format_duration(asked.window),
+        "window_rows": asked.rows,
+        "begins": None if found.begins is None else format_instant(found.begins),
+        "full_from": None if found.full_from is None else format_instant(found.full_from),
+        "rows": found.rows,
+        "late": found.late,
+        "repeated": found.repeated,
+    }

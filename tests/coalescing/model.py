@@ -1,0 +1,65 @@
+"""The slow, obvious model of a coalesced table: temporal-coalescing, section 3, with rows of lists and if statements."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Reading = tuple[Any, int, Any]
+"""Group, stamp, value."""
+Run = tuple[Any, Any, int, int, tuple[int, ...]]
+"""Group, value (of its first member), start, end, stamps."""
+
+
+def _order(group: object) -> tuple[bool, Any]:
+    return (group is not None, 0 if group is None else group)
+
+
+@dataclass
+class Model:
+    """All points that ever arrived; a window of time or of rows; how neighbours are compared."""
+
+    window: int | None = None
+    rows: int | None = None
+    alike: Callable[[Any, Any], bool] = lambda before, now: before == now
+    now: int = 0
+    points: dict[tuple[Any, int], Any] = field(default_factory=dict)
+
+    def arrive(self, batch: Iterable[Reading], now: int) -> None:
+        """Take a batch: of points of one group and stamp the first loaded wins, within a batch the smallest value."""
+        self.now = max(self.now, now)
+        held = {(group, stamp) for group, stamp, _ in self.members()}
+        for group, stamp, value in sorted(batch, key=lambda point: (point[1], _order(point[0]), _order(point[2]))):
+            if (group, stamp) not in held:
+                self.points.setdefault((group, stamp), value)
+        inside = {(group, stamp) for group, stamp, _ in self.members()}
+        self.points = {key: value for key, value in self.points.items() if key in inside}
+
+    def members(self) -> list[Reading]:
+        """The members, in order of their stamps."""
+        every = [(group, stamp, value) for (group, stamp), value in self.points.items()]
+        every.sort(key=lambda point: (point[1], _order(point[0])))
+        if self.rows is not None:
+            return every[-self.rows :]
+        return [point for point in every if self.window is None or point[1] >= self.now - self.window]
+
+    def table(self) -> list[Run]:
+        """The rows, by group and start."""
+        found: list[Run] = []
+        members = self.members()
+        for group in sorted({point[0] for point in members}, key=_order):
+            own = [point for point in members if point[0] == group]
+            runs: list[list[Reading]] = []
+            for place, point in enumerate(own):
+                if place and self.alike(own[place - 1][2], point[2]):
+                    runs[-1].append(point)
+                else:
+                    runs.append([point])
+            for place, run in enumerate(runs):
+                stamps = tuple(stamp for _, stamp, _ in run)
+                end = runs[place + 1][0][1] if place + 1 < len(runs) else stamps[-1]
+                found.append((group, run[0][2], stamps[0], end, stamps))
+        return found

@@ -1,0 +1,277 @@
+"""Coalesced tables: at every epoch the rows are those of the model over all points that had arrived.
+
+Updates at 1, 2, 3, 5 and 6 (a window of four hours, or the six newest points); files by the update that loads them::
+
+    hour   0.....1.....2.....3.....4.....5.....6
+    1        p q  p                                                p dies at once
+    2        L    p q   D                                          L is late, D waits for slot 3
+    3                   p  p
+    5        X      L        R  q                                  X is too late for the window, R repeats a point
+    6                                                              nothing: the edge alone moves
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pytest
+
+from tests.coalescing.model import Model, Reading, Run
+from warehouse.checking.check import check
+from warehouse.epochs.journal import read_epoch
+from warehouse.epochs.points import Point
+from warehouse.errors import UsageError
+from warehouse.operations.migrate import MigrationRequest
+from warehouse.operations.update import UpdateOptions
+from warehouse.serving import Reader
+from warehouse.time import to_micros
+
+from .projects import ANCHOR, Project, StoppedError, at, csv, stop_at, stream, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+HOUR = 3_600_000_000
+Row = tuple[str, int | None, float, float]
+"""Group, value, arrival, end."""
+ROWS: dict[int, list[Row]] = {
+    1: [("p", 1, 0.2, 0.3), ("q", 1, 0.3, 9), ("p", 1, 0.9, 0.9)],
+    2: [("p", 2, 0.5, 9), ("p", 1, 1.5, 3), ("q", None, 1.6, 3), ("", 7, 2.5, 4)],
+    3: [("p", 1, 2.2, 9), ("p", 1, 2.9, 9)],
+    5: [("p", 5, 0.7, 9), ("q", 1, 1.8, 9), ("p", 9, 2.9, 9), ("q", 3, 4.5, 9)],
+    6: [],
+}
+SAME: dict[str, Callable[[Any, Any], bool]] = {
+    "by_value": lambda before, now: before == now,
+    "rising": lambda before, now: None not in (before, now) and now >= before,
+    "truth": lambda before, now: before == now,
+    "newest": lambda before, now: before == now,
+}
+
+
+VIEWS = {
+    "lasting": "SELECT k, v, valid_from, valid_to, members FROM by_value WHERE members > 1",
+    "together": """
+        SELECT x.k, y.k AS other, x.v, y.members FROM by_value x JOIN by_value y ON x.v = y.v
+        WHERE x.k < y.k AND x.valid_from < y.valid_to AND y.valid_from < x.valid_to""",
+}
+
+
+def declared(directory: Path, spark: SparkSession) -> Project:
+    """A stream of groups and values, and coalesced tables of it."""
+    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+    streams = {"a": stream(columns=columns, max_lifetime="12h")}
+    base = {"from": "a", "group_by": "k"}
+    tables = {
+        "by_value": {**base, "values": "v", "window": "4h"},
+        "rising": {**base, "same": "v >= previous.v", "window": "4h"},
+        "truth": {**base, "of": "v > 1", "window": "4h"},
+        "newest": {**base, "values": "v", "rows": 6},
+    }
+    views = {name: {"sql": sql, "search_key": "k"} for name, sql in VIEWS.items()}
+    return Project(directory, spark, streams, coalesced=tables, views=views)
+
+
+def land(project: Project, hour: int) -> None:
+    """Put the rows of an hour into a file."""
+    lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in ROWS[hour])
+    project.land(f"{hour}.csv", csv(*lines, header="k,v,b,e"))
+
+
+def stamp(hours: float) -> int:
+    """Microseconds of an instant of these rows."""
+    return ANCHOR + round(hours * HOUR)
+
+
+def models() -> dict[str, Model]:
+    """A model of each table."""
+    return {
+        name: Model(window=None if name == "newest" else 4 * HOUR, rows=6 if name == "newest" else None, alike=alike)
+        for name, alike in SAME.items()
+    }
+
+
+def move(every: dict[str, Model], hours: int, before: int) -> None:
+    """Let the models take what an update takes: deferred points when their slot comes."""
+    loaded = [row for hour, rows in ROWS.items() if hour <= hours for row in rows]
+    earlier = [row for hour, rows in ROWS.items() if hour <= before for row in rows if row[2] <= before]
+    batch = [row for row in loaded if row[2] <= hours]
+    for row in earlier:
+        batch.remove(row)
+    for name, model in every.items():
+        points: list[Reading] = [(k or None, stamp(begins), v) for k, v, begins, _ in batch]
+        if name == "truth":
+            points = [(k, at, None if v is None else v > 1) for k, at, v in points]
+        model.arrive(points, stamp(hours))
+
+
+def runs(rows: list[dict[str, Any]]) -> list[Run]:
+    """Rows as the model has them; the value is that of the first member."""
+    shown = [next(name for name in ("v", "first_v", "holds") if name in row) for row in rows]
+    found = [
+        (row["k"], row[name], to_micros(row["valid_from"]), to_micros(row["valid_to"]), row["members"])
+        for row, name in zip(rows, shown, strict=True)
+    ]
+    return sorted(found, key=lambda run: (run[0] is not None, run[0] or "", run[2]))
+
+
+def expected(model: Model) -> list[Any]:
+    """What the model gives, with the number of members."""
+    return [(*run[:4], len(run[4])) for run in model.table()]
+
+
+@pytest.fixture(scope="module")
+def moved(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """All updates made."""
+    project = declared(tmp_path_factory.mktemp("coalesced"), spark)
+    for hour in ROWS:
+        land(project, hour)
+        project.update(hour)
+    return project
+
+
+def test_the_rows_of_every_epoch_are_those_of_the_model(moved: Project) -> None:
+    """Dead points, late ones, deferred ones and repeated ones; the window's edge cuts rows of groups without new points."""
+    every = models()
+    for epoch, (hour, before) in enumerate(zip(ROWS, (0, *ROWS), strict=False)):
+        move(every, hour, before)
+        with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
+            for name, model in every.items():
+                assert runs(reader.scan(name).arrow().to_pylist()) == expected(model), (epoch, name)
+
+
+def table(project: Project, name: str = "by_value") -> list[Run]:
+    """The rows of a table at the newest epoch."""
+    with Reader.open(project.root) as reader:
+        return runs(reader.scan(name).arrow().to_pylist())
+
+
+def test_views_on_top_are_their_queries_at_every_epoch(moved: Project) -> None:
+    """Of what came, went and was cut: a selection, and pairs of groups with one value at one time."""
+    seen = dict.fromkeys(VIEWS, 0)
+    for epoch in moved.numbers:
+        with Reader(moved.root, read_epoch(moved.root, epoch)) as reader:
+            for name, sql in VIEWS.items():
+                found = reader.scan(name).arrow().to_pylist()
+                asked = reader.sql(sql).arrow().to_pylist()
+                assert sorted(map(repr, found)) == sorted(map(repr, asked)), (epoch, name)
+                seen[name] += len(found)
+    assert all(seen.values())
+
+
+def test_a_cut_row_is_a_change(moved: Project) -> None:
+    """The edge takes members of a group in which nothing arrived: a row as it was and as it is; what left altogether expired."""
+    with Reader.open(moved.root) as reader:
+        found = reader.changes("by_value", since=3).arrow().to_pylist()
+    cut = [(row["k"], row["_change_type"], to_micros(row["valid_from"]), row["members"]) for row in found]
+    assert ("p", "update_preimage", stamp(1.5), 3) in cut
+    assert ("p", "update_postimage", stamp(2.2), 2) in cut
+    assert ("q", "expire", stamp(1.6), 1) in cut
+
+
+def test_it_is_a_table_like_every_other(moved: Project) -> None:
+    """Check finds nothing; a probe gives the rows of a group; other tools have its rows; points not taken are counted."""
+    assert list(check(moved.root).findings) == []
+    with Reader.open(moved.root) as reader:
+        assert runs(reader.probe("by_value", ["p"]).arrow().to_pylist()) == [run for run in table(moved) if run[0] == "p"]
+    with duckdb.connect(str(moved.root / "warehouse.duckdb"), read_only=True) as connection:
+        assert connection.sql("SELECT count(*) FROM by_value").fetchall() == [(len(table(moved)),)]
+    state = moved.epoch.table("by_value")
+    assert state is not None
+    assert state.coalesced is not None
+    assert (state.coalesced.late, state.coalesced.repeated, state.coalesced.full_from) == (1, 1, None)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """The updates up to 3, and the file of 5; no views."""
+    project = declared(tmp_path_factory.mktemp("begun"), spark)
+    project.views.clear()
+    project.coalesced = {name: project.coalesced[name] for name in ("by_value", "newest")}
+    project.declare()
+    for hour in (1, 2, 3):
+        land(project, hour)
+        project.update(hour)
+    land(project, 5)
+    return project
+
+
+def at_five(moved: Project, name: str) -> list[Run]:
+    """What is there after the update at 5."""
+    with Reader(moved.root, read_epoch(moved.root, 3)) as reader:
+        return runs(reader.scan(name).arrow().to_pylist())
+
+
+@pytest.mark.parametrize("point", [Point.STAGED, Point.STEP_COMMITTED])
+def test_a_killed_update_is_finished_once(point: Point, begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Before and after the commit of its rows."""
+    project = begun.copy(tmp_path / "copy")
+    plan, _ = project.updater().plan(UpdateOptions(at=at(5)))
+    assert plan is not None
+    number = next(place for place, step in enumerate(plan.steps) if step.stream == "newest")
+    with pytest.raises(StoppedError):
+        project.update(5, observer=stop_at(point, number))
+    project.update(5)
+    for name in ("by_value", "newest"):
+        assert table(project, name) == at_five(moved, name)
+
+
+def test_going_back_takes_it_along(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """A rollback, then the same files once more; a restatement of some files and of all."""
+    project = begun.copy(tmp_path / "copy")
+    before = table(project)
+    project.updater().rollback(1)
+    assert table(project) != before
+    project.update(5)
+    assert [table(project, name) for name in ("by_value", "newest")] == [at_five(moved, name) for name in ("by_value", "newest")]
+    project.updater().restate("a", since=at(2))
+    project.updater().restate("a", since="first")
+    assert table(project) == at_five(moved, "by_value")
+    assert list(check(project.root).findings) == []
+
+
+def test_one_that_is_new_or_changed_begins_with_history(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Landing files tell of points that were dead on arrival; it is there at once, and a rollback before it rebuilds it so."""
+    project = begun.copy(tmp_path / "copy")
+    project.coalesced["later"] = dict(project.coalesced["by_value"])
+    project.coalesced["newest"]["rows"] = 7
+    project.declare()
+    report = project.update(3)
+    assert table(project, "later") == table(begun)
+    assert any('coalesced table "newest" is rebuilt, since its declaration changed' in each for each in report.epochs[0].warnings)
+    state = project.epoch.table("later")
+    assert state is not None
+    assert state.coalesced is not None
+    assert state.coalesced.full_from == at(3)
+    project.updater().rollback(2)
+    project.update(5)
+    assert table(project, "later") == at_five(moved, "by_value")
+    assert len(table(project, "newest")) >= len(at_five(moved, "newest"))
+    assert list(check(project.root).findings) == []
+
+
+def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path) -> None:
+    """With their stamps; the table itself is nothing to erase from."""
+    project = begun.copy(tmp_path / "copy")
+    with pytest.raises(UsageError, match='holds points of "a"; erase the rows of "a"'):
+        project.updater().erase("by_value", ["p"])
+    project.updater().erase("a", ["p"])
+    assert {run[0] for run in table(project)} == {None, "q"}
+    assert {row["k"] for row in project.stored("by_value")} == {None, "q"}
+
+
+def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Its rows and stamps stay as they are, and are moved on the new grid of times."""
+    project = begun.copy(tmp_path / "copy")
+    before = table(project)
+    project.warehouse["update_interval"] = "30m"
+    project.declare()
+    project.updater().migrate(None, MigrationRequest())
+    assert table(project) == before
+    project.update(5)
+    assert table(project) == at_five(moved, "by_value")
+    assert list(check(project.root).findings) == []

@@ -1,0 +1,238 @@
+"""``[coalesced.NAME]``: what it holds, judged against the stream whose points it coalesces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.retention import as_duration
+from warehouse.catalog.spelling import FaultError, as_written, nearest
+from warehouse.catalog.types import Atomic, Decimal, Field, SqlType, Struct, canonical
+from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, Definition
+
+if TYPE_CHECKING:
+    from warehouse.catalog.checks import Draft
+    from warehouse.catalog.config import CoalescedSection
+
+__all__ = ["CoalescedDraft", "coalesced_of"]
+
+_Faults = Iterator[tuple[str, FaultError]]
+_KEYS = "strings, integers, decimals, dates, times or booleans"
+_HOW = ("values", "same", "of")
+_NEIGHBOURS = 'a condition over a member and its neighbour before, e.g. "abs(humidity - previous.humidity) <= 0.5"'
+_COLUMN = "an expression is declared as a column of the stream, with `expr`"
+
+
+@dataclass(frozen=True)
+class CoalescedDraft:
+    """A coalesced table being checked: its sound keys, those at fault, and what else is declared.
+
+    ``kinds`` says of every declared name what it is; ``interval`` is the update interval in microseconds, None when itself at
+    fault.
+    """
+
+    section: CoalescedSection
+    faulty: frozenset[str]
+    streams: Mapping[str, Draft]
+    kinds: Mapping[str, str]
+    interval: int | None
+
+    @property
+    def types(self) -> dict[str, SqlType | None]:
+        """The columns of the stream with their types; None where a type is at fault."""
+        stream = self.streams.get(self.section.source or "")
+        return {} if stream is None else stream.types()
+
+    def column(self, name: str) -> tuple[str, SqlType | None] | FaultError:
+        """Return a column of the stream as it is declared, with its type."""
+        own = next((each for each in self.types if each.lower() == name.lower()), None)
+        if own is None:
+            allowed = f"a column of {self.section.source} ({', '.join(self.types)}); {_COLUMN}"
+            return FaultError(f'"{name}"', allowed, nearest(name, self.types))
+        return own, self.types[own]
+
+
+def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
+    """Return what a sound declaration holds, and every fault of an unsound one by its key."""
+    section = draft.section
+    faults = [*_unbuilt(draft), *_required(draft), *_source(draft), *_window(draft)]
+    if section.source not in draft.streams or draft.faulty or draft.interval is None:
+        return None, tuple(faults)
+    groups, wrong = _columns(draft, "group_by", section.group_by)
+    faults += [*wrong, *_groups(groups)]
+    values, wrong = _compared(draft)
+    faults += wrong
+    if faults:
+        return None, tuple(faults)
+    definition = Definition(
+        source=section.source or "",
+        group_by=tuple(groups),
+        values=tuple(values),
+        search_key=(),
+        window=section.window,
+        rows=section.rows,
+        same=None if section.same is None else section.same.strip(),
+        of=None if section.of is None else section.of.strip(),
+    )
+    faults = [*_names(definition), *_search_key(draft, definition), *_erasable(draft)]
+    if faults:
+        return None, tuple(faults)
+    own = {name.lower(): name for name, _ in definition.columns}
+    default = definition.groups or (OWN_COLUMNS[0],)
+    key = tuple(own[name.lower()] for name in section.search_key or default)
+    return Definition(**{**definition.__dict__, "search_key": key}), ()
+
+
+def _unbuilt(draft: CoalescedDraft) -> _Faults:
+    """Yield keys that are known and not built yet."""
+    for key in ("budget", "shed"):
+        if getattr(draft.section, key) is not None:
+            yield key, FaultError(f"`{key}`, shedding, which is not built yet", "no such key: every member is kept")
+    if draft.section.how == "lazy":
+        yield "how", FaultError('"lazy", which is not built yet', '"eager", or "auto", which is eager now')
+
+
+def _required(draft: CoalescedDraft) -> _Faults:
+    section = draft.section
+    if section.source is None and "from" not in draft.faulty:
+        yield "from", FaultError("nothing", 'the name of a stream such as "readings" (required)')
+    given = [key for key in _HOW if getattr(section, key)]
+    if len(given) != 1 and not draft.faulty.intersection(_HOW):
+        allowed = "one of `values` (neighbours with equal values are a row), `same` (a condition over neighbours) and `of` (the "
+        found = "nothing" if not given else " and ".join(f"`{key}`" for key in given)
+        yield given[1] if given else "values", FaultError(found, f"{allowed}truth of a condition) (required)")
+
+
+def _source(draft: CoalescedDraft) -> _Faults:
+    name = draft.section.source
+    if name is None or name in draft.streams:
+        return
+    listed = f"a stream ({', '.join(draft.streams) or 'none is declared'})"
+    match draft.kinds.get(name):
+        case None:
+            yield "from", FaultError(f'the unknown name "{name}"', listed, nearest(name, draft.streams))
+        case "relation":
+            yield "from", FaultError(f'"{name}", a relation: its versions are intervals already', listed)
+        case kind:
+            yield "from", FaultError(f'"{name}", which is no stream but {"an" if kind == "aggregate" else "a"} {kind}', listed)
+
+
+def _window(draft: CoalescedDraft) -> _Faults:
+    section, interval = draft.section, draft.interval
+    if draft.faulty.intersection(("window", "rows")):
+        return
+    if (section.window is None) == (section.rows is None):
+        found = "nothing" if section.window is None else "`window` and `rows`"
+        yield "window", FaultError(found, 'one of `window`, a duration such as "1d", and `rows`, a number of points (required)')
+    elif section.window is not None and interval is not None and section.window < interval:
+        allowed = f"at least update_interval = {as_duration(interval)}: a point is to be seen by one update at least"
+        yield "window", FaultError(as_duration(section.window), allowed)
+
+
+def _columns(
+    draft: CoalescedDraft, key: str, names: tuple[str, ...]
+) -> tuple[list[tuple[str, str]], list[tuple[str, FaultError]]]:
+    """Return columns of the stream with their types, each once and without parts."""
+    found: list[tuple[str, str]] = []
+    faults: list[tuple[str, FaultError]] = []
+    for name in names:
+        each = draft.column(name)
+        if isinstance(each, FaultError):
+            faults.append((key, each))
+        elif each[0] in dict(found):
+            faults.append((key, FaultError(f'"{name}" twice', "each column once")))
+        elif not isinstance(each[1], (Atomic, Decimal)):
+            kind = "" if each[1] is None else f" of type {canonical(each[1])}"
+            faults.append((key, FaultError(f'the column "{name}"{kind}', "columns without parts")))
+        else:
+            found.append((each[0], canonical(each[1])))
+    return found, faults
+
+
+def _groups(groups: list[tuple[str, str]]) -> _Faults:
+    for name, kind in groups:
+        if kind in ("float", "double", "binary"):
+            yield "group_by", FaultError(f'the column "{name}" of type {kind}', f"columns that can be a key: {_KEYS}")
+
+
+def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[str, FaultError]]]:
+    """Return the columns by which neighbours are compared."""
+    section = draft.section
+    if section.of is not None:
+        wrong = expression_faults(section.of, draft.types, ts=False, gives=Atomic("boolean"))
+        return [(HOLDS, "boolean")], [("of", fault) for fault in wrong]
+    if section.same is None:
+        return _columns(draft, "values", section.values)
+    if PREVIOUS in (name.lower() for name in draft.types):
+        found = f'`same` over a stream with a column "{PREVIOUS}"'
+        return [], [("same", FaultError(found, f"a column of another name: {PREVIOUS} is the neighbour before"))]
+    fields = tuple(Field(name, kind) for name, kind in draft.types.items() if kind is not None)
+    scope: dict[str, SqlType | None] = {**draft.types, PREVIOUS: Struct(fields)}
+    faults = list(expression_faults(section.same, scope, ts=False, gives=Atomic("boolean")))
+    if faults:
+        return [], [("same", fault) for fault in faults]
+    before, now, whole = _named(section.same)
+    if whole or not before or not now:
+        return [], [("same", FaultError(as_written(section.same), _NEIGHBOURS))]
+    return _columns(draft, "same", tuple(dict.fromkeys((*now, *before))))
+
+
+def _named(text: str) -> tuple[list[str], list[str], bool]:
+    """Return the columns that a sound condition names of the neighbour before and of the member itself, in lower case.
+
+    The third value tells whether it names ``previous`` as a whole.
+    """
+    import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no coalesced table
+    from sqlglot import exp  # noqa: PLC0415 - same
+
+    before, now, whole = [], [], False
+    for column in sqlglot.parse_one(f"SELECT {text}", read="spark").find_all(exp.Column):
+        names = [part.name.lower() for part in column.parts]
+        if names[0] != PREVIOUS:
+            now.append(names[0])
+        elif len(names) > 1:
+            before.append(names[1])
+        else:
+            whole = True
+    return before, now, whole
+
+
+def _names(definition: Definition) -> _Faults:
+    """Yield what is wrong with the names of the columns."""
+    key = "of" if definition.of is not None else "same" if definition.same is not None else "values"
+    taken = dict.fromkeys(OWN_COLUMNS, "every coalesced table has it")
+    for given, own in (("group_by", definition.group_by), (key, definition.shown)):
+        for name, _ in own:
+            if name.lower() in taken:
+                found = f'the column "{name}", and {taken[name.lower()]}'
+                remedy = "a column of the stream with another name, e.g. with `expr`"
+                yield given, FaultError(found, f"{remedy}; every coalesced table has {', '.join(OWN_COLUMNS)}")
+            taken[name.lower()] = "a group or value has that name"
+
+
+def _search_key(draft: CoalescedDraft, definition: Definition) -> _Faults:
+    given = draft.section.search_key
+    columns = dict(definition.columns)
+    keys = {name: kind for name, kind in columns.items() if kind not in ("float", "double", "binary")}
+    for name in given or ():
+        own = next((each for each in columns if each.lower() == name.lower()), None)
+        if own is None:
+            allowed = f"columns of the table ({', '.join(keys)})"
+            yield "search_key", FaultError(f'the column "{name}"', allowed, nearest(name, keys))
+        elif own not in keys:
+            yield "search_key", FaultError(f'the column "{name}" of type {columns[own]}', _KEYS)
+    if given is not None and len({name.lower() for name in given}) < len(given):
+        yield "search_key", FaultError("a column twice", "each column once")
+
+
+def _erasable(draft: CoalescedDraft) -> _Faults:
+    """Yield that rows show values for longer than their stream lets rows exist."""
+    section = draft.section
+    stream = draft.streams[section.source or ""]
+    bound = stream.section.erase_within
+    if bound is not None and (section.window is None or section.window > bound):
+        found = "`rows`" if section.window is None else f"a window of {as_duration(section.window)}"
+        allowed = f"`window` of at most {as_duration(bound)}: the table shows values of rows"
+        yield "window", FaultError(f"{found}, with erase_within = {as_duration(bound)} of {section.source}", allowed)

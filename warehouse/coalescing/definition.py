@@ -1,0 +1,79 @@
+"""What a coalesced table holds, as values: the points of a stream, neighbours in time that are alike made one row.
+
+Its members are points ``(group, ts, values)`` with ``tau - window <= ts <= tau`` for the window time ``tau``, or the ``rows``
+largest under ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike; it is valid
+from its first stamp to the first stamp of the next row of its group, the last one to its own last stamp
+(temporal-coalescing sheet, section 3).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "values_column"]
+
+OWN_COLUMNS = ("valid_from", "valid_to", "members", "open")
+"""The columns that every coalesced table has."""
+STAMPS = "_stamps"
+"""The state column that holds the stamps of a row's members in microseconds, in order."""
+PREVIOUS = "previous"
+"""What ``same`` calls the neighbour before."""
+HOLDS = "holds"
+_ENDS = ("first", "last", "min", "max")
+
+
+def values_column(name: str) -> str:
+    """Return the state column that holds what the members of a row had in a column that ``same`` compares."""
+    return f"_values_{name}"
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a coalesced table holds of the points of a stream; columns come with their Spark SQL types.
+
+    ``values`` are the columns by which neighbours are compared: for equality, or by the condition ``same`` (Spark SQL over them
+    and ``previous``). With ``of`` it is the truth of that condition, and ``values`` is ``holds``. One of ``window``, in
+    microseconds, and ``rows`` is given.
+    """
+
+    source: str
+    group_by: tuple[tuple[str, str], ...]
+    values: tuple[tuple[str, str], ...]
+    search_key: tuple[str, ...]
+    window: int | None = None
+    rows: int | None = None
+    same: str | None = None
+    of: str | None = None
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of the group."""
+        return tuple(name for name, _ in self.group_by)
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """The columns by which neighbours are compared."""
+        return tuple(name for name, _ in self.values)
+
+    @property
+    def shown(self) -> tuple[tuple[str, str], ...]:
+        """The columns of a row that come from the values of its members.
+
+        >>> Definition("s", (), (("v", "int"),), (), rows=9, same="v > previous.v").shown
+        (('first_v', 'int'), ('last_v', 'int'), ('min_v', 'int'), ('max_v', 'int'))
+        """
+        if self.same is None:
+            return self.values
+        return tuple((f"{end}_{name}", kind) for name, kind in self.values for end in _ENDS)
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """The columns of its rows with their types."""
+        own = zip(OWN_COLUMNS, ("timestamp", "timestamp", "bigint", "boolean"), strict=True)
+        return (*self.group_by, *self.shown, *own)
+
+    @property
+    def state(self) -> tuple[tuple[str, str], ...]:
+        """What is stored beside them: the stamps of the members; under ``same`` their values too."""
+        values = () if self.same is None else ((values_column(name), f"array<{kind}>") for name, kind in self.values)
+        return ((STAMPS, "array<bigint>"), *values)

@@ -1,0 +1,149 @@
+"""Planning coalesced tables: each follows its stream, in the same epoch, and its window moves with every update.
+
+A table that is new, or whose declaration changed, gets what landing files still give, else what the stream and its archive hold.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.declaration import ColumnRecord, table_declaration
+from warehouse.catalog.model import DEFAULT_PERIODS
+from warehouse.layout import keyed_layout
+from warehouse.planning.steps import CoalescedPlan, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
+from warehouse.storage.tables import schema_file
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from warehouse.catalog.model import Catalog, Coalesced
+    from warehouse.coalescing.definition import Definition
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.planning.steps import InputFiles, Step
+
+__all__ = [
+    "coalesced_of",
+    "coalesced_plans",
+    "coalesced_schema_file",
+    "coalesced_steps",
+    "rebuilt_tables",
+    "unlike",
+    "without_points",
+]
+
+
+def unlike(definition: Definition, state: TableState | None) -> bool:
+    """Whether a table does not hold what its declaration asks: it is not there, is emptied, or was declared otherwise.
+
+    A shorter window needs no rebuild, for what it no longer holds just leaves.
+    """
+    record = state.coalesced if state else None
+    if state is None or record is None or record.emptied or not state.declared:
+        return True
+    return _shape(record.definition) != _shape(definition) or _wider(record.definition, definition)
+
+
+def _shape(definition: Definition) -> tuple[object, ...]:
+    return (
+        definition.source, definition.group_by, definition.values, definition.same, definition.of, definition.search_key,
+        definition.window is None,
+    )  # fmt: skip
+
+
+def _wider(old: Definition, new: Definition) -> bool:
+    return (new.window or 0) > (old.window or 0) or (new.rows or 0) > (old.rows or 0)
+
+
+def without_points(catalog: Catalog, last: Epoch | None) -> list[str]:
+    """Return the streams that have a table, and a coalesced table that is to be built over what came before."""
+    if last is None:
+        return []
+    named = dict.fromkeys(
+        each.definition.source for each in catalog.coalesced if unlike(each.definition, last.table(each.name))
+    )
+    return [name for name in named if last.table(name) is not None]
+
+
+def coalesced_of(epoch: Epoch, table: str) -> set[str]:
+    """Return the coalesced tables of a stream's points."""
+    return {state.name for state in epoch.tables if state.coalesced is not None and state.followed == table}
+
+
+def rebuilt_tables(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
+    """Return what to tell of coalesced tables that are rebuilt although they are there: what they may lose."""
+    told = []
+    for table in catalog.coalesced:
+        state = last.table(table.name) if last else None
+        if state is None or state.coalesced is None or state.coalesced.emptied or not unlike(table.definition, state):
+            continue
+        why = "it was not declared for a while" if not state.declared else "its declaration changed"
+        told.append(
+            f'coalesced table "{table.name}" is rebuilt, since {why}: of what landing files that are still there give, else of '
+            f"the rows that {table.definition.source} and its archive hold; points that neither has are lost to it"
+        )
+    return tuple(told)
+
+
+def coalesced_plans(
+    catalog: Catalog,
+    last: Epoch | None,
+    streams: Sequence[StreamPlan],
+    arriving: Collection[str],
+    *,
+    slot: int,
+    stopped: Collection[str],
+    landed: Mapping[str, tuple[InputFiles, ...]],
+) -> list[StreamPlan]:
+    """Return the plans of the coalesced tables of the planned streams; parameters as of aggregates."""
+    plans = []
+    for stream in streams:
+        for table in catalog.coalesced:
+            if table.definition.source == stream.name and table.name not in stopped:
+                before = landed.get(stream.name, ())
+                plans.append(_plan(table, last, stream, slot, before, arrives=stream.name in arriving))
+    return plans
+
+
+def _plan(
+    table: Coalesced, last: Epoch | None, stream: StreamPlan, slot: int, landed: tuple[InputFiles, ...], *, arrives: bool
+) -> StreamPlan:
+    definition, state = table.definition, last.table(table.name) if last else None
+    first = unlike(definition, state)
+    history = first and last is not None and last.table(stream.name) is not None
+    columns = tuple(ColumnRecord(name, kind) for name, kind in definition.columns)
+    layout = state.layout if state is not None else keyed_layout(DEFAULT_PERIODS)
+    return StreamPlan(
+        name=table.name,
+        declaration=table_declaration(columns, definition.search_key, label="STR", max_lifetime=None),
+        layout=layout,
+        k0=slot - layout.periods if first or last is None else last.slot,
+        first=first,
+        inputs=(),
+        left_out=(),
+        coalesced=CoalescedPlan(
+            definition,
+            arrives=arrives,
+            opening=stream.first and (state is None or first),
+            history=history,
+            landed=landed if history else (),
+        ),
+    )
+
+
+def coalesced_steps(planned: StreamPlan, state: TableState | None, table_id: str) -> Iterator[Step]:
+    """Yield what becomes of a coalesced table; ``table_id`` is for one that is not there."""
+    name, path = planned.name, f"tables/{planned.name}"
+    if state is None:
+        yield CreateTable(name, "rows", path, table_id)
+    elif planned.first and state.coalesced is not None and not state.coalesced.emptied:
+        yield ReplaceTable(name, path, state.table_id, state.version)
+    yield RewriteBuckets(name, path, state.table_id if state else table_id, state.version if state else 0)
+
+
+def coalesced_schema_file(planned: StreamPlan, state: TableState | None, epoch: int) -> str:
+    """Return the zero-row file of the columns of a coalesced table: a rebuilt one has another."""
+    path = f"tables/{planned.name}"
+    if state is None:
+        return schema_file(path)
+    replaced = planned.first and state.coalesced is not None and not state.coalesced.emptied
+    return schema_file(path, epoch) if replaced else state.schema_file

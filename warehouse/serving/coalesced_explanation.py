@@ -1,0 +1,54 @@
+"""What a coalesced table holds at an epoch: how its points are compared, where its window begins, and which it did not take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from warehouse.catalog.model import Catalog
+    from warehouse.coalescing.definition import Definition
+    from warehouse.epochs.records import Epoch
+
+__all__ = ["CoalescedExplanation", "explained_coalesced"]
+
+
+@dataclass(frozen=True)
+class CoalescedExplanation:
+    """A coalesced table; ``epoch`` is the newest one, None before it is there.
+
+    Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
+    instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
+    removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
+    time of another.
+    """
+
+    name: str
+    definition: Definition
+    epoch: int | None = None
+    begins: int | None = None
+    full_from: int | None = None
+    rows: int = 0
+    late: int = 0
+    repeated: int = 0
+
+
+def explained_coalesced(catalog: Catalog, name: str, epoch: Epoch | None) -> CoalescedExplanation | None:
+    """Explain a declared coalesced table; None when none of that name is declared."""
+    declared = catalog.coalesced_table(name)
+    if declared is None:
+        return None
+    definition, state = declared.definition, epoch.table(name) if epoch else None
+    record = state.coalesced if state else None
+    if epoch is None or state is None or record is None:
+        return CoalescedExplanation(name, definition)
+    return CoalescedExplanation(
+        name,
+        definition,
+        epoch=epoch.number,
+        begins=None if definition.window is None else epoch.window_time - definition.window,
+        full_from=record.full_from,
+        rows=sum(part.rows for part in state.partitions),
+        late=record.late,
+        repeated=record.repeated,
+    )

@@ -1,0 +1,139 @@
+"""The rows that arrived in a stream, dead or alive, for the tables that follow it: its batch, and what came before.
+
+What came before a table was there is what the landing files give that were loaded and are still there, or what the stream and its
+archive hold, whichever is more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.aggregates.synopses import ARRIVED
+from warehouse.catalog.archives import archive_name
+from warehouse.catalog.identifiers import quoted
+from warehouse.errors import UnreadableFilesError
+from warehouse.ingest.batch import prepare
+from warehouse.ingest.classify import WindowMove
+from warehouse.layout import slot_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.ingest.batch import Batch
+    from warehouse.planning.steps import CoalescedPlan, Plan, SynopsisPlan
+    from warehouse.steps.stream_source import StreamSource
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["ARRIVED_ROWS", "ArrivedRows"]
+
+ARRIVED_ROWS = "_fate IN ('live', 'dead')"
+"""Which rows of a batch arrived: deferred ones do when their slot comes, rejected ones never."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrivedRows:
+    """The rows that a plan adds to a table that follows a stream.
+
+    Parameters
+    ----------
+    plan, own, stream
+        The plan, what it has for the table, and the name of the stream.
+    last
+        What the plan starts from.
+    files
+        By which stored tables are read.
+    below
+        Gives the source of the stream, as it is by then.
+    anything
+        Gives a session, for a step without rows of the stream.
+    live
+        Whether only rows that are live count of those that are stored.
+    """
+
+    plan: Plan
+    own: SynopsisPlan | CoalescedPlan
+    stream: str
+    last: Epoch | None
+    files: TableFiles
+    below: Callable[[], StreamSource]
+    anything: Callable[[], SparkSession]
+    live: bool = False
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session of the stream."""
+        return self.below().session if self.own.arrives or self.own.landed else self.anything()
+
+    def parts(self) -> Iterator[DataFrame]:
+        """Yield the rows: the columns of the stream, ``_ts``, ``_exp``, and the slot of arrival."""
+        stream = self.last.table(self.stream) if self.last else None
+        declared = stream.declaration.columns if stream else ()
+        if self.own.arrives:
+            source = self.below()
+            declared = source.planned.declaration.columns
+            batch = source.batch
+            if batch.counts.live or batch.counts.dead:
+                yield _of_batch(batch, declared)
+        if not self.own.history or stream is None or self.last is None:
+            return
+        stored = [*self._stored(stream, declared)]
+        landed = self._landed
+        if landed is not None and landed.counts.live + landed.counts.dead >= sum(part.count() for part in stored):
+            yield _of_batch(landed, declared)
+        else:
+            yield from stored
+
+    @cached_property
+    def _landed(self) -> Batch | None:
+        """The rows of files that were loaded before and are still there; None where they cannot be read."""
+        if not self.own.landed or self.last is None:
+            return None
+        source, plan = self.below(), self.plan
+        move = WindowMove(
+            k0=self.last.slot - source.layout.periods, k=self.last.slot, first=True, anchor=plan.anchor,
+            interval=plan.update_interval, clock=plan.clock,
+        )  # fmt: skip
+        groups = [(group.header, group.files) for group in self.own.landed]
+        try:
+            return prepare(source.session, source.stream, source.layout, move, groups, None)
+        except UnreadableFilesError:
+            return None
+
+    def _stored(self, stream: TableState, declared: tuple[ColumnRecord, ...]) -> Iterator[DataFrame]:
+        """The rows that the stream and its archive hold at the last epoch."""
+        if self.last is None:
+            return
+        archive = None if self.live else self.last.table(archive_name(stream.name))
+        for table in (stream, archive):
+            if table is None:
+                continue
+            stored = {column.name for column in table.declaration.columns}
+            columns = [column for column in declared if column.name in stored]
+            rows = self.files.read(self.session, table.path, table.version, columns, lambda _: True, rewritten=True)
+            if table is stream and (archive is not None or self.live):  # the others are in the archive, or expired
+                rows = rows.where(f"_exp_slot > {self.last.slot}L")
+            missing = {column.name: F.lit(None).cast(column.type) for column in declared if column.name not in stored}
+            slot = slot_sql("_ts", self.plan.anchor, self.plan.update_interval)
+            yield rows.withColumns(missing).selectExpr(*_own(declared), "_ts", "_exp", f"{slot} AS {ARRIVED}")
+
+    def release(self) -> None:
+        """Drop the cached rows of landing files."""
+        landed: Batch | None = vars(self).get("_landed")
+        if landed is not None:
+            landed.release()
+
+
+def _of_batch(batch: Batch, declared: tuple[ColumnRecord, ...]) -> DataFrame:
+    return batch.rows.where(ARRIVED_ROWS).selectExpr(*_own(declared), "_ts", "_exp", f"_arrival_slot AS {ARRIVED}")
+
+
+def _own(columns: tuple[ColumnRecord, ...]) -> list[str]:
+    return [quoted(column.name) for column in columns]

@@ -1,0 +1,261 @@
+"""What replaces the changed rows of a coalesced table: those of groups with new points, and those that the window's edge cuts.
+
+All points that arrived are members, dead or alive: deferred ones when their slot comes. A row leaves by its own end, when its
+last stamp has left the window; the row of a group that the edge goes through is cut by the update that moves it there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.coalescing.definition import HOLDS, STAMPS
+from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
+from warehouse.ingest.guarded import guarded
+from warehouse.steps.arrived_rows import ArrivedRows
+from warehouse.steps.node_source import move_of
+from warehouse.storage.tables import key_types
+from warehouse.views.maintenance.cache import Cache
+from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
+from warehouse.views.maintenance.keys import semi_joined
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.coalescing.definition import Definition
+    from warehouse.epochs.records import Epoch
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import CoalescedPlan, Plan, StreamPlan
+    from warehouse.steps.stream_source import StreamSource
+    from warehouse.storage.scan import TableFiles
+
+__all__ = ["CoalescedSource"]
+
+
+@dataclass(frozen=True, eq=False)
+class CoalescedSource:
+    """The rows of a coalesced table's step.
+
+    Parameters
+    ----------
+    plan, planned
+        The plan, and what it has for the table.
+    last
+        What the plan starts from.
+    files
+        By which stored tables are read.
+    below
+        Gives the source of its stream, as it is by then.
+    anything
+        Gives a session, for a step without rows of the stream.
+    cache
+        What keeps intermediate rows until the step is done.
+    """
+
+    plan: Plan
+    planned: StreamPlan
+    last: Epoch | None
+    files: TableFiles
+    below: Callable[[], StreamSource]
+    anything: Callable[[], SparkSession]
+    cache: Cache = field(default_factory=Cache)
+
+    @property
+    def own(self) -> CoalescedPlan:
+        """What the plan says of the table."""
+        if self.planned.coalesced is None:
+            raise TypeError(f"{self.planned.name} is no coalesced table")
+        return self.planned.coalesced
+
+    @property
+    def definition(self) -> Definition:
+        """What the table holds."""
+        return self.own.definition
+
+    @cached_property
+    def session(self) -> SparkSession:
+        """The session in which its rows are made."""
+        return self._arrived.session
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its table."""
+        return self.planned.layout
+
+    @property
+    def columns(self) -> tuple[ColumnRecord, ...]:
+        """The stored columns before the system's."""
+        return self.planned.stored_columns
+
+    @property
+    def key(self) -> list[tuple[str, str]]:
+        """The search key with its types."""
+        return key_types(self.planned.declaration.search_key, self.planned.declaration.columns)
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Files that the rows of its stream were read without."""
+        return self.below().left_out if self.own.arrives else ()
+
+    @property
+    def lost_rows(self) -> int:
+        """Points that had left the window before they were loaded."""
+        return self._losses["late"]
+
+    @property
+    def told(self) -> Mapping[str, object]:
+        """What its commit says beside the counts: the points that it did not take."""
+        return self._losses
+
+    def require_unchanged(self) -> None:
+        """Look at the files of its stream again, as a step of the stream does."""
+        if self.own.arrives:
+            self.below().require_unchanged()
+
+    def release(self) -> None:
+        """Drop the cached rows."""
+        self.cache.release()
+        arrived: ArrivedRows | None = vars(self).get("_arrived")
+        if arrived is not None:
+            arrived.release()
+
+    # --- what comes and what is there ---
+
+    @cached_property
+    def _arrived(self) -> ArrivedRows:
+        own = self.own
+        return ArrivedRows(self.plan, own, own.definition.source, self.last, self.files, self.below, self.anything)
+
+    @cached_property
+    def _points(self) -> DataFrame | None:
+        """The points that arrived: the columns of the group, those that are compared, and their stamps; None without any."""
+        definition = self.definition
+        parts = [*self._arrived.parts()]
+        if not parts:
+            return None
+        rows = reduce(DataFrame.unionByName, parts)
+        if definition.of is not None:
+            rows = rows.withColumn("_tried", guarded(self.session, definition.of)).withColumn(HOLDS, F.expr("_tried.v"))
+        names = [quoted(name) for name in (*definition.groups, *definition.compared)]
+        return self.cache.add(rows.selectExpr(*names, f"unix_micros(_ts) AS {AT}"))
+
+    @cached_property
+    def _table(self) -> NodeTable:
+        """The table itself, as it was."""
+        state = self.last.table(self.planned.name) if self.last else None
+        base = None if self.planned.first or state is None else state.version
+        size = sum(part.rows for part in state.partitions) if state else 0
+        move = move_of(self.plan, self.planned)
+        return NodeTable(
+            self.planned.name, self.columns, self.session, self.files, move, base, base, move.k0, keyed=True, size=size
+        )  # fmt: skip
+
+    @cached_property
+    def _edge(self) -> Edge:
+        """Where the window begins: the least member of a window of rows is the one after as many as are too many."""
+        definition, stored, points = self.definition, self._table.own(), self._points
+        if definition.window is not None:
+            return Edge(self.plan.window_time - definition.window)
+        groups = [quoted(name) for name in definition.groups]
+        stamps = [] if stored is None else [stored.selectExpr(*groups, f"explode({STAMPS}) AS {AT}")]
+        stamps += [] if points is None else [points.select(*groups, AT)]
+        if not stamps:
+            return Edge()
+        every = self.cache.add(reduce(DataFrame.unionByName, stamps).distinct())
+        surplus = every.count() - (definition.rows or 0)
+        if surplus <= 0:
+            return Edge()
+        order = [F.col(AT).asc(), *(F.col(name).asc_nulls_first() for name in groups)]
+        literals = [f"if({name} IS NULL, 'NULL', {_literal(name, kind)})" for name, kind in zip(groups, self._kinds, strict=True)]
+        first = every.orderBy(*order).offset(surplus).limit(1).selectExpr(AT, *literals).collect()[0]
+        return Edge(first[0], tuple(first[1:]))
+
+    @property
+    def _kinds(self) -> list[str]:
+        return [kind for _, kind in self.definition.group_by]
+
+    # --- what is written ---
+
+    @cached_property
+    def replacement(self) -> Replacement:
+        """The new content of the buckets in which rows changed."""
+        definition, table, points = self.definition, self._table, self._points
+        old, edge = table.own(), self._edge
+        if points is None and old is None:
+            return Replacement(None, {}, {}, 0)
+        keys = None if old is None or not definition.groups else changed_keys(self._changed(old, points, edge), self.cache)
+        if keys is not None and keys.values is not None and not keys.values.num_rows:
+            return Replacement(None, {}, {}, 0)
+        rows = self.cache.add(self._rows(old, points, edge, None if keys is None else keys.rows))
+        return replacement(
+            placeless(rows) if old is None else old, rows, keys, definition.groups, of_keys=old,
+            columns=[name for name, _ in definition.columns], search_key=definition.search_key,
+            state=[name for name, _ in definition.state], layout=self.layout, move=table.move, cache=self.cache, timed=True,
+        )  # fmt: skip
+
+    def _changed(self, old: DataFrame, points: DataFrame | None, edge: Edge) -> DataFrame:
+        """The groups that got points, and those with a row that the edge cuts."""
+        groups = [quoted(name) for name in self.definition.groups]
+        now = self.plan.window_time
+        cut = "false" if edge.stamp is None else f"NOT {within(edge, f'{STAMPS}[0]', groups)} AND unix_micros(_exp) > {now}L"
+        parts = [old.where(cut).select(*groups)]
+        parts += [] if points is None else [points.select(*groups)]
+        return reduce(DataFrame.unionByName, parts).distinct()
+
+    def _rows(self, old: DataFrame | None, points: DataFrame | None, edge: Edge, keys: DataFrame | None) -> DataFrame:
+        """The rows of the changed groups as they are now."""
+        definition, session = self.definition, self.session
+        stored = self._none() if old is None else semi_joined(old, keys, definition.groups)
+        arrived = session.range(0).selectExpr(*self._no_points()) if points is None else points
+        query = coalesced(definition, SPARK, edge, stored="{stored}", arrived="{arrived}")
+        if definition.same is None:
+            return session.sql(query.whole(), stored=stored, arrived=arrived)
+        near = session.sql(query.near, stored=stored, arrived=arrived)
+        near = near.withColumn("_tried", guarded(session, definition.same)).withColumn("_same", F.expr("_tried.v"))
+        rest = session.sql(query.rest, stored=stored, arrived=arrived)
+        return session.sql(query.rows("{near}", "{rest}"), near=near, rest=rest)
+
+    def _none(self) -> DataFrame:
+        nulls = [f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in self.columns]
+        return self.session.range(0).selectExpr(*nulls, "CAST(NULL AS timestamp) AS _ts", "CAST(NULL AS timestamp) AS _exp")
+
+    def _no_points(self) -> list[str]:
+        """The columns of points."""
+        kinds = (*self.definition.group_by, *self.definition.values)
+        return [*(f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in kinds), f"0L AS {AT}"]
+
+    @cached_property
+    def _losses(self) -> dict[str, int]:
+        """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        points = self._points
+        if points is None:
+            return {"points": 0, "late": 0, "repeated": 0}
+        groups = [quoted(name) for name in self.definition.groups]
+        inside = within(self._edge, AT, groups)
+        stamps = points.where(inside).select(*groups, AT)
+        known = self._table.own()
+        new = stamps.distinct()
+        if known is not None:
+            held = known.selectExpr(*groups, f"explode({STAMPS}) AS {AT}")
+            new = new.join(held, [new[name].eqNullSafe(held[name]) for name in (*groups, AT)], "left_anti")
+        counted = points.selectExpr("count(*)", f"count_if({inside})").collect()[0]
+        return {"points": counted[0], "late": counted[0] - counted[1], "repeated": counted[1] - new.count()}
+
+
+def _literal(name: str, kind: str) -> str:
+    """Return the SQL that writes a value of a group as a literal of SQL."""
+    if kind == "string":
+        return f"concat('''', replace(replace({name}, '\\\\', '\\\\\\\\'), '''', '\\\\'''), '''')"
+    if kind in ("date", "timestamp"):
+        return f"concat('{kind} ''', CAST({name} AS string), '''')"
+    return f"CAST({name} AS string)"
