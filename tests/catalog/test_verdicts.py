@@ -73,6 +73,15 @@ def test_a_view_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
     assert (gone.verdict, "`stream-wh drop each`" in gone.why) == ("free", True)
 
 
+def test_a_coalesced_table_is_built_anew_and_stops_nothing(tmp_path: Path) -> None:
+    """Its next update builds it of what is still there."""
+    before = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "1d"}}
+    changed = {"coalesced.each": {"from": "flights", "group_by": "tailnum", "values": "ttl", "window": "2d"}}
+    (found,) = judged(tmp_path, changed, before)
+    assert (found.key, found.verdict, found.stops) == ("coalesced.each.window", "rebuild", False)
+    assert "landing files that are still there" in found.why
+
+
 def test_nothing_changed(tmp_path: Path) -> None:
     """The same file has no verdicts."""
     assert judged(tmp_path, {}) == ()

@@ -48,6 +48,7 @@ _PUBLISHED = "the next update makes live/NAME; one that is not published any mor
 _OF_ROWS_TO_COME = "it is for rows loaded from now on; `stream-wh restate` applies it to others"
 _KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
+_OF_POINTS = ("from", "group_by", "of", "rows", "same", "search_key", "values", "window")
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,12 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
         return Verdict(key, before, now, "free", _PUBLISHED if own == "publish" else _KEPT)
     if section == "views" and outer in _OF_VIEW:
         why = f"the next update builds {name} again over the live rows, unless it means the same"
+        return Verdict(key, before, now, "rebuild", why)
+    if section == "coalesced" and outer in _OF_POINTS:
+        why = (
+            f"the next update builds {name} again of landing files that are still there, else of the rows that its stream and "
+            "archive hold, unless it means the same or its window is shorter now"
+        )
         return Verdict(key, before, now, "rebuild", why)
     if outer == "columns":
         if before is None:
