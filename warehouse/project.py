@@ -293,7 +293,7 @@ class Warehouse:
         allow_dead: bool = False,
         future: bool = False,
     ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
-        """Return the plan that :meth:`update` would record first (none: nothing to do), explained, and landing facts."""
+        """Return the plan that :meth:`update` would record first (None: nothing to do), explained, and landing facts."""
         from warehouse.operations.preview import plan  # noqa: PLC0415 - reading does without
         from warehouse.steps.registry import explain  # noqa: PLC0415 - same
 
@@ -371,7 +371,7 @@ class Warehouse:
         Parameters
         ----------
         epoch
-            Its number; none: the newest one. Of an earlier one nothing is recorded.
+            Its number; None: the newest one. Of an earlier one nothing is recorded.
         spark
             A session of the caller's.
 
@@ -408,7 +408,7 @@ class Warehouse:
         Parameters
         ----------
         table
-            A declared stream; none: whatever does not fit ``warehouse.toml``.
+            A declared stream; None: whatever does not fit ``warehouse.toml``.
         side_by_side
             Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
         move_below
@@ -462,9 +462,9 @@ class Warehouse:
         Parameters
         ----------
         table
-            Whose rows; none: expired rows of all tables.
+            Whose rows; None: expired rows of all tables.
         keys
-            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; none:
+            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; None:
             rows that have expired.
         dry_run
             Look, and write nothing.
@@ -473,7 +473,7 @@ class Warehouse:
 
         Returns
         -------
-            What was found, and the receipt; none when it only looked, or there was nothing to erase.
+            What was found, and the receipt; None when it only looked, or there was nothing to erase.
 
         """
         from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without

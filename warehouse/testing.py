@@ -50,7 +50,7 @@ class Row:
 class Rules:
     """What ``warehouse.toml`` says of the warehouse and the stream, as far as it decides answers.
 
-    ``max_lifetime`` is S (none: rows may live for any time), ``max_ahead`` how far ahead of the clock a row may arrive.
+    ``max_lifetime`` is S (None: rows may live for any time), ``max_ahead`` how far ahead of the clock a row may arrive.
     """
 
     anchor: int
@@ -160,7 +160,7 @@ class Model:
         at
             T.
         clock
-            The wall-clock instant that ``max_ahead`` is counted from; none: nothing is too far ahead.
+            The wall-clock instant that ``max_ahead`` is counted from; None: nothing is too far ahead.
 
         Raises
         ------

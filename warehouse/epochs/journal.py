@@ -193,7 +193,7 @@ def read_epoch(root: Path, number: int) -> Epoch:
 
 
 def newest_epoch(root: Path) -> Epoch | None:
-    """Return the newest epoch, or none when nothing was committed.
+    """Return the newest epoch, or None when nothing was committed.
 
     A newest record that is not whole counts as not written, as long as there is an epoch before it: the next update
     writes it again (:mod:`warehouse.operations.mend`).
@@ -213,7 +213,7 @@ def _whole_epochs(root: Path) -> Iterator[Epoch]:
 
 
 def epoch_at(root: Path, as_of: int | None) -> Epoch:
-    """Return the newest epoch whose window time is at or before ``as_of`` (microseconds; none: the newest).
+    """Return the newest epoch whose window time is at or before ``as_of`` (microseconds; None: the newest).
 
     Raises
     ------

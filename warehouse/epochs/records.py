@@ -198,7 +198,7 @@ class FormerLayout:
     """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
 
     ``since`` is the slot at which it gave way, ``rows`` how many lived in it then. Once it holds fewer than the share
-    ``move_below`` of these, what is left moves to the layout in force; none: it empties by itself.
+    ``move_below`` of these, what is left moves to the layout in force; None: it empties by itself.
     """
 
     layout: Layout
@@ -220,7 +220,7 @@ class TableState:
 
     ``schema_file`` is a zero-row Parquet file of the table's columns, relative to the root; ``declared`` is false
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
-    it (to the millisecond; none: not known), whether or not the row has expired since. ``former`` are the layouts of before
+    it (to the millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before
     a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
     tables beside it have (:data:`warehouse.storage.properties.PROPERTIES`). A table that outsiders changed is ``stopped``: it
     is as it was then. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote: neither sorted nor
@@ -410,7 +410,7 @@ class Epoch:
     SHA-256 of the ``warehouse.toml`` that was in force, ``log_retain`` the largest ``retain`` that the tables' properties
     were set for. ``cause`` is the verb that made it; ``starts_from`` the epoch whose contents a rollback or a restatement
     went back to. ``planned_at`` is when its plan was made (0: not known). ``declared`` are the keys of the
-    ``warehouse.toml`` that was in force (none: not known). ``entries`` are the log entries that the tables' versions are,
+    ``warehouse.toml`` that was in force (None: not known). ``entries`` are the log entries that the tables' versions are,
     by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
     cannot be maintained, with the reason. ``foreign`` are the
     commits of outsiders that it is above.
@@ -441,7 +441,7 @@ class Epoch:
     refused: tuple[tuple[str, str], ...] = ()
 
     def entry(self, path: str) -> PinnedEntry | None:
-        """Return the log entry that a table's version is (directory relative to the root); none when it is not recorded."""
+        """Return the log entry that a table's version is (directory relative to the root); None when it is not recorded."""
         return next((entry for entry in self.entries if entry.path == path), None)
 
     def table(self, name: str) -> TableState | None:

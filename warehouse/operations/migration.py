@@ -211,7 +211,7 @@ class Migration:
     def _target(
         self, stream: Stream, request: MigrationRequest, found: Sequence[Difference], *, reslotted: bool
     ) -> Target | None:
-        """What becomes of a table that is written again; none when it is as it is declared."""
+        """What becomes of a table that is written again; None when it is as it is declared."""
         state = self._state(stream)
         stream = with_added(stream, state.declaration)
         own = [each for each in found if each.table == stream.name]

@@ -29,7 +29,7 @@ __all__ = ["Reread", "loaded_since", "rejected_before"]
 class Reread:
     """Files to read once more, and those that are not there as they were.
 
-    ``since`` is the epoch whose contents stay (none: of nothing). ``retried`` are the paths of files of which only rejected
+    ``since`` is the epoch whose contents stay (None: of nothing). ``retried`` are the paths of files of which only rejected
     records are wanted; none when the table is put back. ``back`` are files that were put away and go back to the landing
     directory: where they lie (relative to ``move_to``) by path.
     """
@@ -65,7 +65,7 @@ def loaded_since(
     there
         What is in its landing directory.
     since
-        The window time in microseconds; none: that of the oldest epoch that can still be read; ``first``: every file that is
+        The window time in microseconds; None: that of the oldest epoch that can still be read; ``first``: every file that is
         known or was put away, whatever epoch loaded it, so that nothing of the table stays.
     aside
         The files that were put away.

@@ -83,7 +83,7 @@ class _Look:
 def earliest_arrival(
     session: SparkSession, catalog: Catalog, inputs: Iterable[StreamInput], *, slot: int, clock: int, excluded: Excluded
 ) -> int | None:
-    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; none when no row waits.
+    """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; None when no row waits.
 
     Changes of relations do not count: what has been so for years is no history to replay.
     """

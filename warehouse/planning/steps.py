@@ -236,7 +236,7 @@ class StoreRestored(msgspec.Struct, frozen=True, tag="store-restored"):
 class EraseRows(msgspec.Struct, frozen=True, tag="erase-rows"):
     """Rewrite partitions without the rows of the plan's erased keys, and without those that expired by ``dead_by``.
 
-    ``cells`` are (sub-index, expiry block), of deferred rows (slot, 0); none: the whole table, of which restored rows go
+    ``cells`` are (sub-index, expiry block), of deferred rows (slot, 0); None: the whole table, of which restored rows go
     altogether. ``keyed`` tells whether keys are erased or expired rows alone, ``rows`` how many were found. ``dead_by``
     is in microseconds; none keeps rows however long ago they ended.
     """
@@ -478,5 +478,5 @@ class Plan(msgspec.Struct, frozen=True):
         return next(stream for stream in self.streams if stream.name == name)
 
     def node(self, name: str) -> NodePlan | None:
-        """Return the plan of the view's node of that table; none when the table is a stream's."""
+        """Return the plan of the view's node of that table; None when the table is a stream's."""
         return next((node for node in self.nodes if node.name == name), None)

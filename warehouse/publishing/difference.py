@@ -42,7 +42,7 @@ class Difference:
 
 
 def difference(root: Path, epoch: Epoch) -> Difference | None:
-    """Return how the file differs from that of an epoch, the newest; none when it does not, or none is made for such a root.
+    """Return how the file differs from that of an epoch, the newest; None when it does not, or none is made for such a root.
 
     Tables whose log or zero-row file cannot be read now are left out.
     """

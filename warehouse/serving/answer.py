@@ -169,7 +169,7 @@ class Answer:
 
     @property
     def explain(self) -> Explain | None:
-        """What a probe or scan looked at and what came of it so far; none for SQL."""
+        """What a probe or scan looked at and what came of it so far; None for SQL."""
         if self._plan is None:
             return None
         spent = self._plan.milliseconds + self._seconds * 1000

@@ -141,7 +141,7 @@ class Filters:
 
 
 def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary stream
-    """Return the bits of the filter at an offset, or none when its header is not the one that everybody writes."""
+    """Return the bits of the filter at an offset, or None when its header is not the one that everybody writes."""
     stream.seek(offset)
     head = stream.read(32)
     size, shift, position = 0, 0, 1

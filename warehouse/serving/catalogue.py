@@ -146,7 +146,7 @@ class TableStatus:
     ``overflow_rows`` were loaded with a lifetime beyond p slots; for them the first is ``overflow_dead_for``. ``failed``
     says why the last update could not maintain a view, or move a table changed from outside; counts are then those of former
     rows. ``newest`` is the largest
-    ``_ts`` that it ever held, expired rows included (none: not known). ``former`` are layouts that a migration side by side
+    ``_ts`` that it ever held, expired rows included (None: not known). ``former`` are layouts that a migration side by side
     has not emptied yet. Of an aggregate, ``waiting`` are due windows that the last update had no time to answer, and ``late`` is
     how many updates ago the first of them was due.
     """

@@ -26,10 +26,10 @@ __all__ = ["FAILURES", "Resources", "connect", "damaged_error", "read_error", "s
 
 @dataclass(frozen=True)
 class Resources:
-    """What the engine may use; none: DuckDB's defaults (all cores, four fifths of the memory, nine tenths of the disk).
+    """What the engine may use; None: DuckDB's defaults (all cores, four fifths of the memory, nine tenths of the disk).
 
     The rest bounds statements with text of the user's: ``timeout`` in microseconds (0: none), ``ceiling`` the bytes that
-    the whole process may hold (none: it does more than this query), and ``unstoppable``, what ends it when the engine does
+    the whole process may hold (None: it does more than this query), and ``unstoppable``, what ends it when the engine does
     not (see :mod:`warehouse.serving.watch`).
     """
 

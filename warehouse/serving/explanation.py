@@ -61,10 +61,10 @@ class Explanation:
     joins
         The joins whose inputs exist at the newest epoch.
     placement
-        The declared negation below a join against the one above it; none where the model has nothing to compare, which
+        The declared negation below a join against the one above it; None where the model has nothing to compare, which
         is a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
     epoch
-        The epoch of all figures; none when there is no epoch yet.
+        The epoch of all figures; None when there is no epoch yet.
 
     """
 
@@ -92,7 +92,7 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
     view
         The view's name.
     reader
-        The newest epoch; none when there is none.
+        The newest epoch; None when there is none.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def _core(operator: Operator) -> Operator:
 
 
 def _below(operator: Operator, column: str) -> str | None:
-    """Return what a column is called below filters and projections; none where it is computed."""
+    """Return what a column is called below filters and projections; None where it is computed."""
     name: str | None = column
     while isinstance(operator, Filter | Project):
         if isinstance(operator, Project):

@@ -199,7 +199,7 @@ class Pin:
         *,
         hot: bool = True,
     ) -> Source:
-        """Return the files of a read; of a hot table with its rows in memory, those that a selection (none: all) may want.
+        """Return the files of a read; of a hot table with its rows in memory, those that a selection (None: all) may want.
 
         Under a local root the files must be there all the same: what was erased is not served from memory.
 

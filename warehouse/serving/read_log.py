@@ -48,7 +48,7 @@ class Read(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def log_file(root: Path) -> Path | None:
-    """Return where reads of a root are logged by this user; none when that is turned off, or nobody is at home."""
+    """Return where reads of a root are logged by this user; None when that is turned off, or nobody is at home."""
     given = os.environ.get(VARIABLE, "")
     if given == "off":
         return None

@@ -410,7 +410,7 @@ class Reader:
         limit: int | None = None,
         system_columns: bool = False,
     ) -> Answer:
-        """Return what entered a table and what left it after epoch ``since``, up to epoch ``to`` (none: the pinned one).
+        """Return what entered a table and what left it after epoch ``since``, up to epoch ``to`` (None: the pinned one).
 
         Each row has ``_change_type`` (``insert``, ``expire``, ``delete``: it left before its end; for relations and views
         whose rows are replaced by their key also ``update_preimage`` and ``update_postimage``), ``_change_epoch`` and

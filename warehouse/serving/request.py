@@ -22,7 +22,7 @@ _MOST = 2**63
 
 @dataclass(frozen=True)
 class Request:
-    """Columns to show (none: all of the user's), at most how many rows, the instant (none: the window time)."""
+    """Columns to show (None: all of the user's), at most how many rows, the instant (None: the window time)."""
 
     columns: tuple[str, ...] | None
     limit: int | None

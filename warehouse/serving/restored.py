@@ -36,7 +36,7 @@ def restored_query(
     files
         Absolute paths.
     limit
-        At most so many rows, those of the earliest epochs first; none: all, in no order.
+        At most so many rows, those of the earliest epochs first; None: all, in no order.
 
     """
     columns = (*own, *RESTORED_COLUMNS)

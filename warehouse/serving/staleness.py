@@ -15,12 +15,12 @@ __all__ = ["stale_tables", "why_stale"]
 
 
 def why_stale(newest: int | None, committed_at: int, stale_after: int, now: int) -> str | None:
-    """Return why a table is stale, or none.
+    """Return why a table is stale, or None.
 
     Parameters
     ----------
     newest
-        The largest ``_ts`` that the table ever held; none: no row has come yet.
+        The largest ``_ts`` that the table ever held; None: no row has come yet.
     committed_at
         When the newest epoch was committed.
     stale_after

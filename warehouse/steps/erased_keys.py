@@ -152,7 +152,7 @@ def erased_keys(columns: Sequence[KeyColumn], given: Sequence[object]) -> Erased
 
 
 def keys_of_erasure(erasure: Erasure) -> ErasedKeys | None:
-    """Return the keys that a plan erases; none when it erases expired rows."""
+    """Return the keys that a plan erases; None when it erases expired rows."""
     if not erasure.keys:
         return None
     columns = key_columns(erasure.key, [column.name for column in erasure.key])

@@ -69,7 +69,7 @@ def execute(
     root
         The warehouse's directory.
     last
-        The newest epoch; none for the first.
+        The newest epoch; None for the first.
     spark
         Gives the Spark session; called only when a step needs it.
     clock

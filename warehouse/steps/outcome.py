@@ -72,7 +72,7 @@ class Outcome:
     logged: Mapping[str, TableProgress] = field(default_factory=dict)
 
     def main_commit(self, name: str) -> Commit | None:
-        """Return the commit of a stream's main step; none when it changed no row."""
+        """Return the commit of a stream's main step; None when it changed no row."""
         for number, step in enumerate(self.plan.steps):
             if kind_of(step).writes_rows and step.stream == name:
                 return self.done[step.path].commits.get(number)
@@ -341,7 +341,7 @@ def _found(outcome: Outcome, name: str, before: SideTable | None, moved: SideTab
 
 
 def first_batch_commit(plan: Plan, done: Mapping[str, TableProgress], name: str) -> Commit | None:
-    """Return the first commit of a plan that took rows of a stream's batch; none before there is one."""
+    """Return the first commit of a plan that took rows of a stream's batch; None before there is one."""
     for number, step in enumerate(plan.steps):
         if step.stream == name and (kind_of(step).writes_rows or kind_of(step).of_batch):
             commit = done[step.path].commits.get(number)

@@ -286,7 +286,7 @@ def _least(one: int | None, other: int | None) -> int | None:
 
 
 def moved_side(before: SideTable | None, done: TableProgress, table_id: str) -> SideTable | None:
-    """Return a deferred or rejected table after the plan's commits; none while it does not exist."""
+    """Return a deferred or rejected table after the plan's commits; None while it does not exist."""
     if before is None and not done.commits:
         return None
     waiting = {entry.slot: entry.rows for entry in before.waiting} if before else {}

@@ -56,7 +56,7 @@ class Aside:
         self._occupied = {file.path for file in self.here}
 
     def wanted(self, path: str, file: LandingFile, *, renamed: bool = True) -> LandingFile | None:
-        """Return the file that was loaded from a path, as it will be when it is put back; none when it is not here.
+        """Return the file that was loaded from a path, as it will be when it is put back; None when it is not here.
 
         Where another file has its path by now it gets a number, if it may be ``renamed``.
         """

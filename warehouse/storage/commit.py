@@ -123,9 +123,9 @@ def commit(
     facts
         What the commit says of itself.
     staged
-        Where :func:`stage` has put the new files; none: in the table's own directory for them, where a store has none.
+        Where :func:`stage` has put the new files; None: in the table's own directory for them, where a store has none.
     table_metadata
-        The action that gives the table other columns or another key with it; none: they stay.
+        The action that gives the table other columns or another key with it; None: they stay.
     gone
         Files that leave besides, relative to the table.
 

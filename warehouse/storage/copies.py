@@ -44,7 +44,7 @@ _Made = TypeVar("_Made")
 
 
 def copies_of(root: Path) -> Copies | None:
-    """Return the copies of a root's files; none when it is local, since files are read where they are.
+    """Return the copies of a root's files; None when it is local, since files are read where they are.
 
     Raises
     ------

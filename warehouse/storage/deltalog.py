@@ -89,7 +89,7 @@ class Commit:
 
     @property
     def reverses(self) -> int | None:
-        """The version whose content this commit of ours brings back; none when it takes no commit back."""
+        """The version whose content this commit of ours brings back; None when it takes no commit back."""
         version = self.metadata.get("reverses")
         return version if isinstance(version, int) and self.ours else None
 

@@ -50,7 +50,7 @@ class ClassArchive:
 
 
 def class_archive(class_path: str) -> ClassArchive | None:
-    """Return the archive for this Java, Spark and class path; none when it is switched off or cannot be kept."""
+    """Return the archive for this Java, Spark and class path; None when it is switched off or cannot be kept."""
     java = _java()
     if os.environ.get("STREAM_WH_CLASS_ARCHIVE") == "off" or java is None:
         return None

@@ -48,7 +48,7 @@ _connecting = Lock()
 
 
 def here(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
-    """Return what a query over small tables gives; none when it cannot be asked."""
+    """Return what a query over small tables gives; None when it cannot be asked."""
     try:
         with _connection().cursor() as cursor:
             for name, rows in tables.items():
@@ -73,7 +73,7 @@ def looked_up(
     where: str | None = None,
     most: int | None = None,
 ) -> pa.Table | None:
-    """Return the rows of which some columns have values that stand together in a row of ``keys``; none: let Spark read them.
+    """Return the rows of which some columns have values that stand together in a row of ``keys``; None: let Spark read them.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def _matching(
 
 
 def _taken(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:
-    """Return all rows; none when they are too many or too wide."""
+    """Return all rows; None when they are too many or too wide."""
     batches, rows, size = [], 0, 0
     for batch in reader:
         rows, size = rows + batch.num_rows, size + batch.nbytes

@@ -151,7 +151,7 @@ class TableFiles:
         where: str | None = None,
         most: int | None = None,
     ) -> pa.Table | None:
-        """Return few rows of a table's wanted files, read by this process; none when Spark is to read them.
+        """Return few rows of a table's wanted files, read by this process; None when Spark is to read them.
 
         They have the given columns, ``_ts`` and ``_exp``; other parameters as in :func:`warehouse.storage.lookup.looked_up`.
         """

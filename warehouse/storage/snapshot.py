@@ -81,13 +81,13 @@ class DataFile:
 
     @property
     def min_exp_slot(self) -> int | None:
-        """The smallest expiration slot, exact, or none when unknown."""
+        """The smallest expiration slot, exact, or None when unknown."""
         low = self.of("_exp_slot").low
         return None if low is None else int(low)
 
     @property
     def max_exp_slot(self) -> int | None:
-        """The largest expiration slot, exact, or none when unknown."""
+        """The largest expiration slot, exact, or None when unknown."""
         high = self.of("_exp_slot").high
         return None if high is None else int(high)
 
@@ -219,7 +219,7 @@ def _files(location: str, actions: Any, columns: Sequence[str]) -> list[DataFile
 
 
 def _day(days: int | None) -> date | None:
-    """Return the date so many days after 1970, or none, which bounds nothing, outside the years that Python has."""
+    """Return the date so many days after 1970, or None, which bounds nothing, outside the years that Python has."""
     if days is None:
         return None
     ordinal = _ORDINAL_OF_1970 + days

@@ -43,7 +43,7 @@ class Store(Protocol):
     keeps_deleted: bool
 
     def write_exclusive(self, path: Path, content: bytes) -> None:
-        """Write a file durably; readers see the whole file or none.
+        """Write a file durably; readers see the whole file or nothing.
 
         Raises
         ------

@@ -94,7 +94,7 @@ def write_runs(
     staged
         Called when the rows are written, before they are committed; what it raises leaves the table as it was.
     table_metadata
-        The action that gives the table other columns or another key with it; none: they stay.
+        The action that gives the table other columns or another key with it; None: they stay.
 
     """
     directory = None

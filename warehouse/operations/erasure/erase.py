@@ -89,9 +89,9 @@ def outlook(
     last
         The newest epoch.
     table
-        Its name; none: every table (of expired rows).
+        Its name; None: every table (of expired rows).
     keys
-        Keys as values, tuples of values, or prefixes of these; none: expired rows.
+        Keys as values, tuples of values, or prefixes of these; None: expired rows.
     now
         The clock's instant in microseconds.
     everywhere

@@ -146,7 +146,7 @@ def _folders(stream: Stream, relative: str, key: set[str]) -> dict[str, str | No
 
 
 def _key(values: dict[str, Any], keys: ErasedKeys, timezone: str, sources: dict[str, str]) -> tuple[Any, ...] | None:
-    """The search key of a record; none when a part of it is not of its column's type, as far as this reader can tell."""
+    """The search key of a record; None when a part of it is not of its column's type, as far as this reader can tell."""
     parts = []
     for column in keys.columns:
         given = _value(values, sources.get(column.name.lower(), column.name))
@@ -206,7 +206,7 @@ def _csv_records(stream: Stream, path: Path) -> Iterator[tuple[dict[str, str | N
 
 
 def _fields(line: str, delimiter: str, quote: str | None, escape: str | None) -> list[str] | None:
-    """The fields of a line; none when this reader cannot tell them."""
+    """The fields of a line; None when this reader cannot tell them."""
     if len(delimiter) != 1 or escape not in (None, "", '"', "\\"):
         return None
     try:

@@ -43,7 +43,7 @@ class DeadRow:
 def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
     """Return since when the oldest dead row that is still on disk is dead, by table; a table without one is left out.
 
-    Dead are rows that ended by ``now`` (microseconds; none: the window time). Rows of relations are no dead rows: versions
+    Dead are rows that ended by ``now`` (microseconds; None: the window time). Rows of relations are no dead rows: versions
     may be looked up after their end.
     """
     newest, readable = newest_epoch(root), epoch_numbers(root)

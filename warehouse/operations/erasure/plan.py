@@ -29,7 +29,7 @@ __all__ = ["Sought", "erasure_plan", "nodes_to_build"]
 
 @dataclass(frozen=True)
 class Sought:
-    """What was found of one table, and by when its rows must have ended to go too (microseconds; none: these stay)."""
+    """What was found of one table, and by when its rows must have ended to go too (microseconds; None: these stay)."""
 
     state: TableState
     found: tuple[Found, ...]
@@ -92,7 +92,7 @@ def erasure_plan(
     clock
         The wall-clock instant in microseconds.
     target_file_size
-        Bytes of a file; none: the default.
+        Bytes of a file; None: the default.
 
     """
     epoch = last.number + 1

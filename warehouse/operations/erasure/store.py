@@ -73,7 +73,7 @@ def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
 
 
 def clear_store(root: Path, spark: Callable[[], SparkSession]) -> StoreReceipt | None:
-    """Remove what is left beside the objects, copies included, and return the facts; none for a local root."""
+    """Remove what is left beside the objects, copies included, and return the facts; None for a local root."""
     if not store_of(root).keeps_deleted:
         return None
     from warehouse.storage.bucket import abort_uploads, former_versions  # noqa: PLC0415 - they take Spark
