@@ -297,7 +297,7 @@ def _foreign(warehouse: Warehouse) -> tuple[str, ...]:
     from warehouse.operations.standing import foreign_notes
 
     last = newest_epoch(warehouse.root)
-    return () if last is None else tuple(each.told for each in foreign_notes(warehouse.root, last))
+    return () if last is None else tuple(each.message for each in foreign_notes(warehouse.root, last))
 
 
 def planned(directory: Path, options: Mapping[str, Any]) -> Report:
@@ -415,8 +415,8 @@ def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry
 
     del step
     done = opened_to_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
-    lines = [f"would: {each.told}" if dry_run else each.told for each in done]
-    record = [{"path": each.path, "how": each.how, "to_version": each.to_version, "message": each.told} for each in done]
+    lines = [f"would: {each.message}" if dry_run else each.message for each in done]
+    record = [{"path": each.path, "how": each.how, "to_version": each.to_version, "message": each.message} for each in done]
     return Report({"dry_run": dry_run, "done": record}, tuple(lines) or ("nobody else committed to these tables",))
 
 

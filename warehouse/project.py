@@ -516,11 +516,11 @@ class Warehouse:
         report = check(self.root, rows=rows, published=self.catalog.published)
         now = _clock()
         late = tuple(
-            fault("erase_overdue", row.table, row.told(now), "run `stream-wh erase --expired`", table=row.table)
+            fault("erase_overdue", row.table, row.message(now), "run `stream-wh erase --expired`", table=row.table)
             for row in overdue(self.root, self.catalog.erase_within, now)
         )
         differing = tuple(
-            fault("view_differs", each.view, each.told, f"run `stream-wh rebuild {each.view}`", table=each.view)
+            fault("view_differs", each.view, each.message, f"run `stream-wh rebuild {each.view}`", table=each.view)
             for each in self.view_findings()
         )
         return replace(report, findings=(*late, *differing, *report.findings))

@@ -67,7 +67,7 @@ def test_a_checkpoint_that_cannot_be_read_hides_no_other(table: Path) -> None:
     (log / f"{5:020d}.checkpoint.parquet").write_bytes(b"PAR1 nothing PAR1")
     right = (log / f"{8:020d}.checkpoint.parquet").read_bytes()
     (log / f"{11:020d}.checkpoint.parquet").write_bytes(right)
-    assert [(wrong.version, wrong.told) for wrong in wrong_checkpoints(table, COMMITS - 1)] == [
+    assert [(wrong.version, wrong.message) for wrong in wrong_checkpoints(table, COMMITS - 1)] == [
         (11, "it lacks 3 file(s), and has 0 that are not there")
     ]
 

@@ -239,7 +239,7 @@ def _foreign(root: Path, table: NamedTable, version: int, stopped: Stopped | Non
     """What outsiders did from a commit on: what changes no row is the next update's to adopt."""
     subject = entry_path(root / table.path, version).relative_to(root).as_posix()
     change = judged(replay(root / table.path, version - 1), raw_commits(root / table.path, version - 1))
-    message = f"the table was changed from outside: {change.told}"
+    message = f"the table was changed from outside: {change.message}"
     if change.kind == "none":
         return note("foreign_commit", subject, message, "the next update passes it over", table=table.name, repair="update")
     if change.kind == "layout" and stopped is None:
@@ -270,7 +270,7 @@ def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Findin
     place = root / table.path
     for differing in wrong_checkpoints(place, version):
         subject = (place / "_delta_log" / differing.name).relative_to(root).as_posix()
-        message = f"the checkpoint of version {differing.version} is not what the commits lead to: {differing.told}"
+        message = f"the checkpoint of version {differing.version} is not what the commits lead to: {differing.message}"
         remedy = "`check --repair` removes it: the commits are all there"
         yield fault("checkpoint_differs", subject, message, remedy, table=table.name, repair="repair")
 

@@ -73,7 +73,7 @@ class RowsCheck:
     def _batch(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         try:
             with self._copied():
-                yield from list(self._looked(files))
+                yield from list(self._batch_findings(files))
         except duckdb.Error as error:
             if len(files) == 1:
                 first = str(error).splitlines()[0]
@@ -84,7 +84,7 @@ class RowsCheck:
             yield from self._batch(files[:middle])
             yield from self._batch(files[middle:])
 
-    def _looked(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
+    def _batch_findings(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         source = f"read_parquet([{', '.join(literal(self._path(file)) for file in files)}], filename = '_in', "
         source += "hive_partitioning = false, union_by_name = true)"
         by_path = {self._path(file): file for file in files}
@@ -94,7 +94,7 @@ class RowsCheck:
         yield from self._summed(source, by_path)
         yield from self._sorted(files)
         keyed = files[0].state.keyed
-        yield from self._hashed(source, by_path) if keyed else self._placed(source, by_path)
+        yield from self._hashed(source, by_path) if keyed else self._grid_findings(source, by_path)
 
     @contextmanager
     def _copied(self) -> Iterator[None]:
@@ -158,7 +158,7 @@ class RowsCheck:
                     yield _fault(file, "slots", f"{count} rows {text}")
             if last_load > file.epoch.slot:
                 yield _fault(file, "slots", f"rows were loaded in slot {last_load}, after that of the epoch, {file.epoch.slot}")
-            yield from _bounded(file, self._known(bounds, file), (first_exp, last_exp), more, ordered)
+            yield from _bounded(file, self._bounds_of(bounds, file), (first_exp, last_exp), more, ordered)
 
     def _sorted(self, files: Sequence[NamedFile]) -> Iterator[Finding]:
         """Compare each row with the one above it, by the columns of the order alone; they are read without the engine."""
@@ -181,10 +181,10 @@ class RowsCheck:
                 found.update({each.path: each for each in snapshot.files})
         return found
 
-    def _known(self, bounds: Mapping[str, DataFile], file: NamedFile) -> DataFile | None:
+    def _bounds_of(self, bounds: Mapping[str, DataFile], file: NamedFile) -> DataFile | None:
         return bounds.get(str(self.root / file.subject))
 
-    def _placed(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
+    def _grid_findings(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
         """Place each pair of slots of each file."""
         query = f"SELECT _in, _load_slot, _exp_slot, epoch_us(_exp) = {NEVER}, count(*) FROM {source} GROUP BY ALL"
         wrong: dict[str, int] = defaultdict(int)

@@ -57,7 +57,7 @@ def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
     """
     path = object_path(root / name)
     facts = {"host": socket.gethostname(), "pid": os.getpid(), "since": format_instant(now), "token": uuid.uuid4().hex}
-    tag = _taken(path, facts)
+    tag = _claim(path, facts)
     stop = threading.Event()
     keeper = threading.Thread(target=_keep, args=(path, facts, tag, stop), name="claim", daemon=True)
     keeper.start()
@@ -83,11 +83,11 @@ def holder(root: Path, now: int) -> Mapping[str, object] | None:
         record, written = _read(path), path.stat().st_mtime
     except FileNotFoundError:
         return None
-    alive = now / 1e6 - written < limits().claim_seconds and not _gone(record)
+    alive = now / 1e6 - written < limits().claim_seconds and not _holder_has_ended(record)
     return record if alive and record.keys() >= {"pid", "host", "since"} else None
 
 
-def _taken(path: ObjectPath, facts: Mapping[str, object]) -> str:
+def _claim(path: ObjectPath, facts: Mapping[str, object]) -> str:
     content = json.dumps(facts).encode()
     try:
         tag = path.put(content, "create")
@@ -117,7 +117,7 @@ def _taken_over(path: ObjectPath, content: bytes) -> str:
     clock.put(b"now")
     age = clock.stat().st_mtime - written
     lease = limits().claim_seconds
-    if age < lease and not _gone(held):
+    if age < lease and not _holder_has_ended(held):
         raise LockHeldError(
             f"process {held.get('pid')} on {held.get('host')} since {held.get('since')}; "
             f"it was alive {max(0, round(age))} s ago (one that is gone for {lease:.0f} s is taken over)"
@@ -128,7 +128,7 @@ def _taken_over(path: ObjectPath, content: bytes) -> str:
         raise LockHeldError("another process, which took over just now") from None
 
 
-def _gone(held: Mapping[str, object]) -> bool:
+def _holder_has_ended(held: Mapping[str, object]) -> bool:
     """Whether a holder was of this host and is gone, as far as this process can see."""
     there = Path(f"/proc/{held.get('pid')}").exists()
     return held.get("host") == socket.gethostname() and not there and Path("/proc/self").exists()

@@ -37,7 +37,7 @@ class ViewFinding:
     summary: str
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """What a person reads, with the command that mends it."""
         return (
             f'view "{self.view}" differed from its query at epoch {self.epoch}: {self.summary}; '

@@ -52,7 +52,7 @@ def migrated(
     'round-robin'
     """
     wanted = {key: value for key, value in given.items() if value is not None}
-    keys: dict[str, Any] = {"technique": old.technique, "seed": old.seed, **_kept(old, wanted, periods), **wanted}
+    keys: dict[str, Any] = {"technique": old.technique, "seed": old.seed, **_unchanged_keys(old, wanted, periods), **wanted}
     return resolve(
         periods=periods,
         label=label,
@@ -63,7 +63,7 @@ def migrated(
     )
 
 
-def _kept(old: Layout, wanted: Mapping[str, Any], periods: int) -> dict[str, Any]:
+def _unchanged_keys(old: Layout, wanted: Mapping[str, Any], periods: int) -> dict[str, Any]:
     if wanted.get("technique", old.technique) != old.technique:
         return {}
     kept: dict[str, Any] = {"insertion": old.insertion, "expiration": old.expiration}

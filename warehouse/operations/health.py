@@ -77,7 +77,7 @@ def health_facts(
         running=running(root, now),
         planned=_planned(root, epoch),
         listing=listing,
-        outsiders=tuple(each.told for each in foreign_notes(root, epoch) if each.told not in told_of_stopped),
+        outsiders=tuple(each.message for each in foreign_notes(root, epoch) if each.message not in told_of_stopped),
         layouts=_layouts(catalog, reader, recent, now) if layouts else (),
         disk_free=store_of(root).free_bytes(root),
         written=sum(counts.bytes_written for counts in epoch.counts),
@@ -94,7 +94,7 @@ def _tables(
 ) -> Iterator[TableFacts]:
     stopped, refused = stopped_of(epoch), {**dict(epoch.refused), **unbuilt_views(catalog, epoch)}
     stale = stale_tables(epoch, catalog.stale_after, now)
-    dead = {row.table: row.told(now) for row in overdue(catalog.root, catalog.erase_within, now)}
+    dead = {row.table: row.message(now) for row in overdue(catalog.root, catalog.erase_within, now)}
     owners = {state.name: state.owner for state in epoch.tables}
     overdue_of = {owners.get(name, name): text for name, text in dead.items()}
     differing = {each.view: each.summary for each in open_findings(catalog.root, epoch)}

@@ -66,7 +66,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
             if given is not None:
                 store_of(configuration).write_exclusive(configuration, given.read_bytes())
                 undo.callback(configuration.unlink)
-            _put(beside, root, now, there=there)
+            _rename_into_place(beside, root, now, there=there)
             undo.pop_all()
         store_of(root.parent).sync_directory(root.parent)
     except OSError as error:
@@ -91,7 +91,7 @@ def _copy(made: Backup, backup: Path, target: Path) -> None:
         store_of(path).sync_directory(path)
 
 
-def _put(made: Path, root: Path, now: int, *, there: bool) -> None:
+def _rename_into_place(made: Path, root: Path, now: int, *, there: bool) -> None:
     """Give a root its name; one that is there keeps another."""
     if there:
         with writer_lock(root, now):  # no update is at work in it

@@ -117,7 +117,7 @@ def restate_plan(
     landed = landed_before(catalog, found.since, without_points(catalog, epoch) if found.since else [])
     plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes, landed=landed)
     back = planned_back(stream, found.back)
-    steps: list[Step] = [*base.steps, *(_kept(step, found, base) for step in plan.steps)]
+    steps: list[Step] = [*base.steps, *(_keeping_rejected(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
@@ -132,7 +132,7 @@ def restate_plan(
     )
 
 
-def _kept(step: Step, found: Reread, base: Base) -> Step:
+def _keeping_rejected(step: Step, found: Reread, base: Base) -> Step:
     """The step that writes rejected rows keeps those of files that are not tried again."""
     if isinstance(step, StoreRejected) and found.retried is not None and base.rejected is not None:
         return msgspec.structs.replace(step, kept_version=base.rejected.version, retried=found.retried)

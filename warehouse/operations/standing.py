@@ -41,7 +41,7 @@ class StandingStill:
 class ForeignNote:
     """What to tell of a table that outsiders changed; whether it ``stops`` the table."""
 
-    told: str
+    message: str
     stops: bool
 
 
@@ -55,7 +55,7 @@ def stopping(root: Path, epoch: Epoch) -> dict[str, StoppedTable]:
         change = change_above(root, named.path, named.version)
         if change is None or change.kind == "none":
             continue
-        told = change.told
+        told = change.message
         if change.kind == "layout":
             same, reason, _ = prove(root, named, change)
             if same:
@@ -94,10 +94,10 @@ def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]
         if path in told:
             continue
         if change.kind in ("none", "layout"):
-            text = f'table "{path}" was changed from outside: {change.told}; the next update adopts it if rows are the same'
+            text = f'table "{path}" was changed from outside: {change.message}; the next update adopts it if rows are the same'
             yield ForeignNote(text, stops=False)
         else:
-            yield ForeignNote(f'table "{path}": {StoppedTable(path, change.first, change.told).told}', stops=True)
+            yield ForeignNote(f'table "{path}": {StoppedTable(path, change.first, change.message).message}', stops=True)
 
 
 def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:
@@ -133,7 +133,7 @@ def standing_still(
     for state in epoch.tables:
         found = next((changed[path] for path in state.paths if path in changed), None)
         if found is not None and state.owner in known:
-            (tables if state.view is None else views).setdefault(state.owner, found.told)
+            (tables if state.view is None else views).setdefault(state.owner, found.message)
     for state in epoch.tables:
         if state.archive_of is None or not {state.name, state.archive_of} <= known:
             continue

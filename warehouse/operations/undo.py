@@ -54,7 +54,7 @@ class Undone:
     detail: str
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The same in words."""
         words = {
             "kept": "stays, since it changes no row; the update adopts it",
@@ -170,15 +170,15 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
     change = judged(base, raw_commits(table, to_version))
     harmless = change.kind == "none" or (change.kind == "layout" and _proven(root, place, change))
     if harmless and not place.steps:
-        yield Undone(place.path, "kept", top, change.told + ";" if change.kind == "none" else f"{change.told}, rightly;")
+        yield Undone(place.path, "kept", top, change.message + ";" if change.kind == "none" else f"{change.message}, rightly;")
         return
     _require_files(table, base.files, change)
     if to_version < 0 or change.kind == "unreadable" or not _same_protocol(table, to_version, change.last):
-        yield Undone(place.path, "removed", to_version, change.told + ";")
+        yield Undone(place.path, "removed", to_version, change.message + ";")
         if not dry_run:
             remove_commits(table, to_version)
         return
-    yield Undone(place.path, "followed", to_version, change.told + ";")
+    yield Undone(place.path, "followed", to_version, change.message + ";")
     if not dry_run:
         newest = entry_at(table, change.last)
         reverse(table, to_version, newest, metadata={"epoch": epoch}, at=at, data_change=not harmless)
@@ -207,6 +207,6 @@ def _require_files(table: Path, files: Mapping[str, Mapping[str, object]], chang
     if gone:
         shown = ", ".join(gone[:_SHOWN]) + (", ..." if len(gone) > _SHOWN else "")
         raise MissingPartError(
-            f"{table}: {len(gone)} file(s) that {change.told.split(' (')[0]} left behind are not there as they were, a VACUUM "
+            f"{table}: {len(gone)} file(s) that {change.message.split(' (')[0]} left behind are not there as they were, a VACUUM "
             f"from outside must have deleted them: {shown}. Nothing was written. Restore them from a copy, then run it again"
         )

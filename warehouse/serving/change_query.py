@@ -76,7 +76,7 @@ def change_query(
     parts += [part for each in plan.moved for part in _plain(schema_file, each, row)]
     compared = [_compared(schema_file, each, row) for each in plan.moved if each.both_came]
     if compared:
-        parts.append(_told(" UNION ALL ".join(compared), row, key))
+        parts.append(_change_rows_query(" UNION ALL ".join(compared), row, key))
     time = _step("_change_epoch", [(str(number), instant(at)) for number, at in times]) if times else "NULL::TIMESTAMPTZ"
     projection = ", ".join(f"nullif(_exp, {instant(NEVER)}) AS _exp" if name == "_exp" else quoted(name) for name in shown)
     order = f"list_position([{', '.join(map(literal, _ORDER))}], _change_type)"
@@ -114,7 +114,7 @@ def _compared(schema_file: str, moved: Moved, row: str) -> str:
     return f"SELECT {row}, {moved.epoch} AS _epoch, sum(_one) AS _sum FROM ({both}) GROUP BY {row} HAVING sum(_one) <> 0"
 
 
-def _told(compared: str, row: str, key: Sequence[str] | None) -> str:
+def _change_rows_query(compared: str, row: str, key: Sequence[str] | None) -> str:
     """Return the query that tells each row as often as it came or went, in pairs where a key has both."""
     each = f"SELECT {row}, _epoch, _sum > 0 AS _came, unnest(range(abs(_sum)::BIGINT)) AS _copy FROM ({compared})"
     plain = "CASE WHEN _came THEN 'insert' ELSE 'delete' END"

@@ -65,7 +65,7 @@ def changes_of(
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
     own = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
-    held = _held(pin, epochs, state)
+    held = _held_between(pin, epochs, state)
     plan = changes_between(held)
     files = sorted(plan.files)
     places = dict(zip(files, pin.local(files), strict=True))
@@ -107,7 +107,7 @@ def _epochs(pin: Pin, table: str, first: int, last: int) -> tuple[Epoch, ...]:
     return tuple(read_epoch(pin.root, number) for number in range(first, last + 1))
 
 
-def _held(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
+def _held_between(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[Held]:
     """Return the table at each epoch; before it was there it has no file."""
     columns = {column.name: column.type for column in state.declaration.columns}
     held: list[Held] = []

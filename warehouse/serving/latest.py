@@ -77,10 +77,10 @@ def latest(reader: Refreshed, isolation: Isolation, make: Callable[[Callable[[],
     if reader.as_of is not None:
         raise UsageError('as_of names an epoch of the past, isolation "latest" the newest one; leave one of them out')
     reader.refresh()
-    return _made(reader, make).renewed_by(lambda: _made(reader, make) if reader.refresh() else None)
+    return _answer_of_newest(reader, make).renewed_by(lambda: _answer_of_newest(reader, make) if reader.refresh() else None)
 
 
-def _made(reader: Refreshed, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
+def _answer_of_newest(reader: Refreshed, make: Callable[[Callable[[], None] | None], Answer]) -> Answer:
     for _ in range(_ROUNDS):
         try:
             return make(lambda: unless_moved(reader))

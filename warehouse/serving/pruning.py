@@ -137,7 +137,7 @@ def _keys_may_hold(file: DataFile, search_key: Sequence[str], keys: tuple[Key, .
     if first.low is not None:
         start = bisect_left(keys, first.low, lo=nulls, key=_first_part)
     if first.high is not None:
-        high = _surely(first.high)
+        high = _certain_prefix(first.high)
         cut = len(high) if isinstance(high, str) else None
         end = bisect_right(keys, high, lo=nulls, key=lambda key: key[0] if cut is None else key[0][:cut])
     candidates = (*keys[:nulls], *keys[start:end])
@@ -167,11 +167,11 @@ def _above(value: Any, bounds: Bounds) -> bool:  # noqa: ANN401 - any comparable
     """Tell whether a value is above every value of a file: for strings, above all that begin with the bound."""
     if bounds.high is None:
         return False
-    high = _surely(bounds.high)
+    high = _certain_prefix(bounds.high)
     return bool((value[: len(high)] if isinstance(value, str) else value) > high)
 
 
-def _surely(high: Any) -> Any:  # noqa: ANN401 - any comparable value
+def _certain_prefix(high: Any) -> Any:  # noqa: ANN401 - any comparable value
     """Return the part of a high bound that is surely the values' own.
 
     A writer ends a cut string with a character of its choice, such as U+007F, which sorts below most letters of the world.

@@ -38,11 +38,11 @@ def why_stale(newest: int | None, committed_at: int, stale_after: int, now: int)
     """
     allowed = f"stale_after is {format_duration(stale_after)}"
     if now - committed_at > stale_after:
-        return f"the last update was committed at {_told(committed_at, now)}; {allowed}"
+        return f"the last update was committed at {_instant_and_age(committed_at, now)}; {allowed}"
     if newest is None:
         return f"no row has come yet; {allowed}"
     if now - newest > stale_after:
-        return f"its newest row is of {_told(newest, now)}; {allowed}"
+        return f"its newest row is of {_instant_and_age(newest, now)}; {allowed}"
     return None
 
 
@@ -57,5 +57,5 @@ def stale_tables(epoch: Epoch, stale_after: Mapping[str, int], now: int) -> dict
     return found
 
 
-def _told(instant: int, now: int) -> str:
+def _instant_and_age(instant: int, now: int) -> str:
     return f"{format_instant(instant // SECOND * SECOND)}, {rough(max(0, now - instant))} ago"

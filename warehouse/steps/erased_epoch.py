@@ -52,7 +52,7 @@ def erased_epoch(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -
             table=plan.erasure.table,
             keys=len(plan.erasure.keys),
             rows=tuple(
-                ErasedRows(step.path, step.rows, _kept(outcome, number, step))
+                ErasedRows(step.path, step.rows, _rows_kept(outcome, number, step))
                 for number, step in enumerate(plan.steps)
                 if isinstance(step, EraseRows)
             ),
@@ -61,7 +61,7 @@ def erased_epoch(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -
     )
 
 
-def _kept(outcome: Outcome, number: int, step: EraseRows) -> int:
+def _rows_kept(outcome: Outcome, number: int, step: EraseRows) -> int:
     commit = outcome.done[step.path].commits.get(number)
     return sum(file.rows for file in commit.added) if commit else 0
 
@@ -92,10 +92,10 @@ def _side(outcome: Outcome, side: SideTable | None) -> SideTable | None:
     moved = moved_side(side, table, side.table_id)
     if side.waiting or moved is None:
         return moved
-    return replace(moved, rows=_left(outcome, table, side.rows))
+    return replace(moved, rows=_rows_left(outcome, table, side.rows))
 
 
-def _left(outcome: Outcome, table: TableProgress, before: int) -> int:
+def _rows_left(outcome: Outcome, table: TableProgress, before: int) -> int:
     """How many rows a table without partitions has left: one that is rewritten is rewritten whole."""
     rewritten = [number for number in table.commits if isinstance(outcome.plan.steps[number], EraseRows)]
     return sum(file.rows for number in rewritten for file in table.commits[number].added) if rewritten else before

@@ -138,7 +138,7 @@ def execute(
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
     """Return an epoch that records what became of outsiders' commits among those of its plan."""
     foreign = [each for table in done.values() for each in table.foreign]
-    told = (each.told for each in foreign)
+    told = (each.message for each in foreign)
     return replace(epoch, foreign=tuple(each.record for each in foreign), warnings=(*epoch.warnings, *told))
 
 

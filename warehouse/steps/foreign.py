@@ -69,7 +69,7 @@ class StoppedTable:
         return ForeignChangeError(self.path, self.version, self.detail[self.detail.index("(") :])
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """What happened, and what to do."""
         return f"it was changed from outside: {self.detail}. {undo_foreign(self.path)}, then update again"
 
@@ -159,7 +159,7 @@ def taken_in(path: str, change: Change, became: Literal["passed", "adopted", "re
         "reversed": "its files hold the same rows, but do not suit readers or the update at work: a commit took them out",
     }
     record = ForeignCommits(path, change.first, change.last, change.operations, became)
-    return record, f'table "{path}": {change.told} from outside: {words[became]}'
+    return record, f'table "{path}": {change.message} from outside: {words[became]}'
 
 
 @dataclass
@@ -192,7 +192,7 @@ class _Settling:
         elif change.kind == "layout":
             self._layout(named, change)
         else:
-            self.stopped.append(StoppedTable(named.path, change.first, change.told))
+            self.stopped.append(StoppedTable(named.path, change.first, change.message))
 
     def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
         record, told = taken_in(named.path, change, became)
@@ -213,7 +213,7 @@ class _Settling:
     def _layout(self, named: NamedDirectory, change: Change) -> None:
         same, reason, unfit = prove(self.root, named, change)
         if not same:
-            self.stopped.append(StoppedTable(named.path, change.first, f"{change.told}, but {reason}"))
+            self.stopped.append(StoppedTable(named.path, change.first, f"{change.message}, but {reason}"))
         elif unfit:
             following = reversed_layout(self.root, named, change, self.epoch.number, self.at)
             self._pass(named, replace(change, last=following, operations=(*change.operations, unfit)), "reversed")

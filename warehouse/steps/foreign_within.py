@@ -32,7 +32,7 @@ class TakenBack:
     """What an epoch records of outsiders' commits that were taken back, and what to tell of them."""
 
     record: ForeignCommits
-    told: str
+    message: str
 
 
 def take_back(table: Path, version: int, *, epoch: int, at: int) -> bool:
@@ -73,4 +73,4 @@ def taken_back(table: Path, path: str, commits: Sequence[Commit], kept: Collecti
             record = ForeignCommits(
                 path, first, commit.version, change.operations, "passed" if change.kind == "none" else "reversed"
             )
-            yield TakenBack(record, f'table "{path}": {change.told} from outside, while an update was at work: {became}')
+            yield TakenBack(record, f'table "{path}": {change.message} from outside, while an update was at work: {became}')

@@ -140,7 +140,7 @@ def commit(
 
     """
     now = int(time.time() * 1000)
-    placed = _placed(table, staged)
+    placed = _move_staged(table, staged)
     with undone_on_failure(lambda: store_of(table).take_back(table, placed)):
         store_of(table).sync_tree(table, placed)
         return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata, gone)
@@ -186,7 +186,7 @@ def _write_entry(
     return carry_out(table, base, commit)
 
 
-def _placed(table: Path, staged: Path | None) -> list[Path]:
+def _move_staged(table: Path, staged: Path | None) -> list[Path]:
     """Move the staged files to where the table has them, where they are not yet; return them relative to the table."""
     store = store_of(table)
     if staged is None:

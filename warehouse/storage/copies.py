@@ -123,10 +123,10 @@ class Copies:
         try:
             content, tag = path.read_with_tag()
         except FileNotFoundError as error:
-            raise _gone(file) from error
+            raise _vacuumed_error(file) from error
         place = self._place(_COLUMNS, f"{file}.{hashlib.sha256(tag.encode()).hexdigest()[:16]}{path.suffix}")
         if not place.exists():
-            with self._made(place) as temporary:
+            with self._new_copy(place) as temporary:
                 temporary.write_bytes(content)
         return str(place)
 
@@ -147,7 +147,8 @@ class Copies:
         if absent:
             with ExitStack() as making:
                 tails = [
-                    _Tail(ObjectPath(file), size, making.enter_context(self._made(Path(places[file])))) for file, size in absent
+                    _Tail(ObjectPath(file), size, making.enter_context(self._new_copy(Path(places[file]))))
+                    for file, size in absent
                 ]
                 starts = dict(zip(tails, _at_once(_Tail.fetch, tails), strict=True))
                 begins = needed([str(tail.place) for tail in tails])
@@ -166,7 +167,7 @@ class Copies:
         return True
 
     @contextmanager
-    def _made(self, place: Path) -> Iterator[Path]:
+    def _new_copy(self, place: Path) -> Iterator[Path]:
         """Give a name to write a copy under, which then gets its own, whole or not at all; nobody else may read them."""
         temporary = place.with_name(f".{uuid.uuid4().hex}")
         try:
@@ -189,10 +190,10 @@ class Copies:
     def _fetch(self, file: str) -> None:
         place = self._place(_WHOLE, file)
         try:
-            with self._made(place) as temporary:
+            with self._new_copy(place) as temporary:
                 ObjectPath(file).download(temporary)
         except FileNotFoundError as error:
-            raise _gone(file) from error
+            raise _vacuumed_error(file) from error
         self._held[file] = str(place)
 
     def _bounded(self, kept: Iterable[str]) -> None:
@@ -237,7 +238,7 @@ class _Tail:
                 start = max(0, self.size - length)
                 data = self.path.read_range(start, self.size)
         except FileNotFoundError as error:
-            raise _gone(str(self.path)) from error
+            raise _vacuumed_error(str(self.path)) from error
         with self.place.open("wb") as stream:
             stream.truncate(self.size)
             stream.seek(start)
@@ -259,5 +260,5 @@ def _at_once(work: Callable[[_Given], _Made], given: Sequence[_Given]) -> list[_
         return list(pool.map(work, given))
 
 
-def _gone(file: str) -> EpochVacuumedError:
+def _vacuumed_error(file: str) -> EpochVacuumedError:
     return EpochVacuumedError(f"{file}: a file of the epoch is gone; run again to read the newest epoch")

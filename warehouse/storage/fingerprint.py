@@ -210,7 +210,7 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
     """
     local = [file for file in files if store_of(file).cheap_requests]
     named = [file for file in local if file.name in said]
-    for file in named or _within(local):
+    for file in named or _few_enough(local):
         try:
             problem = damage(file)
         except FileNotFoundError:
@@ -220,7 +220,7 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
     return None
 
 
-def _within(files: Iterable[Path]) -> list[Path]:
+def _few_enough(files: Iterable[Path]) -> list[Path]:
     """As many files as can be read again for an error that may be the query's own."""
     found, size = [], 0
     for file in files:

@@ -53,7 +53,7 @@ class Change:
     removed: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
-    def told(self) -> str:
+    def message(self) -> str:
         """The change in words: which commits, and what they do."""
         several = self.last > self.first
         which = f"commits {self.first} to {self.last}" if several else f"commit {self.first}"
@@ -95,8 +95,8 @@ def judged(base: LogState, commits: Sequence[RawCommit]) -> Change:
             claimed.take(commit.actions)
         except (KeyError, TypeError, AttributeError):
             return Change("unreadable", first, last, operations)
-    added = {path: add for path, add in top.files.items() if not _same(add, base.files.get(path))}
-    removed = {path: add for path, add in base.files.items() if not _same(add, top.files.get(path))}
+    added = {path: add for path, add in top.files.items() if not _same_file(add, base.files.get(path))}
+    removed = {path: add for path, add in base.files.items() if not _same_file(add, top.files.get(path))}
     if _protocol(top) != _protocol(base) or _described(top) != _described(base):
         kind: ChangeKind = "metadata"
     elif not added and not removed:
@@ -134,7 +134,7 @@ def _other_bytes(added: Mapping[str, Mapping[str, Any]], removed: Mapping[str, M
     }
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
+def _same_file(one: Mapping[str, Any], other: Mapping[str, Any] | None) -> bool:
     """Whether two ``add`` actions are of the same bytes in the same place, and say the same of them."""
     return other is not None and _same_bytes(one, other) and same_statistics(one, other)
 

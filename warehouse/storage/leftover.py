@@ -108,7 +108,7 @@ class WrongCheckpoint:
 
     version: int
     name: str
-    told: str
+    message: str
 
 
 def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:

@@ -105,7 +105,7 @@ def looked_up(
     try:
         with _connection().cursor() as cursor:
             reader = _matching(cursor, files, wanted, keys, where)
-            rows = _taken(reader, MATCHES if most is None else min(most, MATCHES))
+            rows = _rows_up_to(reader, MATCHES if most is None else min(most, MATCHES))
             return None if rows is None else rows.rename_columns(wanted.names).cast(wanted)
     except FAILURES as error:
         leave_to_spark(error)
@@ -139,7 +139,7 @@ def _matching(
     return cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
 
 
-def _taken(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:
+def _rows_up_to(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:
     """Return all rows; None when they are too many or too wide."""
     batches, rows, size = [], 0, 0
     for batch in reader:

@@ -81,7 +81,7 @@ def restore_table(
     with undone_on_failure(lambda: store_of(table).take_back(table, back)):
         for path, add in then.files.items():
             if path not in now.files:
-                added.append(_again(table, add, epoch, milliseconds))
+                added.append(_add_under_new_name(table, add, epoch, milliseconds))
                 back.append(PurePosixPath(unquote(added[-1]["path"])))
         store_of(table).sync_tree(table, back)
         commit = TableCommit(
@@ -96,7 +96,7 @@ def restore_table(
         return carry_out(table, base, commit)
 
 
-def _again(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:
+def _add_under_new_name(table: Path, add: Mapping[str, Any], epoch: int, milliseconds: int) -> dict[str, Any]:
     """Give a file's bytes a further name and return the ``add`` action of that name."""
     directory, _, name = add["path"].rpartition("/")
     encoded = f"restored-{epoch}-{_RESTORED.sub('', name)}"

@@ -49,10 +49,10 @@ def reversal(
         When the protocols differ, which no commit can take back.
 
     """
-    if _said(now.protocol) != _said(base.protocol):
+    if _content_of(now.protocol) != _content_of(base.protocol):
         raise ValueError(f"the protocol was changed from {dict(base.protocol)} to {dict(now.protocol)}")
     definitions: list[dict[str, Any]] = []
-    if _said(now.metadata) != _said(base.metadata):
+    if _content_of(now.metadata) != _content_of(base.metadata):
         definitions.append({"metaData": dict(base.metadata)})
     for name, transaction in base.transactions.items():
         if now.transactions.get(name) != transaction:
@@ -67,14 +67,14 @@ def reversal(
         added=[
             {**add, "dataChange": data_change}
             for path, add in base.files.items()
-            if path not in now.files or _said(now.files[path]) != _said(add)
+            if path not in now.files or _content_of(now.files[path]) != _content_of(add)
         ],
         removed=[add for path, add in now.files.items() if path not in base.files],
         data_change=data_change,
     )
 
 
-def _said(action: Mapping[str, Any]) -> dict[str, Any]:
+def _content_of(action: Mapping[str, Any]) -> dict[str, Any]:
     """What an action says, whether it comes from a commit or from a checkpoint, which leaves out what is empty."""
     return {name: value for name, value in action.items() if name != "dataChange" and value not in (None, {}, [])}
 

@@ -120,7 +120,7 @@ def test_no_dead_row_stays_longer_than_allowed(tmp_path: Path, spark: SparkSessi
     project.clock += 5 * HOUR
     found = overdue(project.root, bounds, project.clock)
     assert {late.table for late in found} == set(streams)
-    assert "erase --expired" in found[0].told(project.clock)
+    assert "erase --expired" in found[0].message(project.clock)
     project.updater().erase(None, None)
     assert dead_since(project.root) == {}
 

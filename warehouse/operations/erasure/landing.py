@@ -78,7 +78,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
             if not (matches(file.path, stream.files) or matches(unnumbered(file.path), stream.files)):
                 continue
             try:
-                with _near(stream, directory, file) as near:
+                with _local_landing(stream, directory, file) as near:
                     held = near is None or (file.size and (_is_beyond(near, file) or _holds(near, file, keys)))
             except (OSError, EOFError, zlib.error, csv.Error, duckdb.Error, ValueError, LookupError):
                 held = True
@@ -87,7 +87,7 @@ def files_with_keys(stream: Stream, directories: tuple[Path, ...], keys: ErasedK
 
 
 @contextmanager
-def _near(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
+def _local_landing(stream: Stream, directory: Path, file: LandingFile) -> Iterator[Stream | None]:
     """Give the stream with the directory as its landing; of a store one that has a copy of the file, None if there is none."""
     if store_of(directory).local_paths:
         yield replace(stream, landing=directory)

@@ -31,7 +31,7 @@ class DeadRow:
     since: int
     bound: int
 
-    def told(self, now: int) -> str:
+    def message(self, now: int) -> str:
         """Return what to tell a person, with the numbers."""
         since, lain = format_instant(self.since), rough(now - self.since)
         return (

@@ -174,7 +174,7 @@ def _of_rows(
     result, at_once = Proof(), _FILES_AT_ONCE if store_of(root).local_paths else FILES_COPIED
     for begin in range(0, len(files), at_once):
         some = [str(path) for path in files[begin : begin + at_once]]
-        for path, found in sorted(_looked(some, look).items()):
+        for path, found in sorted(_traces_in(some, look).items()):
             relative = path.removeprefix(f"{root}/")
             trace = Trace(relative, found)
             mine = name in tables or relative.removeprefix(f"{directory}/") not in named
@@ -182,14 +182,14 @@ def _of_rows(
     return result
 
 
-def _looked(files: list[str], look: Callable[[list[str]], dict[str, str]]) -> dict[str, str]:
+def _traces_in(files: list[str], look: Callable[[list[str]], dict[str, str]]) -> dict[str, str]:
     """Look into files together; where one of them cannot be read, one by one: what cannot be read proves nothing."""
     try:
         return look(files)
     except duckdb.Error:
         if len(files) == 1:
             return {files[0]: "cannot be read"}
-        return {path: found for file in files for path, found in _looked([file], look).items()}
+        return {path: found for file in files for path, found in _traces_in([file], look).items()}
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, files: Iterable[str], keys: ErasedKeys, *, own: bool) -> dict[str, str]:
@@ -237,7 +237,7 @@ def _of_record(root: Path, path: Path, tables: Collection[str], keys: ErasedKeys
     relative = path.relative_to(root)
     of_table = relative.parts[1] if relative.parts[0] in (*FOLDERS, LIVE_FOLDER) else None
     result = Proof()
-    for found in dict.fromkeys(_found(_documents(path), keys, test)):
+    for found in dict.fromkeys(_traces_of_documents(_documents(path), keys, test)):
         trace = Trace(relative.as_posix(), found)
         if (of_table is None or of_table in tables) and found != "a file's name":
             result += Proof(traces=(trace,))
@@ -264,7 +264,7 @@ def _documents(path: Path) -> Iterator[Any]:
                 yield {"message": line}
 
 
-def _found(documents: Iterator[Any], keys: ErasedKeys, test: Callable[[str], bool]) -> Iterator[str]:
+def _traces_of_documents(documents: Iterator[Any], keys: ErasedKeys, test: Callable[[str], bool]) -> Iterator[str]:
     single = [(key[0], texts[0]) for key, texts in zip(keys.keys, keys.texts(), strict=True) if len(key) == 1 and texts[0]]
     parts, texts, own = {part for part, _ in single}, {text for _, text in single}, keys.columns[0]
     for document in documents:

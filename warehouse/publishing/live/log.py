@@ -71,7 +71,7 @@ class LiveState:
 
     def held(self) -> list[LiveFile]:
         """Return its files with whose rows they hold; none that somebody else added."""
-        return [_held(path, action) for path, action in self.files.items()] if self.trusted else []
+        return [_live_file(path, action) for path, action in self.files.items()] if self.trusted else []
 
 
 @dataclass(frozen=True)
@@ -271,7 +271,7 @@ def tag_of(held: LiveFile) -> str:
     return json.dumps(whole if held.since is None else [*whole, held.since, held.low, held.high], separators=(",", ":"))
 
 
-def _held(path: str, action: Mapping[str, Any]) -> LiveFile:
+def _live_file(path: str, action: Mapping[str, Any]) -> LiveFile:
     group, sources, *cut = json.loads(action["tags"][TAG])
     return LiveFile(path, frozenset(sources), group, *cut)
 
