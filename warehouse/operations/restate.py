@@ -27,7 +27,7 @@ from warehouse.operations.standing import behind
 from warehouse.planning.coalesced_plans import coalesced_of
 from warehouse.planning.declared_nodes import declared_nodes, nodes_above, with_columns
 from warehouse.planning.node_plans import unbuilt
-from warehouse.steps.relanding import Aside
+from warehouse.steps.relanding import ArchivedFiles
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
@@ -41,7 +41,7 @@ __all__ = ["RestateReport", "restate"]
 class RestateReport:
     """What a restatement did: the epochs it made, the epoch whose rows stayed, and the files that it read once more.
 
-    ``lost`` files gave rows once and are not there as they were; those ``put_back`` had been put away.
+    ``lost`` files gave rows once and are not there as they were; those ``put_back`` had been archived.
     """
 
     epochs: tuple[Epoch, ...]
@@ -164,10 +164,10 @@ def _reread(
     root = catalog.root
     known = known_of(known_files(root, last), stream.name)
     there = list(list_landing(stream.place, stream.files))
-    aside = Aside(stream, frozenset(list_landing(stream.place, "*")))
+    archived = ArchivedFiles(stream, frozenset(list_landing(stream.place, "*")))
     if rejected:
-        return rejected_before(root, stream.name, state.rejected, known, there, aside)
-    found = loaded_since(root, last, stream.name, known, there, since, aside)
+        return rejected_before(root, stream.name, state.rejected, known, there, archived)
+    found = loaded_since(root, last, stream.name, known, there, since, archived)
     if found.lost and not allow_lost:
         names = ", ".join(found.lost[:3])
         raise RestateError(

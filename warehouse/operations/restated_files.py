@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, SideTable
     from warehouse.ingest.files import LandingFile
     from warehouse.ingest.landing import Known
-    from warehouse.steps.relanding import Aside
+    from warehouse.steps.relanding import ArchivedFiles
 
 __all__ = ["Reread", "loaded_since", "rejected_before"]
 
@@ -30,7 +30,7 @@ class Reread:
     """Files to read once more, and those that are not there as they were.
 
     ``since`` is the epoch whose contents stay (None: of nothing). ``retried`` are the paths of files of which only rejected
-    records are wanted; none when the table is put back. ``back`` are files that were put away and go back to the landing
+    records are wanted; None when the table is restored. ``back`` are files that were archived and go back to the landing
     directory: where they lie (relative to ``move_to``) by path.
     """
 
@@ -48,7 +48,7 @@ def loaded_since(
     known: Known,
     there: Sequence[LandingFile],
     since: int | Literal["first"] | None,
-    aside: Aside,
+    archived: ArchivedFiles,
 ) -> Reread:
     """Return the files that were loaded after a window time, and those that could not be read.
 
@@ -66,9 +66,9 @@ def loaded_since(
         What is in its landing directory.
     since
         The window time in microseconds; None: that of the oldest epoch that can still be read; ``first``: every file that is
-        known or was put away, whatever epoch loaded it, so that nothing of the table stays.
-    aside
-        The files that were put away.
+        known or was archived, whatever epoch loaded it, so that nothing of the table stays.
+    archived
+        The files that were archived.
 
     Raises
     ------
@@ -77,9 +77,9 @@ def loaded_since(
 
     """
     if since == "first":
-        every, missing = _present(known.loaded, there, aside)
+        every, missing = _present(known.loaded, there, archived)
         left, _ = _present(_left_out(known), there)
-        return Reread((*every, *aside.others(), *left), missing, back=aside.back)
+        return Reread((*every, *archived.others(), *left), missing, back=archived.back)
     lineage, begins = _lineage(root, newest, table)
     base = None if begins else lineage[-1]
     if since is not None:
@@ -92,24 +92,24 @@ def loaded_since(
     for epoch in reversed(lineage):
         if epoch.cause != "rollback" and (base is None or epoch.number > base.number):
             wanted.update({file.path: file for entry in epoch.files if entry.stream == table for file in entry.loaded})
-    found, lost = _present(wanted, there, aside)
+    found, lost = _present(wanted, there, archived)
     unread, _ = _present({path: file for path, file in _left_out(known).items() if path not in wanted}, there)
-    return Reread((*found, *unread), lost, since=base, back=aside.back)
+    return Reread((*found, *unread), lost, since=base, back=archived.back)
 
 
 def rejected_before(
-    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], aside: Aside
+    root: Path, table: str, rejected: SideTable | None, known: Known, there: Sequence[LandingFile], archived: ArchivedFiles
 ) -> Reread:
     """Return the files of which records were rejected, and those that could not be read.
 
-    Which file a path meant is known as long as it is there, or was put away and an epoch that loaded it can be read.
+    Which file a path meant is known as long as it is there, or was archived and an epoch that loaded it can be read.
     """
     paths = _rejected_files(root, rejected)
     files = {**_loaded_once(root, table), **known.loaded}
-    found, lost = _present({path: files[path] for path in paths if path in files}, there, aside, renamed=False)
+    found, lost = _present({path: files[path] for path in paths if path in files}, there, archived, renamed=False)
     unread, _ = _present(_left_out(known), there)
     lost = tuple(sorted((*lost, *(path for path in paths if path not in files))))
-    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=aside.back)
+    return Reread((*found, *unread), lost, retried=tuple(file.path for file in found), back=archived.back)
 
 
 def _left_out(known: Known) -> dict[str, LandingFile]:
@@ -117,15 +117,19 @@ def _left_out(known: Known) -> dict[str, LandingFile]:
 
 
 def _present(
-    wanted: Mapping[str, LandingFile], there: Sequence[LandingFile], aside: Aside | None = None, *, renamed: bool = True
+    wanted: Mapping[str, LandingFile],
+    there: Sequence[LandingFile],
+    archived: ArchivedFiles | None = None,
+    *,
+    renamed: bool = True,
 ) -> tuple[tuple[LandingFile, ...], tuple[str, ...]]:
-    """The wanted files that are there as they were, or were put away, and the paths of those that are neither."""
+    """The wanted files that are there as they were, or were archived, and the paths of those that are neither."""
     present = {file.path: file for file in there}
     found, lost = [], []
     for path, file in wanted.items():
         here = file if present.get(path) == file else None
-        if here is None and aside is not None:
-            here = aside.wanted(path, file, renamed=renamed)
+        if here is None and archived is not None:
+            here = archived.wanted(path, file, renamed=renamed)
         if here is None:
             lost.append(path)
         else:

@@ -11,9 +11,9 @@ from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.ingest.object_copies import drop_copies
 from warehouse.limits import limits
-from warehouse.operations.after_load import put_away
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import CurrentState, finish, require_unchanged_declarations
+from warehouse.operations.landing_archive import archive_loaded
 from warehouse.operations.next_epoch import (
     catch_up_slots,
     epoch_of_files_left,
@@ -155,7 +155,7 @@ def _free_space(context: WriteContext, current: CurrentState, epochs: Sequence[E
         freed += free_live_tables(context, newest)
     if bounded or (freed.epochs and _trims_logs(context, epochs)):
         freed += trim_logs(root, bounded)
-    freed += VacuumReport(landing=put_away(catalog, rarely=True))
+    freed += VacuumReport(landing=archive_loaded(catalog, rarely=True))
     context.observe(Point.VACUUMED, newest.number)
     return freed
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import EpochVacuumedError, MissingPartError, StoreBusyError
-from warehouse.operations.after_load import put_away
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import finish, recorded_plan
+from warehouse.operations.landing_archive import archive_loaded
 from warehouse.operations.publication import free_live_tables, publish_if_behind
 from warehouse.operations.space import GRACE, VacuumReport, retire, sweep, tidy_records, trim_logs
 from warehouse.publishing.live.publish import free
@@ -50,7 +50,7 @@ def vacuum(context: WriteContext, *, dry_run: bool = False) -> VacuumReport:
         freed += trim_logs(root, catalog.erase_within)
         freed += tidy_records(root, now=now)
         freed += free_live_tables(context, current.last)
-        return freed + VacuumReport(landing=put_away(catalog))
+        return freed + VacuumReport(landing=archive_loaded(catalog))
 
 
 def _outlook(catalog: Catalog, newest: Epoch | None, unfinished: Plan | None, *, now: int) -> VacuumReport:
@@ -87,4 +87,4 @@ def _counted(catalog: Catalog, newest: Epoch | None, spared: Collection[str], no
     if newest is not None:
         space = free(root, newest, live_rules(catalog), now=now, grace=GRACE, dry_run=True)
         freed += VacuumReport(space.files, space.bytes)
-    return freed + VacuumReport(landing=put_away(catalog, dry_run=True))
+    return freed + VacuumReport(landing=archive_loaded(catalog, dry_run=True))

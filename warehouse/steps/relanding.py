@@ -1,9 +1,9 @@
-"""Landing files that ``after_load = "move"`` has put away, put back to be read once more.
+"""Landing files that ``after_load = "move"`` has archived, put back to be read once more.
 
-A restatement needs the files that gave a table its rows. Those that were put away go back to where they came from, under
+A restatement needs the files that gave a table its rows. Those that were archived go back to where they came from, under
 the name they had. The plan lists them and they are moved when it is executed, never before: what an update has noticed
 to be gone counts as new when it is there again, and would be loaded twice by an update that comes in between. Whoever
-completes the plan moves what is left to move. They are put away again as any loaded file is.
+completes the plan moves what is left to move. They are archived again as any loaded file is.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LeftOut
     from warehouse.planning.steps import Plan
 
-__all__ = ["Aside", "grouped_with", "planned_back", "put_back_planned"]
+__all__ = ["ArchivedFiles", "grouped_with", "planned_back", "put_back_planned"]
 
 
 @dataclass
-class Aside:
-    """The files of a stream that were put away; ``back`` are those that are wanted: place by path in the landing directory.
+class ArchivedFiles:
+    """The files of a stream that were archived; ``back`` are those that are wanted: place by path in the landing directory.
 
     Places are relative to ``move_to``, paths to the landing directory, in which are the files ``here``.
     """
@@ -46,7 +46,7 @@ class Aside:
     _occupied: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """List them; no file where nothing was ever put away, or one that is in both places, its move not ended."""
+        """List them; no file where nothing was ever archived, or one that is in both places, its move not ended."""
         place = self.stream.move_to
         every = list_landing(place, "*") if place is not None and place.is_dir() else ()
         self._places = {}
@@ -87,7 +87,7 @@ class Aside:
 def grouped_with(
     stream: Stream, files: Sequence[LandingFile], back: Mapping[str, str]
 ) -> tuple[Stream, tuple[InputFiles, ...], list[LeftOut]]:
-    """Return files by their CSV header, as :func:`grouped` does, reading those that are put away where they are."""
+    """Return files by their CSV header, as :func:`grouped` does, reading those that are archived where they are."""
     here = [file for file in files if file.path not in back]
     stream, groups, problems = grouped(stream, stream.landing, here)
     if stream.move_to is None or not back:

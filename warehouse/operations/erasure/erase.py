@@ -18,7 +18,7 @@ from warehouse.errors import RecordDamagedError, UnknownNameError, UsageError
 from warehouse.ingest.object_copies import drop_copies
 from warehouse.operations.erasure.finding import dead_rows, rows_of_keys
 from warehouse.operations.erasure.landing import files_with_keys
-from warehouse.operations.erasure.plan import Sought, erasure_plan, nodes_to_build
+from warehouse.operations.erasure.plan import FoundRows, erasure_plan, nodes_to_build
 from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
 from warehouse.operations.erasure.scope import answers_of, beside, tables_above
@@ -140,11 +140,11 @@ def outlook(
     )
     dead_by = last.window_time if state.kind == "stream" else None
     archives = beside(last, state.name)
-    sought = [Sought(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
-    sought += [Sought(each, tuple(rows_of_keys(catalog.root, each, erased.within(each))), None) for each in archives]
+    tables = [FoundRows(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
+    tables += [FoundRows(each, tuple(rows_of_keys(catalog.root, each, erased.within(each))), None) for each in archives]
     built = nodes_to_build(nodes, above)
-    plan = erasure_plan(last, erasure, sought, above, built, clock=now, target_file_size=catalog.target_file_size)
-    some = any(found.rows for each in sought for found in each.found)
+    plan = erasure_plan(last, erasure, tables, above, built, clock=now, target_file_size=catalog.target_file_size)
+    some = any(found.rows for each in tables for found in each.found)
     own = frozenset((state.name, *(archive.name for archive in archives)))
     before = Proof() if some and not everywhere else prove(catalog.root, own, erased, _named(catalog.root, last))
     return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
@@ -176,14 +176,14 @@ def _of_expired(catalog: Catalog, last: Epoch, table: str | None, now: int) -> O
     states = [state for state in last.tables if table in (None, state.owner)]
     if not states:
         raise UnknownNameError("table", table or "", [each.name for each in last.tables if each.kind != "state"])
-    sought = []
+    tables = []
     for state in states:
         dead_by = _dead_by(catalog, last, state)
         found = () if dead_by is None else (dead_rows(catalog.root, state, dead_by, last.slot),)
-        sought.append(Sought(state, found, dead_by))
+        tables.append(FoundRows(state, found, dead_by))
     erasure = Erasure(table=table, key=(), keys=(), views=(), asked_at=now, salt="")
-    plan = erasure_plan(last, erasure, sought, (), (), clock=now, target_file_size=catalog.target_file_size)
-    rows = any(found.rows for each in sought for found in each.found)
+    plan = erasure_plan(last, erasure, tables, (), (), clock=now, target_file_size=catalog.target_file_size)
+    rows = any(found.rows for each in tables for found in each.found)
     return Outlook(plan, Proof(), (), nothing=not rows and len(epoch_numbers(catalog.root)) == 1)
 
 

@@ -2,7 +2,7 @@
 
 Files are read as text, a record at a time, without Spark: the value of the search key in a record that has the header's shape,
 anything that shows the key in one that has not. Files that an update has loaded, that wait, that could not be read, that were
-put aside after they were loaded: all count.
+archived after they were loaded: all count.
 """
 
 from __future__ import annotations

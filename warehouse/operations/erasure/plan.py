@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Erasure, NodePlan, Step
 
-__all__ = ["Sought", "erasure_plan", "nodes_to_build"]
+__all__ = ["FoundRows", "erasure_plan", "nodes_to_build"]
 
 
 @dataclass(frozen=True)
-class Sought:
+class FoundRows:
     """What was found of one table, and by when its rows must have ended to go too (microseconds; None: these stay)."""
 
     state: TableState
@@ -68,7 +68,7 @@ def nodes_to_build(nodes: Sequence[NodeInput], above: Sequence[TableState]) -> l
 def erasure_plan(
     last: Epoch,
     erasure: Erasure,
-    sought: Sequence[Sought],
+    tables: Sequence[FoundRows],
     above: Sequence[TableState],
     nodes: Sequence[NodeInput],
     *,
@@ -83,7 +83,7 @@ def erasure_plan(
         The newest epoch.
     erasure
         What was asked for.
-    sought
+    tables
         What was found, table by table.
     above
         The tables of views that are rebuilt.
@@ -97,7 +97,7 @@ def erasure_plan(
     """
     epoch = last.number + 1
     steps: list[Step] = []
-    for each in sought:
+    for each in tables:
         steps.extend(_erased(each, keyed=bool(erasure.keys)))
     built = {given.node.table for given in nodes}
     inputs = [name for given in nodes for name in scanned(given.node.operator) if name not in built]
@@ -110,7 +110,7 @@ def erasure_plan(
         for state in above
         if state.restored is not None and state.restored.rows
     )  # fmt: skip
-    touched = {state.name: state for state in (*(each.state for each in sought), *above)}
+    touched = {state.name: state for state in (*(each.state for each in tables), *above)}
     steps.extend(cut for state in touched.values() for cut in _cuts(state))
     return Plan(
         epoch=epoch,
@@ -130,15 +130,15 @@ def erasure_plan(
     )
 
 
-def _erased(sought: Sought, *, keyed: bool) -> Iterator[EraseRows]:
-    state = sought.state
+def _erased(table: FoundRows, *, keyed: bool) -> Iterator[EraseRows]:
+    state = table.state
     beside = {"deferred": state.deferred, "rejected": state.rejected}
-    for found in sought.found:
+    for found in table.found:
         if not found.rows:
             continue
         if found.role == "rows":
             yield EraseRows(
-                state.name, "rows", state.path, state.table_id, state.version, found.cells, found.rows, keyed, sought.dead_by
+                state.name, "rows", state.path, state.table_id, state.version, found.cells, found.rows, keyed, table.dead_by
             )
         elif (side := beside[found.role]) is not None:
             yield EraseRows(state.name, found.role, side.path, side.table_id, side.version, found.cells, found.rows, keyed)

@@ -1,9 +1,9 @@
-"""What becomes of landing files once they are loaded: they stay, are put aside, or are deleted.
+"""What becomes of landing files once they are loaded: they stay, are moved to an archive directory, or are deleted.
 
 A file goes only when every readable epoch has its rows: the epoch that loaded it is the oldest readable one, or older. So a
 return to any epoch that can still be read finds the files that came after it. It is known as loaded until an update has
 seen that it is gone, and it is moved or deleted by one system call: whenever a crash comes, it is in one place or the
-other, and is never loaded twice. A restatement puts it back (:mod:`.put_back`).
+other, and is never loaded twice. A restatement moves it back (:mod:`warehouse.steps.relanding`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["put_away"]
+__all__ = ["archive_loaded"]
 
 _MANY, _RARELY = 320, 32
 _CLOCK_SECONDS = 2.0
 """To which other file systems may cut a modification time."""
 
 
-def put_away(catalog: Catalog, *, rarely: bool = False, dry_run: bool = False) -> int:
+def archive_loaded(catalog: Catalog, *, rarely: bool = False, dry_run: bool = False) -> int:
     """Move or delete the loaded landing files of which no readable epoch may have need, and return how many.
 
     The caller holds the writer lock and has finished any open plan. All readable epochs are read for it: where they are many,
@@ -47,7 +47,7 @@ def put_away(catalog: Catalog, *, rarely: bool = False, dry_run: bool = False) -
             if _is_as_loaded(stream, file):
                 count += 1
                 if not dry_run:
-                    _put_away(stream, file.path)
+                    _archive(stream, file.path)
     return count
 
 
@@ -69,7 +69,7 @@ def _is_as_loaded(stream: Stream, file: LandingFile) -> bool:
     return facts is not None and (facts.st_size, facts.st_mtime_ns) == (file.size, file.mtime_ns)
 
 
-def _put_away(stream: Stream, relative: str) -> None:
+def _archive(stream: Stream, relative: str) -> None:
     if stream.move_to is None:
         remove_beneath(stream.landing, relative)
         return

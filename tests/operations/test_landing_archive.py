@@ -1,4 +1,4 @@
-"""Landing files that were loaded stay, are put aside or are deleted, once no readable epoch may have need of them.
+"""Landing files that were loaded stay, are archived or are deleted, once no readable epoch may have need of them.
 
 Epochs are recorded by hand, without tables: which files each loaded is all that counts::
 
@@ -22,11 +22,11 @@ from warehouse.epochs.journal import epoch_path, newest_epoch, write_record
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.ingest.files import LandingFile
 from warehouse.ingest.landing import list_landing
-from warehouse.operations.after_load import put_away
 from warehouse.operations.erasure.erase import landing_files
+from warehouse.operations.landing_archive import archive_loaded
 from warehouse.serving.keys import KeyColumn
 from warehouse.steps.erased_keys import erased_keys
-from warehouse.steps.relanding import Aside
+from warehouse.steps.relanding import ArchivedFiles
 from warehouse.time import DAY, HOUR
 
 from .projects import ANCHOR, LATER, Project, StoppedError, at, csv, row, stream
@@ -95,15 +95,15 @@ def test_a_file_goes_when_every_readable_epoch_has_its_rows(project: Project) ->
 
 def test_where_many_epochs_are_readable_an_update_looks_now_and_then(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """At every 32nd; `vacuum` always."""
-    monkeypatch.setattr("warehouse.operations.after_load._MANY", 8)
+    monkeypatch.setattr("warehouse.operations.landing_archive._MANY", 8)
     catalog = load_catalog(project.directory)
-    assert put_away(catalog, rarely=True, dry_run=True) == 1  # few are readable
+    assert archive_loaded(catalog, rarely=True, dry_run=True) == 1  # few are readable
     looked = []
     for number in range(2, 66):
         _record(project)
-        looked += [number] if put_away(catalog, rarely=True, dry_run=True) else []
+        looked += [number] if archive_loaded(catalog, rarely=True, dry_run=True) else []
     assert looked == [*range(2, 8), 32, 64]
-    assert put_away(catalog, dry_run=True) == 1
+    assert archive_loaded(catalog, dry_run=True) == 1
 
 
 def test_files_stay_unless_one_says_otherwise(project: Project) -> None:
@@ -168,11 +168,11 @@ def test_a_move_to_another_file_system_stopped_half_way_is_finished(project: Pro
     with monkeypatch.context() as context:
         context.setattr(os, "unlink", stopped)
         with pytest.raises(StoppedError):
-            put_away(catalog)
+            archive_loaded(catalog)
     assert _files(project) == ["a/1.csv", "a/2.csv", "loaded/a/1.csv"]
-    aside = Aside(catalog.sources[0], frozenset(list_landing(project.directory / "landing/a", "*")))
-    assert aside.others() == [], "a file that is in both places is one file"
-    assert put_away(catalog) == 1
+    archived = ArchivedFiles(catalog.sources[0], frozenset(list_landing(project.directory / "landing/a", "*")))
+    assert archived.others() == [], "a file that is in both places is one file"
+    assert archive_loaded(catalog) == 1
     assert _files(project) == ["a/2.csv", "loaded/a/1.csv"]
     after = (project.directory / "landing/loaded/a/1.csv").stat()
     assert (after.st_size, after.st_mtime_ns, after.st_mode) == (before.st_size, before.st_mtime_ns, before.st_mode)
@@ -232,12 +232,12 @@ def test_put_away_files_are_found_by_what_they_were(project: Project) -> None:
     project.change(files="*.csv")
     (stream_of_a,) = load_catalog(project.directory).sources
     here = frozenset(list_landing(stream_of_a.landing, "*"))
-    aside = Aside(stream_of_a, here)
-    assert aside.wanted("1.csv", LandingFile("1.csv", 1, 1)) is None
-    assert aside.wanted("1.csv", first) == first
-    assert [file.path for file in aside.others()] == ["1~1.csv"], "another file is wanted under the name"
-    assert aside.back == {"1.csv": "1~1.csv", "1~1.csv": "1.csv"}
-    other = Aside(stream_of_a, here | {LandingFile("1.csv", 5, 5)})
+    archived = ArchivedFiles(stream_of_a, here)
+    assert archived.wanted("1.csv", LandingFile("1.csv", 1, 1)) is None
+    assert archived.wanted("1.csv", first) == first
+    assert [file.path for file in archived.others()] == ["1~1.csv"], "another file is wanted under the name"
+    assert archived.back == {"1.csv": "1~1.csv", "1~1.csv": "1.csv"}
+    other = ArchivedFiles(stream_of_a, here | {LandingFile("1.csv", 5, 5)})
     assert other.wanted("1.csv", first, renamed=False) is None
     assert other.wanted("1.csv", first) == LandingFile("1~1.csv", first.size, first.mtime_ns)
 
