@@ -1,6 +1,6 @@
-"""Grid and assignments, techniques, plans of what an update touches, sealing, cost: all pure functions of slots.
+"""Grid and assignments, techniques, plans of what an update touches, sealing: all pure functions of slots.
 
-The cost model, the size oracle and the theorem are in `warehouse.layout.cost`, `.oracle` and `.theorem`.
+The size oracle is in `warehouse.layout.oracle`.
 """
 
 from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, row, sub_index
