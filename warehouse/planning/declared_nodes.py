@@ -98,7 +98,8 @@ def with_columns(
         instead, with those that read it, and its nodes are left out.
 
     """
-    created = [source.name for source in catalog.sources if last is None or last.table(source.name) is None]
+    names = [*(source.name for source in catalog.sources), *(aggregate.name for aggregate in catalog.aggregates)]
+    created = [name for name in names if last is None or last.table(name) is None]
     created += [table.name for table in catalog.coalesced if unlike(table.definition, last.table(table.name) if last else None)]
     again = unbuilt(nodes, last, created)
     if not again:
@@ -113,6 +114,9 @@ def with_columns(
     }
     for table in catalog.coalesced:
         known[table.name] = [ColumnRecord(name, kind) for name, kind in table.definition.columns]
+    for aggregate in catalog.aggregates:  # one that is new gets its table once the windows move
+        if last is None or slot > last.slot or last.table(aggregate.name) is not None:
+            known[aggregate.name] = [ColumnRecord(name, kind) for name, kind in aggregate.definition.columns]
     session = table_session(spark(), {})
     analyser = Analyser(session)
     interval, anchor = catalog.update_interval, catalog.anchor

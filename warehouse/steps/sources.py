@@ -182,7 +182,8 @@ class Sources:
                 return None
             node = self.node(table)
             return None if node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows, node.lost_in_driver)
-        if not self.unstored or all(planned.name != table for planned in self.plan.streams):
+        planned = next((each for each in self.plan.streams if each.name == table), None)
+        if not self.unstored or planned is None or planned.answers is not None:  # no answer is given that has ended
             return None
         if table not in self.counted:  # this process has not read its batch
             first = first_batch_commit(self.plan, self.done, table)

@@ -208,7 +208,8 @@ def _refused(queries: Mapping[str, exp.Query], problems: Sequence[Problem]) -> d
 
 
 def _arriving(catalog: Catalog) -> tuple[list[str], list[str]]:
-    return [stream.name for stream in catalog.streams], [relation.name for relation in catalog.relations]
+    streams = [table.name for tables in (catalog.streams, catalog.aggregates) for table in tables]
+    return streams, [relation.name for relation in catalog.relations]
 
 
 def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:

@@ -29,15 +29,16 @@ def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
 def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     """Return the tables of views and of their operators' state that hold what was derived from a table, in the epoch's order.
 
-    Relations that a view looks versions up in count as read.
+    Relations that a view looks versions up in count as read, and answers that have a stream's key as the stream.
     """
     above: set[str] = set()
-    following = {state.name for state in epoch.tables if state.coalesced is not None and state.followed == table}
+    followed = (*beside(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))
+    below = {table, *(state.name for state in followed if state.answers is not None or state.coalesced is not None)}
     while True:
         found = {
             state.name
             for state in epoch.tables
-            if state.view is not None and not {table, *above, *following}.isdisjoint(read_by(state.view.node.operator))
+            if state.view is not None and not {*below, *above}.isdisjoint(read_by(state.view.node.operator))
         }
         if found == above:
             return tuple(state for state in epoch.tables if state.name in above)

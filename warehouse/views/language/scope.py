@@ -11,7 +11,7 @@ from warehouse.catalog.functions import WITHOUT_PARENTHESES
 from warehouse.catalog.spelling import nearest
 from warehouse.catalog.types import Array, Struct, canonical, parse_type
 from warehouse.coalescing.definition import OWN_COLUMNS
-from warehouse.views.labels import STR
+from warehouse.views.labels import STR, WK
 from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import text
 from warehouse.views.language.stream_labels import stream_label
@@ -44,7 +44,7 @@ class Table:
     """
 
     name: str
-    kind: Literal["stream", "relation", "view", "coalesced"]
+    kind: Literal["stream", "relation", "view", "coalesced", "aggregate"]
     columns: Types
     label: Label
     lifetime: int | None
@@ -54,7 +54,7 @@ class Table:
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:
-    """Return the streams, relations and coalesced tables of a catalog by name."""
+    """Return the streams, relations, coalesced tables and aggregates of a catalog; how long an answer stays may change."""
     tables = {}
     for stream in catalog.streams:
         label = stream_label(stream)
@@ -73,6 +73,9 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
             coalesced.name, "coalesced", dict(coalesced.definition.columns), STR, None if window is None else 2 * window + 1,
             coalesced.search_key, never_null=frozenset(OWN_COLUMNS),
         )  # fmt: skip
+    for aggregate in catalog.aggregates:
+        asked = aggregate.definition
+        tables[aggregate.name] = Table(aggregate.name, "aggregate", dict(asked.columns), WK, asked.keep, asked.search_key)
     return tables
 
 
