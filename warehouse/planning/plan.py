@@ -125,7 +125,9 @@ def make_plan(
     beside = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
     for coalesced in beside(catalog, last, tuple(streams), arriving):
         streams.append(coalesced)
-        steps.extend(_following_steps(coalesced, last, slot, _Ids(epoch, clock), longer=catalog.retain))
+        own = list(_following_steps(coalesced, last, slot, _Ids(epoch, clock), longer=catalog.retain))
+        state = last.table(coalesced.name) if last else None
+        steps.extend((*own, *_overdue(catalog, coalesced.followed or "", state, slot, own)))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
     planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)

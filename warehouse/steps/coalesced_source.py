@@ -17,9 +17,13 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.definition import HOLDS, STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
+from warehouse.limits import limits
 from warehouse.steps.arrived_rows import ArrivedRows
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.steps.node_source import move_of
+from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.tables import key_types
+from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
@@ -187,8 +191,29 @@ class CoalescedSource:
     # --- what is written ---
 
     @cached_property
+    def _few(self) -> DriverReplacement | None:
+        """What the driver makes of few points and few rows; None when Spark is to make it."""
+        own, definition, table = self.own, self.definition, self._table
+        if own.history or definition.same is not None or definition.of is not None:
+            return None
+        arrived = self.below().batch.known if own.arrives else None
+        if (own.arrives and arrived is None) or (arrived is not None and arrived.num_rows > limits().driver_rows):
+            return None
+        held = no_stored_rows(self.columns) if table.move.first or table.base is None else table.all_own()
+        if held is None:
+            return None
+        made = DriverReplacement(definition, self.layout, table.move, held, arrived)
+        try:
+            return made if made.losses and made.replacement else None
+        except (*FAILURES, OverflowError, LeftToSparkError) as error:
+            leave_to_spark(error)
+            return None
+
+    @cached_property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
+        if self._few is not None:
+            return self._few.replacement
         definition, table, points = self.definition, self._table, self._points
         old, edge = table.own(), self._edge
         if points is None and old is None:
@@ -237,6 +262,8 @@ class CoalescedSource:
     @cached_property
     def _losses(self) -> dict[str, int]:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        if self._few is not None:
+            return self._few.losses
         points = self._points
         if points is None:
             return {"points": 0, "late": 0, "repeated": 0}

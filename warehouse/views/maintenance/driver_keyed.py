@@ -29,9 +29,10 @@ from warehouse.views.maintenance.picking import evaluated, lasting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["replaced_in_driver"]
+__all__ = ["buckets_of", "matched_rows", "replaced_in_driver"]
 
 
 def replaced_in_driver(inputs: NodeInputs) -> Replacement | None:
@@ -68,8 +69,8 @@ def _groups(core: Group, inputs: NodeInputs) -> Replacement | None:
     rows = adjusted(core, changed, DriverRows.of(held), types) if adjustable else recomputed(core, _live(core, changed, inputs))
     never = f"timestamp_micros({NEVER}L)"
     answer = rows.selectExpr("*", f"timestamp_micros({move.now}L) AS _ts", f"{never} AS _exp")
-    matched = _matched(held, answer.toArrow(), node.columns, state)
-    matched = matched.append_column("sub_index", _buckets(matched, inputs))
+    matched = matched_rows(held, answer.toArrow(), node.columns, state)
+    matched = matched.append_column("sub_index", buckets_of(matched, node.search_key, inputs.layout))
     touched = touched_buckets(matched, stateful=adjustable)
     if not touched:
         return Replacement(None, {}, {}, 0)
@@ -103,8 +104,8 @@ def _split(own: pa.Table, changed: DriverRows, keys: Sequence[str]) -> tuple[pa.
     return parts[0].cast(own.schema), parts[1].cast(own.schema)
 
 
-def _matched(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str]) -> pa.Table:
-    """A row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands."""
+def matched_rows(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str]) -> pa.Table:
+    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands."""
     same = [*columns, "_exp"]
     floating = {field.name.lower() for field in answer.schema if pa.types.is_floating(field.type)}
     signs = [
@@ -129,8 +130,8 @@ def _matched(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Se
     return found
 
 
-def _buckets(rows: pa.Table, inputs: NodeInputs) -> pa.Array:
-    names = inputs.node.search_key
+def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:
+    """Return the sub-index of each row of a keyed table, by the columns of its search key."""
     types = [parse_type(from_arrow_type(rows.schema.field(name).type).simpleString()) for name in names]
     keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
-    return pa.array((bucket(key, types, inputs.layout) for key in keys), pa.int32())
+    return pa.array((bucket(key, types, layout) for key in keys), pa.int32())

@@ -1,0 +1,174 @@
+"""What replaces the changed rows of a coalesced table, made by the driver of few points and few rows: what Spark makes of many.
+
+The query is the same (:mod:`warehouse.coalescing.islands`); DuckDB runs it. Conditions (``same``, ``of``) Spark evaluates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from warehouse.catalog.duck_sql import quoted
+from warehouse.coalescing.definition import STAMPS
+from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced, within
+from warehouse.steps.arrived_rows import ARRIVED_ROWS
+from warehouse.storage.lookup import here
+from warehouse.storage.tables import rows_schema
+from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.maintenance.driver_keyed import buckets_of, matched_rows
+from warehouse.views.maintenance.keyed import Replacement, replacing
+from warehouse.views.maintenance.local_buckets import entered, touched_buckets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.coalescing.definition import Definition
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.inputs import Move
+
+__all__ = ["DriverReplacement", "no_stored_rows"]
+
+
+def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
+    """Return no rows, with these columns and all of the system's."""
+    return to_arrow_schema(StructType.fromJson(rows_schema(columns)), timezone="UTC").empty_table()
+
+
+@dataclass(frozen=True, eq=False)
+class DriverReplacement:
+    """The new content of the buckets in which rows changed, and the points that were not taken.
+
+    Parameters
+    ----------
+    definition, layout, move
+        What the table holds, how it is laid out, and from when to when it is moved.
+    own
+        Its rows that were live at the last epoch, with all columns.
+    arrived
+        The classified rows of the stream's batch; None: no point came.
+
+    Raises
+    ------
+    LeftToSparkError
+        By each property, when DuckDB cannot answer.
+    """
+
+    definition: Definition
+    layout: Layout
+    move: Move
+    own: pa.Table
+    arrived: pa.Table | None
+
+    @property
+    def _groups(self) -> list[str]:
+        return [quoted(name) for name in self.definition.groups]
+
+    def _asked(self, query: str, **tables: pa.Table) -> pa.Table:
+        found = here(query, tables)
+        if found is None:
+            raise LeftToSparkError("DuckDB did not coalesce the points")
+        return found
+
+    @cached_property
+    def _points(self) -> pa.Table:
+        """The points that arrived: the columns of the group, those that are compared, and their stamps."""
+        definition = self.definition
+        names = [*definition.groups, *definition.compared]
+        if self.arrived is None:
+            return self.own.select([*names]).slice(0, 0).append_column(AT, pa.array([], pa.int64()))
+        shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
+        found = self._asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=self.arrived)
+        kinds = [*(self.own.schema.field(name) for name in names), pa.field(AT, pa.int64())]
+        return found.cast(pa.schema(kinds))
+
+    @cached_property
+    def _stamps(self) -> pa.Table:
+        """Every stamp of a group, of rows and of points, each once."""
+        shown = ", ".join([*self._groups, AT])
+        held = ", ".join([*self._groups, f"unnest({STAMPS}) AS {AT}"])
+        query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
+        return self._asked(query, own=self.own, points=self._points)
+
+    @cached_property
+    def _edge(self) -> Edge:
+        definition = self.definition
+        if definition.window is not None:
+            return Edge(self.move.now - definition.window)
+        surplus = self._stamps.num_rows - (definition.rows or 0)
+        if surplus <= 0:
+            return Edge()
+        order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self._groups)])
+        shown = ", ".join([AT, *self._groups])
+        found = self._asked(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
+        stamp, *group = (column[0].as_py() for column in found.columns)
+        return Edge(stamp, tuple(map(_literal, group)))
+
+    @cached_property
+    def losses(self) -> dict[str, int]:
+        """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
+        points, groups = self._points, self._groups
+        inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
+        taken = self._asked(inside, points=points)
+        shown = ", ".join([*groups, AT])
+        held = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
+        new = self._asked(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
+        late = points.num_rows - taken.num_rows
+        return {"points": points.num_rows, "late": late, "repeated": taken.num_rows - new.num_rows}
+
+    @cached_property
+    def replacement(self) -> Replacement:
+        """The new content of the buckets in which rows changed."""
+        definition, move, edge = self.definition, self.move, self._edge
+        cut = f"NOT {within(edge, f'{STAMPS}[1]', self._groups)} AND epoch_us(_exp) > {move.now}"
+        shown = ", ".join(self._groups) or "1 AS one"
+        keys = self._asked(
+            f"SELECT DISTINCT {shown} FROM (SELECT {shown} FROM points UNION ALL SELECT {shown} FROM own WHERE {cut})",
+            points=self._points, own=self.own,
+        )  # fmt: skip
+        if not keys.num_rows:
+            return Replacement(None, {}, {}, 0)
+        equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in self._groups) or "true"
+        held, rest = (
+            self._asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=self.own, k=keys).cast(self.own.schema)
+            for how in ("SEMI", "ANTI")
+        )
+        query = coalesced(definition, DUCKDB, edge, stored="held", arrived="points").whole()
+        columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
+        names = [*columns, *state, "_ts", "_exp"]
+        answer = self._asked(query, held=held, points=self._points).select(names)
+        answer = answer.cast(pa.schema([self.own.schema.field(name) for name in names]))
+        matched = matched_rows(held, answer, columns, state)
+        matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, self.layout))
+        touched = touched_buckets(matched, stateful=True)
+        if not touched:
+            return Replacement(None, {}, {}, 0)
+        written, others = (_of(rows, list(touched)) for rows in (matched, rest))
+        fresh = entered(written, columns, state, move, dated=False)
+        kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
+        return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
+
+
+def _of(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
+    return rows.filter(pc.is_in(rows["sub_index"], pa.array(buckets, rows.schema.field("sub_index").type)))
+
+
+def _literal(value: Any) -> str:  # noqa: ANN401 - a value of a key column
+    match value:
+        case None:
+            return "NULL"
+        case str():
+            return "'" + value.replace("'", "''") + "'"
+        case datetime():
+            return f"TIMESTAMPTZ '{value.isoformat()}'"
+        case date():
+            return f"DATE '{value.isoformat()}'"
+        case _:
+            return str(value)
