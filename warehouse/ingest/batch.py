@@ -6,8 +6,9 @@ the write is cut into tasks, and what the epoch reports.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,15 +27,15 @@ from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.damaged import file_problem
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
-from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, relative_path
+from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -153,7 +154,8 @@ def prepare(
 ) -> Batch:
     """Return the batch of an update; ``taken`` are rows of the deferred table whose slot has come.
 
-    ``judge`` may give classified rows another fate, by what is stored. The driver takes them all when they are surely ``few``.
+    ``judge`` may give classified rows another fate, by what is stored; None: nothing that is stored matters. The driver takes all
+    when they are surely ``few``.
 
     Raises
     ------
@@ -164,9 +166,11 @@ def prepare(
     files = [file for _, members in groups for file in members]
     _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
     try:
-        rows = _classified(session, stream, layout, move, groups, taken)
-        if judge is not None:
-            rows = judge(rows)
+        if few and files and judge is None:
+            rows = _classified_as_before(session, stream, layout, move, groups, taken)
+        else:
+            rows = _classified(session, stream, layout, move, groups, taken)
+            rows = rows if judge is None else judge(rows)
         if few and can_be_gathered(rows.schema):
             return _gathered(session, stream, rows, files)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
@@ -212,6 +216,35 @@ def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
         raise UnreadableFilesError(stream.name, problems)
 
 
+def _classified_as_before(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+    taken: DataFrame | None,
+) -> DataFrame:
+    """What :func:`_classified` returns, by a plan that is kept where a stream was read in the same way before."""
+    move = replace(move, carried=True)
+    records = read_records(session, stream, groups)
+    shapes = tuple(each.shape for each in records)
+    rules = replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
+    key = (rules, layout, move.rules, shapes, taken is not None)
+
+    def with_values(rows: DataFrame) -> DataFrame:
+        return rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_zero"], f"{move.values} AS _zero")
+
+    def made(sources: Sequence[DataFrame]) -> DataFrame:
+        parts = [typed(rows, stream, shape) for rows, shape in zip(sources, shapes, strict=False)]
+        read = _untaken(whole(session, stream, parts))
+        return classify(read if taken is None else read.unionByName(sources[-1]), stream, layout, move)
+
+    sources = [with_values(each.rows) for each in records]
+    if taken is not None:
+        sources.append(with_values(_as_read(taken, stream)))
+    return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
+
+
 def _classified(
     session: SparkSession,
     stream: Stream,
@@ -222,22 +255,25 @@ def _classified(
     most: int | None = None,
 ) -> DataFrame:
     read = read_files(session, stream, groups)
-    rows = (read if most is None else read.limit(most)).selectExpr(
+    rows = _untaken(read if most is None else read.limit(most))
+    return classify(rows if taken is None else rows.unionByName(_as_read(taken, stream)), stream, layout, move)
+
+
+def _untaken(rows: DataFrame) -> DataFrame:
+    return rows.selectExpr(
         "*", "false AS _taken", "CAST(NULL AS string) AS _taken_file", "CAST(NULL AS bigint) AS _taken_record"
     )
-    if taken is not None:
-        waiting = taken.selectExpr(
-            *[quoted(column.name) for column in stream.columns],
-            *[
-                f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}"
-                for name, kind in SOURCE_COLUMNS.items()
-            ],
-            "true AS _taken",
-            "_file AS _taken_file",
-            "_record AS _taken_record",
-        )
-        rows = rows.unionByName(waiting)
-    return classify(rows, stream, layout, move)
+
+
+def _as_read(taken: DataFrame, stream: Stream) -> DataFrame:
+    """Rows of the deferred table with the columns of those that are read."""
+    return taken.selectExpr(
+        *[quoted(column.name) for column in stream.columns],
+        *[f"CAST({'0' if name == '_zero' else 'NULL'} AS {kind}) AS {name}" for name, kind in SOURCE_COLUMNS.items()],
+        "true AS _taken",
+        "_file AS _taken_file",
+        "_record AS _taken_record",
+    )
 
 
 def _count(rows: DataFrame) -> BatchCounts:

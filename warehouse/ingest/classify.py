@@ -5,7 +5,8 @@ are dead on arrival and only counted; every other fate is the reason code of a r
 
 The rules are Spark SQL text in a few projections: each one more is analysed again at every update. What changes from
 one update to the next (slots, window time, clock) is looked up in an array at a position that no optimiser can fold: a
-plain literal would become part of the generated code, and that would be compiled again at every update.
+plain literal would become part of the generated code, and that would be compiled again at every update. Where the plan itself is
+kept (few rows), that array comes with the rows: their ``_zero`` is it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ _TAKEN = ("_taken", "_taken_file", "_taken_record")
 class WindowMove:
     """Where an update moves a table's window: from slot ``k0`` to ``k``; instants and durations in microseconds.
 
-    ``first`` builds have nothing late; ``clock`` is the wall-clock instant of the plan.
+    ``first`` builds have nothing late; ``clock`` is the wall-clock instant of the plan; ``carried`` says that the rows have the
+    values that change from one update to the next.
     """
 
     k0: int
@@ -48,6 +50,17 @@ class WindowMove:
     anchor: int
     interval: int
     clock: int
+    carried: bool = False
+
+    @property
+    def values(self) -> str:
+        """What changes from one update to the next, as Spark SQL: an array."""
+        return f"array({', '.join(f'{value}L' for value in (self.k, self.k0, self.time, self.clock))})"
+
+    @property
+    def rules(self) -> tuple[bool, int, int]:
+        """What the rules depend on beside these values."""
+        return self.first, self.anchor, self.interval
 
     @property
     def time(self) -> int:
@@ -56,9 +69,8 @@ class WindowMove:
 
     def value(self, name: Literal["k", "k0", "time", "clock"]) -> str:
         """Return Spark SQL for one of this move's values, the same text of code at every update."""
-        values = (self.k, self.k0, self.time, self.clock)
         position = ("k", "k0", "time", "clock").index(name) + 1
-        return f"element_at(array({', '.join(f'{value}L' for value in values)}), {position} + _zero)"
+        return f"element_at(_zero, {position})" if self.carried else f"element_at({self.values}, {position} + _zero)"
 
 
 def classify(rows: DataFrame, stream: Stream, layout: Layout, move: WindowMove) -> DataFrame:

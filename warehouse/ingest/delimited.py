@@ -12,7 +12,7 @@ from warehouse.ingest.columns import Fields, inputs_of_records, matched
 from warehouse.ingest.conversion import from_text, from_zeek, is_number, says_what
 from warehouse.ingest.dialect import has_header_record, reader_options
 from warehouse.ingest.landing import file_encoding
-from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
+from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Delimited, Records, called_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["read_delimited"]
+__all__ = ["Delimited", "delimited_records", "typed_fields"]
 
 
-def read_delimited(
+def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
-) -> Iterator[DataFrame]:
-    """Yield frames of the rows of files with that header: the values that are read of each, and where it stands."""
+) -> Iterator[Records]:
+    """Yield the fields of files with that header as text, by how they are read."""
     for wide, members in _by_encoding(stream, files).items():
-        yield _csv(session, stream, header, members, wide)
+        shape = Delimited(header, wide)
+        yield Records(_fields(session, stream, shape, members), shape)
 
 
 def _by_encoding(stream: Stream, files: Sequence[LandingFile]) -> dict[str | None, list[LandingFile]]:
@@ -46,17 +47,25 @@ def _by_encoding(stream: Stream, files: Sequence[LandingFile]) -> dict[str | Non
     return groups
 
 
-def _csv(
-    session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile], wide: str | None
-) -> DataFrame:
-    inputs = inputs_of_records(stream)
-    physical = [f"_c{index}" for index in range(len(header))]
+def _options(stream: Stream, wide: str | None) -> dict[str, str]:
     options = reader_options(stream)
     if wide:  # Hadoop looks for one byte that ends a line unless it is told which two do
         options = {key: value for key, value in options.items() if key.lower() not in ("encoding", "charset")}
         options |= {"encoding": java_name(wide), "lineSep": "\n"}
-    stamps = {key.lower(): value for key, value in (*stream.options, *options.items())}
-    quote = stamps.get("quote", '"')
+    return options
+
+
+def _stamps(stream: Stream, wide: str | None) -> dict[str, str]:
+    """The options by their names in lower case."""
+    return {key.lower(): value for key, value in (*stream.options, *_options(stream, wide).items())}
+
+
+def _physical(shape: Delimited) -> list[str]:
+    return [f"_c{index}" for index in range(len(shape.header))]
+
+
+def _fields(session: SparkSession, stream: Stream, shape: Delimited, files: Sequence[LandingFile]) -> DataFrame:
+    physical, quote = _physical(shape), _stamps(stream, shape.wide).get("quote", '"')
     reader = session.read.schema(", ".join(f"{name} string" for name in [*physical, SHAPE])).options(
         **{
             # A quote inside quotes is written twice (RFC 4180); Spark's own default is a backslash before it.
@@ -64,7 +73,7 @@ def _csv(
             "emptyValue": "",
             # Any text that no file holds: so that only an unquoted empty field becomes null, not a quoted one.
             "nullValue": "\u0000",
-            **options,
+            **_options(stream, shape.wide),
             "header": "true" if has_header_record(stream) else "false",
             "enforceSchema": "true",
             "mode": "PERMISSIVE",
@@ -73,8 +82,14 @@ def _csv(
             "__globPaths__": "false",
         },
     )
-    rows = reader.csv(paths_of(stream, files)).select("*", *place_of_record())
-    if wide:
+    return reader.csv(paths_of(stream, files)).selectExpr("*", *PLACE_OF_RECORD)
+
+
+def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame:
+    """Return the values that are read of each record, and where it stands."""
+    header, physical, stamps = shape.header, _physical(shape), _stamps(stream, shape.wide)
+    inputs, quote = inputs_of_records(stream), stamps.get("quote", '"')
+    if shape.wide:
         rows = rows.withColumns({name: _without_return(name, stamps) for name in (*physical[-1:], SHAPE)})
     position = {source: header.index(path[0]) for source, path in matched(stream, header, _flat(header)).paths.items()}
     values, faults = [], []

@@ -5,6 +5,9 @@ position in its task (together they give the record's number, see :mod:`warehous
 and ``_fault`` with ``_fault_message`` when the record has the wrong shape or a value of the wrong type; ``_zero`` is the number
 0, of which only the source knows that it is (see :mod:`warehouse.ingest.classify`). A bad value never
 fails the job: every conversion is a ``try_`` one (with ANSI on, one bad value would fail it all).
+
+Files of text are read in two parts: the records as Spark's reader gives them, and what is made of each, which does not depend on
+the files: few rows go through a plan for it that is kept (:mod:`warehouse.storage.prepared`).
 """
 
 from __future__ import annotations
@@ -15,17 +18,18 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.model import COLUMNAR
 from warehouse.ingest.calculated import with_calculated
 from warehouse.ingest.columnar import read_columnar
 from warehouse.ingest.columns import inputs_of_records, known_names
 from warehouse.ingest.conversion import JUST_TIME, from_text, says_what
-from warehouse.ingest.delimited import read_delimited
+from warehouse.ingest.delimited import Delimited, delimited_records, typed_fields
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.folder_columns import with_folder_columns
 from warehouse.ingest.json_arrays import is_array, is_exact
 from warehouse.ingest.json_fields import Parsed, exact_text, json_path, parsed, seen_text
 from warehouse.ingest.local import local_frame
-from warehouse.ingest.record_parts import SHAPE, called_of, paths_of, place_of_record
+from warehouse.ingest.record_parts import PLACE_OF_RECORD, SHAPE, Records, called_of, paths_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +41,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["SOURCE_COLUMNS", "read_files"]
+__all__ = ["SOURCE_COLUMNS", "read_files", "read_records", "typed", "whole"]
 
 SOURCE_COLUMNS = {
     "_file": "string",
@@ -63,17 +67,38 @@ def read_files(
         When a footer cannot be read or a column cannot become the declared type.
 
     """
-    readable = [(header, [file for file in files if file.size]) for header, files in groups]
     parts: list[DataFrame] = []
-    for header, files in readable:
-        if not files:
-            continue
-        if is_delimited(stream):
-            parts.extend(read_delimited(session, stream, header, files))
-        elif stream.format == "json":
-            parts.append(_json(session, stream, files))
-        else:
-            parts.extend(read_columnar(session, stream, files))
+    if stream.format in COLUMNAR:
+        for _, files in groups:
+            if readable := [file for file in files if file.size]:
+                parts.extend(read_columnar(session, stream, readable))
+    else:
+        records = read_records(session, stream, groups)
+        parts = [typed(each.rows, stream, each.shape) for each in records]
+    return whole(session, stream, parts)
+
+
+def read_records(
+    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+) -> list[Records]:
+    """Return the records of files of text, by what tells how they are read; ``groups`` as of :func:`read_files`."""
+    found: list[Records] = []
+    for header, files in groups:
+        readable = [file for file in files if file.size]
+        if readable and is_delimited(stream):
+            found.extend(delimited_records(session, stream, header, readable))
+        elif readable:
+            found.append(Records(_lines(session, stream, readable), None))
+    return found
+
+
+def typed(rows: DataFrame, stream: Stream, shape: Delimited | None) -> DataFrame:
+    """Return what is read of each record, and where it stands; ``rows`` as of :class:`Records` of that shape."""
+    return _json(rows, stream) if shape is None else typed_fields(rows, stream, shape)
+
+
+def whole(session: SparkSession, stream: Stream, parts: Sequence[DataFrame]) -> DataFrame:
+    """Return the declared columns and the source columns of all that was read."""
     if not parts:
         return empty(session, stream)
     rows = reduce(lambda left, right: left.unionByName(right), parts)
@@ -88,7 +113,7 @@ def empty(session: SparkSession, stream: Stream) -> DataFrame:
     return local_frame(session, [], ", ".join(columns))
 
 
-def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
+def _json(lines: DataFrame, stream: Stream) -> DataFrame:
     inputs = inputs_of_records(stream)
     options = {
         "timeZone": stream.timezone,
@@ -96,7 +121,6 @@ def _json(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         "mode": "PERMISSIVE",
         "columnNameOfCorruptRecord": SHAPE,
     }
-    lines = _lines(session, stream, files)
     parses = parsed(inputs, SHAPE)
     rows = lines.select(
         "*",
@@ -175,7 +199,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
     plain = [file for file in files if file not in arrays] if arrays else files
     parts = []
     if plain:  # a blank line is no record, so it is passed over before the rows are numbered
-        parts.append(texts.text(paths_of(stream, plain)).select("value", "_metadata").where(F.trim("value") != ""))
+        parts.append(texts.text(paths_of(stream, plain)).selectExpr("value", "_metadata").where("trim(value) != ''"))
     exact = [file for file in arrays if is_exact(stream, file)]
     unmarked = F.regexp_replace("value", "^\ufeff", "")
     elements = F.try_parse_json(unmarked).try_cast("array<variant>")
@@ -190,7 +214,7 @@ def _lines(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) 
         # What Spark takes for no array, though it was one when it was looked at, is a record at fault.
         inner = F.coalesce(objects, F.array("value"))
         parts.append(whole.select(F.explode(inner).alias("value"), "_metadata"))
-    return reduce(lambda left, right: left.unionByName(right), [part.select("value", *place_of_record()) for part in parts])
+    return reduce(lambda left, right: left.unionByName(right), [part.selectExpr("value", *PLACE_OF_RECORD) for part in parts])
 
 
 def _as_json(element: SparkColumn) -> SparkColumn:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -10,15 +11,39 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
 
     from warehouse.catalog.model import Stream
     from warehouse.ingest.columns import Input
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["SHAPE", "called_of", "paths_of", "place_of_record"]
+__all__ = ["PLACE_OF_RECORD", "SHAPE", "Delimited", "Records", "called_of", "paths_of", "place_of_record"]
 
+PLACE_OF_RECORD = (
+    "_metadata.file_path AS _file",
+    "_metadata.file_block_start AS _start",
+    "monotonically_increasing_id() AS _position",
+    "CAST(_metadata.file_block_start < 0 AS int) AS _zero",
+)
+"""Where a record stands, and the number 0 (see :mod:`.reading`), as Spark SQL."""
 SHAPE = "_shape"
 """The column of a record's text when it does not have the shape that was expected."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Records of files as Spark's reader gives them, each with where it stands; ``shape``: how they are read, None for JSON."""
+
+    rows: DataFrame
+    shape: Delimited | None
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """How lines of fields are read: the header's names, and which UTF-16 they are in (None: a sign of ASCII is one byte)."""
+
+    header: tuple[str, ...]
+    wide: str | None
 
 
 def paths_of(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
@@ -28,12 +53,7 @@ def paths_of(stream: Stream, files: Sequence[LandingFile]) -> list[str]:
 
 def place_of_record() -> list[SparkColumn]:
     """Return the columns that say where a record stands, and the number 0 (see :mod:`.reading`)."""
-    return [
-        F.col("_metadata.file_path").alias("_file"),
-        F.col("_metadata.file_block_start").alias("_start"),
-        F.monotonically_increasing_id().alias("_position"),
-        F.expr("CAST(_metadata.file_block_start < 0 AS int)").alias("_zero"),
-    ]
+    return [F.expr(sql) for sql in PLACE_OF_RECORD]
 
 
 def called_of(given: Input) -> str:

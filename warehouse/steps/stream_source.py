@@ -153,9 +153,14 @@ class StreamSource:
         )  # fmt: skip
         groups, taken = self.groups(), _taken(self)
         gathered = _few_taken(self) and surely_few(self.stream, [file for _, files in groups for file in files])
-        return prepare(
-            self.session, self.stream, planned.layout, move, groups, taken, judge=partial(_judged, source=self), few=gathered
-        )
+        judge = partial(_judged, source=self) if self._is_judged else None
+        return prepare(self.session, self.stream, planned.layout, move, groups, taken, judge, few=gathered)
+
+    @property
+    def _is_judged(self) -> bool:
+        """Whether what is stored may give a row another fate."""
+        changes = self.stream.changes
+        return bool(self.planned.retried) or (changes is not None and not changes.retroactive)
 
     def groups(self) -> list[tuple[tuple[str, ...], list[LandingFile]]]:
         """Return the planned files by header, without those left out."""

@@ -13,6 +13,7 @@ import re
 import signal
 import sys
 import threading
+from collections import OrderedDict
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -236,9 +237,24 @@ def interpreted(session: SparkSession) -> Iterator[None]:
 
 
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a new session for one table, with the settings the warehouse owns and those given."""
-    own = session.newSession()
+    """Return a session for tables with those settings, beside which it has those that the warehouse owns.
+
+    It is made once for each process and kept: whoever changes a setting of it puts it back.
+    """
     _worked.set()
+    key = (session.sparkContext, tuple(sorted(settings.items())))
+    with _making:
+        kept = _sessions.get(key)
+        if kept is None:
+            kept = _sessions[key] = _new_session(session, settings)
+            while len(_sessions) > _MOST_SESSIONS:
+                _sessions.popitem(last=False)
+        _sessions.move_to_end(key)
+    return kept
+
+
+def _new_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    own = session.newSession()
     sized = {
         # An update is a few small stages whose sizes are known: re-planning between them costs more than it gives.
         "spark.sql.adaptive.enabled": "false",
@@ -257,6 +273,10 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
 
 
 _worked = threading.Event()
+_sessions: OrderedDict[tuple[object, ...], SparkSession] = OrderedDict()
+"""Sessions of tables, by the Spark that they belong to and their settings."""
+_making = threading.Lock()
+_MOST_SESSIONS = 128
 _held: dict[str, Any] = {}
 
 

@@ -1,0 +1,109 @@
+"""Prepared plans: what Spark planned for some rows is kept, and run again over others that have the same columns.
+
+Spark analyses, optimises and plans each frame again. For few rows that is most of the work: the classification of a stream has
+some hundred expressions, and nothing changes from one update to the next but the rows that go in. So its physical plan is kept,
+with a place for the rows of a source; the next update puts its own rows there.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql import DataFrame
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["prepared"]
+
+_Java = Any
+"""An object of the JVM."""
+_KEPT = 64
+"""Plans that are kept at most; each holds some hundred kilobytes of the JVM."""
+_SOURCE = "org.apache.spark.sql.execution.RDDScanExec"
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """A physical plan and the schema of its rows, both objects of the JVM; and the session that it belongs to."""
+
+    session: SparkSession
+    physical: _Java
+    schema: _Java
+
+
+_kept: OrderedDict[Hashable, _Plan] = OrderedDict()
+_keeping = Lock()
+
+
+def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequence[DataFrame]], DataFrame]) -> DataFrame:
+    """Return ``made(sources)``, planned only when no plan is kept under the key.
+
+    Parameters
+    ----------
+    key
+        All that ``made`` depends on but the sources, and the settings of their session.
+    sources
+        Frames of one session.
+    made
+        Makes a frame of the sources, row by row: each source is read once, and no value of what is made depends on anything
+        but the key and the rows of the sources.
+
+    """
+    session = sources[0].sparkSession
+    schemas = tuple(str(each._jdf.schema().json()) for each in sources)  # noqa: SLF001 - not parsed, unlike PySpark's
+    whole = (id(session), schemas, key)
+    rows = [each._jdf.queryExecution().toRdd() for each in sources]  # noqa: SLF001 - rows as the plan has them
+    with _keeping:
+        plan = _kept.get(whole)
+        if plan is not None:
+            _kept.move_to_end(whole)
+    if plan is None:
+        frames = [
+            _frame(session, each, source._jdf.schema())  # noqa: SLF001 - same
+            for each, source in zip(rows, sources, strict=True)
+        ]
+        frame = made(frames)
+        physical = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 - same
+        if sum(1 for _ in _places(physical)) != len(sources):
+            return frame
+        plan = _Plan(session, physical, frame._jdf.schema())  # noqa: SLF001 - same
+        with _keeping:
+            _kept[whole] = plan
+            while len(_kept) > _KEPT:
+                _kept.popitem(last=False)
+    return _frame(session, _over(session, plan.physical, iter(rows)).execute(), plan.schema)
+
+
+def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:
+    java: Any = session._jsparkSession  # noqa: SLF001 - PySpark makes frames of its own rows only
+    return DataFrame(java.internalCreateDataFrame(rows, schema, False), session)  # noqa: FBT003 - a call by position
+
+
+def _places(plan: _Java) -> Iterator[_Java]:
+    """The places of sources in a physical plan, from left to right."""
+    if plan.getClass().getName() == _SOURCE:
+        yield plan
+    for child in _children(plan):
+        yield from _places(child)
+
+
+def _children(plan: _Java) -> list[_Java]:
+    children = plan.children()
+    return [children.apply(place) for place in range(children.size())]
+
+
+def _over(session: SparkSession, plan: _Java, rows: Iterator[_Java]) -> _Java:
+    """A physical plan over other rows."""
+    if plan.getClass().getName() == _SOURCE:
+        return plan.copy(plan.output(), next(rows), plan.name(), plan.outputPartitioning(), plan.outputOrdering(), plan.stream())
+    children = [_over(session, child, rows) for child in _children(plan)]
+    if not children:
+        return plan
+    jvm: Any = session._jvm  # noqa: SLF001 - a sequence of Scala's
+    return plan.withNewChildren(jvm.PythonUtils.toSeq(children))
