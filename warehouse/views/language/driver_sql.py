@@ -39,6 +39,12 @@ _INTEGER = re.compile(r"\d+")
 _FRACTION = re.compile(r"\d*\.\d+|\d+\.\d*")
 _DIGITS = 18
 """Digits of a decimal constant up to which both engines hold it exactly in the same type."""
+_DIGITS_OF = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+"""The digits of a decimal without fraction that holds all values of a type."""
+_MOST_DIGITS = 38
+_EXACT = 2**53
+"""Whole numbers up to which each is a double."""
+_WILD = re.compile(r"(%?)([^%_\\]*)(%?)")
 _UNITS = ("year", "month", "day", "hour", "minute", "second")
 
 
@@ -140,6 +146,8 @@ class _Translator:
                 return f"(NOT {self.truth(node.this)})"
             case exp.Is():
                 return self._is(node)
+            case exp.Like():
+                return self._like(node)
             case exp.Between():
                 low = self._compared(node.this, node.args["low"], ">=")
                 return f"({low} AND {self._compared(node.this, node.args['high'], '<=')})"
@@ -174,8 +182,11 @@ class _Translator:
         """Values of one type; a null is of any."""
         found = [None if isinstance(each, exp.Null) else self.of(each) for each in nodes]
         kinds = {each.kind for each in found if each is not None}
+        wide = next((str(each) for each in kinds if _holds_whole_numbers(each)), None)
         if kinds and kinds <= set(_WHOLE):
             kind = max((each for each in kinds if each), key=_WHOLE.index)
+        elif wide is not None and kinds <= {wide, *_WHOLE}:
+            kind = wide
         elif len(kinds) == 1 and plain_type(only := kinds.pop()):
             kind = str(only)
         else:
@@ -210,7 +221,7 @@ class _Translator:
 
     def _negative(self, node: exp.Neg) -> Translated:
         found = self.of(node.this)
-        if found.kind not in (*_WHOLE, "double"):
+        if found.kind not in (*_WHOLE, "double") and _decimal(found.kind) is None:
             raise _refused(node)
         return Translated(f"(-{found.sql})", found.kind)
 
@@ -249,10 +260,51 @@ class _Translator:
         if isinstance(node.this, exp.Null) and plain_type(kind):
             return Translated(f"CAST(NULL AS {_duck(kind)})", kind)
         inner = self.of(node.this)
+        own, asked = _decimal(inner.kind), _decimal(kind)
         widened = inner.kind in _WHOLE and kind in _WHOLE and _WHOLE.index(inner.kind) <= _WHOLE.index(kind)
+        if inner.kind in _WHOLE and asked is not None:
+            widened = asked[0] - asked[1] >= _DIGITS_OF[inner.kind]
+        elif own is not None and asked is not None:
+            widened = own[1] == asked[1]  # what has more digits is an error of both engines
+        elif own is not None and own[1] == 0 and kind == "double":
+            value = f"(CASE WHEN abs({inner.sql}) > {_EXACT} THEN error('rounded') ELSE {inner.sql} END)"
+            return Translated(f"CAST({value} AS DOUBLE)", kind)
+        elif own is not None and own[1] == 0 and kind == "bigint":
+            widened = True
         if not (widened or (inner.kind in _WHOLE and kind in ("double", "string"))):
             raise _refused(node)
         return Translated(f"CAST({inner.sql} AS {_duck(kind)})", kind)
+
+    def _like(self, node: exp.Like) -> str:
+        """A text that begins or ends with another, or has it in it."""
+        pattern = node.expression
+        if not isinstance(pattern, exp.Literal) or not pattern.is_string or node.args.get("escape"):
+            raise _refused(node)
+        found = _WILD.fullmatch(str(pattern.this))
+        if found is None:
+            raise _refused(node)
+        self.of(pattern)  # refuses escapes
+        before, part, after = found.groups()
+        value = self.string(node.this)
+        if before and after:
+            found_in = f"contains({value}, {literal(part)})"
+        elif before or after:
+            found_in = f"{'suffix' if before else 'prefix'}({value}, {literal(part)})"
+        else:
+            found_in = f"({value} = {literal(part)})"
+        return f"(NOT {found_in})" if node.args.get("negate") else found_in
+
+
+def _decimal(kind: str | None) -> tuple[int, int] | None:
+    """The digits of a decimal type, in all and of the fraction; None for others."""
+    found = _DECIMAL.fullmatch(kind or "")
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _holds_whole_numbers(kind: str | None) -> bool:
+    """Whether a decimal type is that of the result where Spark makes it and whole numbers one type."""
+    digits = _decimal(kind)
+    return digits is not None and digits[0] == _MOST_DIGITS and digits[0] - digits[1] >= _DIGITS_OF["bigint"]
 
 
 def _refused(node: exp.Expr) -> LeftToSparkError:
@@ -371,9 +423,25 @@ def _bound(word: str) -> Callable[[_Translator, Sequence[exp.Expr]], Translated]
 
 def _summed(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
     value = to.of(_only(arguments, 1)[0])
+    digits = _decimal(value.kind)
+    if digits is not None:
+        kind = f"decimal({min(_MOST_DIGITS, digits[0] + 10)},{digits[1]})"
+        return Translated(f"CAST(sum({value.sql}) AS {_duck(kind)})", kind)
     if value.kind not in _WHOLE:
         raise LeftToSparkError(f"the driver does not sum {value.kind}")
     return Translated(f"CAST(sum({value.sql}) AS BIGINT)", "bigint")
+
+
+def _averaged(to: _Translator, arguments: Sequence[exp.Expr]) -> Translated:
+    """Spark adds doubles, in any order: exact while no sum on the way can be rounded."""
+    value = to.of(_only(arguments, 1)[0])
+    if value.kind not in _WHOLE:
+        raise LeftToSparkError(f"the driver does not average {value.kind}")
+    mean = f"CAST(sum({value.sql}) AS DOUBLE) / CAST(count({value.sql}) AS DOUBLE)"
+    exact = f"sum(abs(CAST({value.sql} AS HUGEINT))) <= {_EXACT}"
+    return Translated(
+        f"(CASE WHEN count({value.sql}) = 0 THEN NULL WHEN {exact} THEN {mean} ELSE error('rounded') END)", "double"
+    )
 
 
 _FUNCTIONS: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] = {
@@ -392,6 +460,7 @@ _FUNCTIONS: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] =
 }
 _AGGREGATES: dict[str, Callable[[_Translator, Sequence[exp.Expr]], Translated]] = {
     "sum": _summed,
+    "avg": _averaged,
     "count": _counted,
     "max": _bound("max"),
     "min": _bound("min"),
