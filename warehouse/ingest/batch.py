@@ -22,7 +22,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR
 from warehouse.errors import FileProblem, NotSharedError, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
-from warehouse.ingest.bounds import beyond_bounds
+from warehouse.ingest.bounds import beyond_bounds, surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
 from warehouse.ingest.damaged import file_problem
 from warehouse.ingest.landing import unchanged
@@ -448,7 +448,11 @@ def first_look(
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
 ) -> FirstLook:
     """Look at a batch before anything is loaded."""
-    batch = prepare(session, stream, layout, move, groups, None)
+    few = surely_few(stream, [file for _, files in groups for file in files])
+    batch = prepare(session, stream, layout, move, groups, None, few=few)
+    if batch.known is not None:
+        accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))
+        return FirstLook(batch.counts, pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py())
     try:
         valid = batch.rows.where(F.col("_fate").isin(*ACCEPTED_FATES))
         row = valid.agg(F.min(F.unix_micros("_ts"))).first()

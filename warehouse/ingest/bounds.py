@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.ingest.files import LandingFile
 
-__all__ = ["HARMLESS", "beyond_bounds", "expands_too_much", "surely_few"]
+__all__ = ["CLASSIFIED", "HARMLESS", "about_rows", "beyond_bounds", "expands_too_much", "surely_few"]
 
 _CHUNK = 1 << 20
 HARMLESS = 64 << 20
@@ -40,6 +40,11 @@ _HARMLESS_ROWS = 1_000_000
 _GZIP = 31
 """zlib's window bits for a stream with gzip's header."""
 _KNOWN = 50_000
+CLASSIFIED = 10_000
+"""Rows of a stream from which on code is worth its making: each is classified by some hundred expressions."""
+_BYTES_OF_A_LINE = 64
+_COMPRESSED_TO = 8
+"""Bytes that are left of a line by gzip and the like, or of a row in Parquet, about."""
 _PACKED = 4
 """How many times as much compressed files may hold as others that the driver takes: they hardly ever do."""
 
@@ -73,6 +78,12 @@ def surely_few(stream: Stream, files: Sequence[LandingFile]) -> bool:
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
     return stream.format not in COLUMNAR and plain <= most and packed <= _PACKED * most
+
+
+def about_rows(form: str, files: Sequence[LandingFile]) -> int:
+    """Return about how many rows landing files of a format hold."""
+    packed = form in COLUMNAR
+    return sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
 
 
 def expands_too_much(size: int, content: int, rows: int, most: int) -> str | None:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
 from warehouse.ingest.batch import first_look, sample_rows
+from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
 from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.files import LeftOut
 from warehouse.planning.inputs import all_parts
-from warehouse.storage.session import table_session
+from warehouse.storage.session import INTERPRETED, table_session
+from warehouse.storage.tables import key_types
+from warehouse.storage.writer import key_settings
 from warehouse.time import at_slot, format_instant
 
 if TYPE_CHECKING:
@@ -52,7 +55,11 @@ class _Look:
 
     def read(self, given: StreamInput, slot: int, look: Callable[..., _Found], k0: int | None = None) -> _Found:
         """Return what ``look`` finds in one stream's files at ``slot``, of a table that was at ``k0`` or is not there."""
-        session = table_session(self.session, session_settings(given.stream))
+        stream = given.stream
+        waiting = about_rows(stream.format, [file for group in given.groups for file in group.files])
+        evaluated = INTERPRETED if waiting < CLASSIFIED else {}
+        keys = key_settings(key_types(stream.search_key, stream.columns))  # the session of its update, which finds the plan kept
+        session = table_session(self.session, {**session_settings(stream), **keys, **evaluated})
         if not needs_no_check(given.stream):
             check_expressions(session, given.stream)
         move = WindowMove(

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from warehouse.catalog.codecs import is_compressed
-from warehouse.catalog.model import COLUMNAR
+from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.answers_in_time import AnswersInTime
 from warehouse.steps.answers_source import AnswersSource
@@ -45,13 +44,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sources"]
 
-_CLASSIFIED = 10_000
-"""Rows of a stream from which on code is worth its making: each is classified by some hundred expressions."""
 _MAINTAINED = 1_000_000
 """Rows that a view's step looks through, by a few."""
-_BYTES_OF_A_LINE = 64
-_COMPRESSED_TO = 8
-"""Bytes that are left of a line by gzip and the like, or of a row in Parquet, about."""
 
 
 @dataclass
@@ -279,14 +273,12 @@ class Sources:
 def _evaluated_stream(plan: Plan, planned: StreamPlan, last: Epoch | None) -> Mapping[str, str]:
     """Session settings for a stream's, relation's or archive's batch and what is rewritten with it."""
     files = [file for group in planned.inputs for file in group.files]
-    packed = planned.declaration.format in COLUMNAR
-    rows = sum(file.size // (_COMPRESSED_TO if packed or is_compressed(file.path) else _BYTES_OF_A_LINE) for file in files)
-    rows += _stored(last, planned.archive_of)
+    rows = about_rows(planned.declaration.format, files) + _stored(last, planned.archive_of)
     state = last.table(planned.name) if last else None
     if state is not None:
         rows += sum(slot.rows for slot in state.deferred.waiting) if state.deferred else 0
         rows += sum(kind_of(step).rewritten(step, state) for step in plan.steps if step.stream == planned.name)
-    return INTERPRETED if rows < _CLASSIFIED else {}
+    return INTERPRETED if rows < CLASSIFIED else {}
 
 
 def _evaluated_node(planned: NodePlan, last: Epoch | None, counted: Mapping[str, BatchCounts]) -> Mapping[str, str]:
