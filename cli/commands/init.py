@@ -31,9 +31,9 @@ __all__ = ["init"]
 @click.option(
     "--from",
     "source",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Infer columns from a csv, json, parquet, orc or Zeek file and propose key, arrival, expiry and interval.",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="FILE|DIR",
+    help="Look at a csv, json, parquet, orc, Zeek or web log file, or a folder of them; propose columns, key, times, interval.",
 )
 @click.option("--key", metavar="COLUMNS", type=ColumnNames(), help="Column or columns to probe by, in place of a guess.")
 @click.option("--arrival", metavar="COLUMN|SQL", help="Column or expression of the time at which a row arrives.")
@@ -62,6 +62,8 @@ def init(directory: Path, *, example: str | None, source: Path | None, **wished:
     target = base / directory if base else directory
     if source is None:
         return from_example(target, example)
+    if source.is_dir() and target.absolute().resolve().is_relative_to(source.resolve()):
+        raise click.UsageError(f"the project would lie in {source}, among the files to load; name another DIRECTORY for it")
     wishes = Wishes(**given)
     if sys.stdin.isatty():
         from warehouse.cli.questions import answered  # noqa: PLC0415 - only a terminal is asked

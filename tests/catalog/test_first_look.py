@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -10,9 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.catalog.test_initialise import proposed
+from warehouse.catalog.initialise import write_files
+from warehouse.catalog.load import load_catalog
 from warehouse.catalog.proposal import propose
 from warehouse.catalog.wishes import Wishes
 from warehouse.errors import UsageError
+from warehouse.ingest.landing import list_landing
 from warehouse.time import DAY, HOUR, MINUTE
 
 if TYPE_CHECKING:
@@ -135,6 +139,36 @@ def test_times_in_pieces(tmp_path: Path, header: str, row: str, arrival: str, ex
     stream = catalog.streams[0]
     assert (stream.arrival, stream.expires, stream.max_lifetime) == (arrival, expires, longest)
     assert "would show" in catalog.file.read_text()
+
+
+def test_a_folder_of_files(tmp_path: Path) -> None:
+    """The newest of those that end as most do is looked at, and all are loaded from where they are."""
+    landing = tmp_path / "my logs"
+    (landing / "2024" / "07").mkdir(parents=True)
+    for number, place in enumerate(["a.csv", "2024/07/b.csv", "2024/c.csv"]):
+        (landing / place).write_text("host,at\n" + "".join(f"h{i % 4},2024-07-0{1 + number}T00:00:0{i}Z\n" for i in range(9)))
+        os.utime(landing / place, (number, number))
+    (landing / "README.txt").write_text("notes")
+    (landing / "_part.csv").write_text("host\n")
+    (landing / "empty.csv").write_text("")
+    files = propose(landing)
+    assert list(files) == ["warehouse.toml"]
+    write_files(tmp_path / "project", files)
+    catalog = load_catalog(tmp_path / "project")
+    stream = catalog.streams[0]
+    assert (stream.name, stream.landing, stream.files, stream.arrival) == ("my_logs", landing, "*.csv", "at")
+    listed = [file.path for file in list_landing(stream.landing, stream.files)]
+    assert listed == ["2024/07/b.csv", "2024/c.csv", "a.csv", "empty.csv"]
+    text = catalog.file.read_text()
+    assert "Looked at 2024/c.csv, the newest of 3 files that end alike in" in text
+    assert "1 with other endings are left alone" in text
+    (tmp_path / "nothing").mkdir()
+    with pytest.raises(UsageError, match="holds no file with rows"):
+        propose(tmp_path / "nothing")
+    (tmp_path / "of * signs").mkdir()
+    (tmp_path / "of * signs" / "a.csv").write_text("host,at\na,2024-07-01T00:00:00Z\n")
+    with pytest.raises(UsageError, match="rename the folder"):
+        propose(tmp_path / "of * signs")
 
 
 def test_years_of_two_digits_stand_last(tmp_path: Path) -> None:

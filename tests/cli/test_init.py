@@ -130,3 +130,16 @@ def test_a_terminal_is_asked(tmp_path: Path, leases: Path, environment: dict[str
     found = facts(load_catalog(tmp_path / "new"))
     assert (found["search_key"], found["expires"], found["update_interval"]) == (("Hostname",), "lease_end", 30 * MINUTE)
     assert format_instant(load_catalog(tmp_path / "new").anchor) == "2024-05-01T00:00:00Z"
+
+
+def test_a_project_among_the_files_to_load_is_refused(tmp_path: Path, invoke: Callable[..., Ended]) -> None:
+    """Its tables would lie in the landing directory; in another directory it is written, with what to run next."""
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "a.csv").write_text("host,at\n" + "".join(f"h{i % 3},2024-07-01T00:00:0{i}Z\n" for i in range(9)))
+    for inside in ("logs", "logs/new"):
+        refused = invoke("init", str(tmp_path / inside), "--from", str(tmp_path / "logs"))
+        assert (refused.code, "name another DIRECTORY" in refused.err) == (2, True)
+    written = invoke("init", str(tmp_path / "new"), "--from", str(tmp_path / "logs"), "-o", "json")
+    record = written.json()
+    assert isinstance(record, dict)
+    assert (record["files"], record["stream"], record["key"]) == (["warehouse.toml"], "logs", ["host"])

@@ -1,4 +1,4 @@
-"""Ten invented files of every day, as the programs that write such files spell them."""
+"""Sixteen invented files of every day, as the programs that write such files spell them."""
 
 from __future__ import annotations
 
@@ -102,8 +102,46 @@ def _cache(path: Path) -> None:
     _lines(path, "url\tfetched\tmax-age\tbytes", rows)
 
 
+def _access(path: Path) -> None:
+    line = '10.0.0.{} - - [01/May/2024:{}:00 +0200] "GET /{} HTTP/1.1" 200 {} "-" "curl \\"8\\""\n'
+    path.write_text("".join(line.format(i % 30, _clock(i), i % 9, i) for i in range(_ROWS)))
+
+
+def _pods(path: Path) -> None:
+    rows = [
+        {"metadata": {"namespace": "shop", "podId": f"p{i % 15}", "creationTimestamp": f"2024-05-01T{_clock(i)}:00Z"},
+         "spec": {"image": "nginx", "ttlSecondsAfterFinished": 900}} for i in range(_ROWS)
+    ]  # fmt: skip
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _appointments(path: Path) -> None:
+    rows = [f"{1 + i % 28:02}.05.24;{_clock(i)};{1 + i % 28:02}.05.24;{_clock(i + 30)};Raum {i % 6}" for i in range(_ROWS)]
+    _lines(path, "Beginn Datum;Beginn Zeit;Ende Datum;Ende Zeit;Raum", rows, "utf-8-sig")
+
+
+def _prices(path: Path) -> None:
+    rows = [f"SKU{i % 50}|{i / 10:.2f}|2024-05-{1 + i % 20:02}|2024-06-{1 + i % 20:02}" for i in range(_ROWS)]
+    _lines(path, "# written by the shop\nSKU|PRICE|VALID_FROM|VALID_TO", rows)
+
+
+def _jwt(path: Path) -> None:
+    _lines(path, "token_hash,user,iat,exp", [f"{i:08x},u{i % 40},{_START + i},{_START + i + 3600}" for i in range(_ROWS)])
+
+
+def _queue(path: Path) -> None:
+    rows = [f'Q{i},u{i % 9}@a.example,"Wed, 01 May 2024 {_clock(i)}:00 +0200",{600 + i}' for i in range(_ROWS)]
+    _lines(path, "queue_id,sender,arrival_time,retry_timeout_s", rows)
+
+
 MADE: dict[str, Callable[[Path], None]] = {
+    "access.log": _access,
+    "appointments.csv": _appointments,
     "dns.log": _zeek,
+    "jwt.csv": _jwt,
+    "pods.ndjson": _pods,
+    "prices.txt": _prices,
+    "queue.csv": _queue,
     "leases.csv": _leases,
     "tokens.jsonl.gz": _tokens,
     "sessions.parquet": _sessions,

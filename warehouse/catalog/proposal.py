@@ -11,6 +11,7 @@ import shlex
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.first_folder import Folder, folder_of
 from warehouse.catalog.first_update import FirstUpdate, first_update, lives
 from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
@@ -71,7 +72,7 @@ def propose(source: Path, wishes: Wishes | None = None) -> dict[str, bytes | Pat
 
 
 def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
-    """Return the project that is proposed for ``source``.
+    """Return the project that is proposed for ``source``, a file or a folder of files.
 
     ``wishes`` are what the user says in place of what would be guessed.
 
@@ -82,8 +83,10 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
 
     """
     wishes = wishes or Wishes()
-    found = _chosen(sniff(source), wishes)
+    folder = folder_of(source) if source.is_dir() else None
     name = _stream_name(source)
+    source = source if folder is None else folder.sample
+    found = _chosen(sniff(source), wishes)
     usable = [column for column in found.columns if column.type]
     times = proposed_times(found, [*found.made, *usable], wishes)
     if times is None:
@@ -96,7 +99,9 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
         key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
     grid = _grid(times, wishes)
     first = first_update(found, times.arrival, times.expires, key.columns, anchor=grid.anchor, interval=grid.interval)
-    text = _document(_Parts(name, source, found, times, key, grid, first), wishes)
+    text = _document(_Parts(name, source, found, times, key, grid, first, folder), wishes)
+    if folder is not None:
+        return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
     # Landing files whose names begin with these are left alone.
     landed = source.name.lstrip("._").replace(":", "-")  # Hadoop takes what stands before a colon for a scheme
     files: dict[str, bytes | Path] = {FILE_NAME: text.encode(), f"landing/{name}/{landed}": source}
@@ -139,6 +144,7 @@ class _Parts:
     key: ProposedKey
     grid: _Grid
     first: FirstUpdate | None
+    folder: Folder | None
 
 
 def _grid(times: Times, wishes: Wishes) -> _Grid:
@@ -187,10 +193,7 @@ def _document(parts: _Parts, wishes: Wishes) -> str:
         _line(f"update_interval = {_text(format_duration(interval))}", f"{'' if wishes.interval else '(?) '}fixed, like anchor"),
         _line('retain = "7d"', "wall-clock time for which earlier window states stay readable"),
         "",
-        f"# {file} was copied to landing/{name}. Deliver further files of the same columns there, in",
-        "# sub-directories if you like. Each is loaded once, so write it elsewhere and move it in when it is whole.",
-        f"[streams.{name}]",
-        f"landing = {_text('landing/' + name)}",
+        *_landing_lines(parts, file),
         f"files = {_text('*' + found.endings)}",
         f"format = {_text(found.format)}",
     ]
@@ -213,6 +216,19 @@ def _document(parts: _Parts, wishes: Wishes) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _landing_lines(parts: _Parts, file: str) -> Iterator[str]:
+    landing = f"landing/{parts.name}"
+    if parts.folder is None:
+        yield f"# {file} was copied to {landing}. Deliver further files of the same columns there, in"
+        yield "# sub-directories if you like. Each is loaded once, so write it elsewhere and move it in when it is whole."
+    else:
+        landing = str(parts.folder.path)
+        yield "# Files are loaded from where they are, those in sub-directories too, and stay there. Each is loaded once, so"
+        yield "# write it elsewhere and move it in when it is whole."
+    yield f"[streams.{parts.name}]"
+    yield f"landing = {_text(landing)}"
+
+
 def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
     others = f" others: {_list(key.others)}" if key.others else ""
     if key.unsure:
@@ -225,6 +241,8 @@ def _key_lines(key: ProposedKey, wishes: Wishes) -> Iterator[str]:
 def _summary(parts: _Parts) -> Iterator[str]:
     """Yield what was seen, what is proposed and why, and what is left out, for the file and for the console."""
     found, times, key, interval = parts.found, parts.times, parts.key, parts.grid.interval
+    if parts.folder is not None:
+        yield parts.folder.in_words()
     yield f"Saw {found.rows} rows of {len(found.columns)} columns:"
     for column in found.columns:
         called = f" (in the file {_text(column.source)})" if column.source is not None else ""
