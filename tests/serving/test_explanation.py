@@ -10,7 +10,7 @@ import pytest
 
 from warehouse.catalog.load import load_catalog
 from warehouse.epochs.records import Counts
-from warehouse.errors import UnknownNameError
+from warehouse.errors import UnknownNameError, UsageError
 from warehouse.serving import Reader
 from warehouse.serving.explanation import explained
 from warehouse.serving.measured import ShortLived, retained
@@ -149,5 +149,5 @@ def test_an_unknown_view_is_told_with_the_nearest(catalog: Catalog) -> None:
     """A stream is no view either."""
     with pytest.raises(UnknownNameError, match='Did you mean "windows"'):
         explained(catalog, "window", None)
-    with pytest.raises(UnknownNameError):
+    with pytest.raises(UsageError, match="`stream-wh describe a`"):
         explained(catalog, "a", None)

@@ -84,6 +84,9 @@ def _rebuild_plan(
 
     ``nodes`` are those of views that can be maintained, and ``refused`` says why the others cannot be.
     """
+    if catalog.source(view) is not None:
+        told = f"only views are rebuilt; `stream-wh restate {view}` reads its landing files once more"
+        raise UsageError(f'"{view}" is declared as a source: {told}')
     if catalog.view(view) is None:
         raise UnknownNameError("view", view, [each.name for each in catalog.views])
     restoring = Restoring()

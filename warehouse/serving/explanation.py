@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
-from warehouse.errors import ConfigurationError, UnknownNameError
+from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.serving.spelling import nearest
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
@@ -100,12 +100,17 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         When the view cannot be maintained: with every fault of all views.
     UnknownNameError
         When no such view is declared.
+    UsageError
+        When it is a stream or a relation.
 
     """
     plans, problems = judged_views(catalog)
     plan = plans.view(view)
     if plan is None and view in plans.refused:
         raise ConfigurationError(problems)
+    if plan is None and catalog.source(view) is not None:
+        kind = "relation" if catalog.relation(view) else "stream"
+        raise UsageError(f'"{view}" is a {kind}, not a view or aggregate; `stream-wh describe {view}` shows it')
     if plan is None:
         names = [each.name for each in catalog.views]
         raise UnknownNameError("view", view, names, nearest(view, names))
