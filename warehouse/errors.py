@@ -232,12 +232,17 @@ class ForeignChangeError(WarehouseError):
 
     code = "foreign_change"
 
-    def __init__(self, table: str, version: int, detail: str) -> None:
+    def __init__(self, table: str, version: int, detail: str, *, replaced: bool = False) -> None:
         self.table, self.version = table, version
+        remedy = RESTORE_TABLE if replaced else undo_foreign(table)
         super().__init__(
             f'table "{table}" was changed from outside: commit {version} {detail}; nothing was written there. '
-            f"{undo_foreign(table)}, then update again"
+            f"{remedy}, then update again"
         )
+
+
+RESTORE_TABLE = "Restore its directory from a copy, or the warehouse from a backup (`stream-wh restore`)"
+"""What to do where the log that an epoch names is not there any more: nothing tells what it held."""
 
 
 def undo_foreign(table: str) -> str:

@@ -33,6 +33,7 @@ def cars(**changes: Any) -> Facts:  # noqa: ANN401 - any field of a table's fact
     return replace(WELL, tables=(replace(WELL.tables[0], **changes),))
 
 
+of("ahead", "broken", replace(WELL, now=NOON - HOUR - 1))
 of("changed", "attention", cars(changed=("a.csv", "b.csv")))
 of("dead_on_arrival", "attention", cars(last=Arrivals(1, rows=100, on_time=100, dead=6)))
 of("differs", "broken", cars(differs="differed from its query"))

@@ -6,11 +6,12 @@ Each kind of change is made to copies of one warehouse with a past; what is judg
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from warehouse.checking.check import check
 from warehouse.cli.main import run
@@ -268,6 +269,66 @@ def _run(project: Project, capsys: pytest.CaptureFixture[str], *arguments: str) 
     capsys.readouterr()
     assert run(["-C", str(project.directory), *arguments, "-o", "json"]) == 0
     return dict(json.loads(capsys.readouterr().out))
+
+
+def _other_table(table: Path) -> None:
+    """Another table with as many commits."""
+    rows, version = DeltaTable(str(table)).to_pyarrow_table(), DeltaTable(str(table)).version()
+    shutil.rmtree(table)
+    for _ in range(version + 1):
+        write_deltalake(str(table), rows, mode="append")
+
+
+def _longer_table(table: Path) -> None:
+    """Another table with more commits."""
+    _other_table(table)
+    write_deltalake(str(table), DeltaTable(str(table)).to_pyarrow_table(), mode="append")
+
+
+def _older_copy(table: Path) -> None:
+    """The table as it was an epoch before, as a copy of yesterday is."""
+    entry_path(table, DeltaTable(str(table)).version()).unlink()
+
+
+REPLACED = {"other": _other_table, "longer": _longer_table, "older": _older_copy, "gone": shutil.rmtree}
+
+
+@pytest.mark.parametrize("name", REPLACED)
+def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Project, name: str) -> None:
+    """`repair --undo-foreign` says that it cannot help, and writes nothing; `check` and verbs that need the table name it too."""
+    table = table_of(idle)
+    REPLACED[name](table)
+    log = sorted(each.name for each in (table / "_delta_log").glob("*"))
+    assert {path: change.kind for path, change in foreign_changes(idle.root, idle.epoch).items()} == {"tables/a": "replaced"}
+    assert any(fault.startswith("log: ") for fault in faults(idle))
+    for dry_run in (True, False):
+        with pytest.raises(MissingPartError, match=r"replaced by another one .*`stream-wh restore`"):
+            idle.updater().undo_foreign("a", dry_run=dry_run)
+    with pytest.raises((ForeignChangeError, MissingPartError), match=r"[Rr]estore"):
+        idle.updater().rollback(1)
+    assert sorted(each.name for each in (table / "_delta_log").glob("*")) == log
+
+
+@pytest.mark.parametrize("name", ["longer", "gone"])
+def test_a_table_that_was_replaced_stands_still_until_it_is_restored(
+    history: Project, followed: Project, tmp_path: Path, name: str
+) -> None:
+    """The others move on meanwhile; with the former directory in its place it goes on, and nothing is missing."""
+    project = history.copy(tmp_path / "project")
+    table = table_of(project)
+    shutil.copytree(table, tmp_path / "kept")
+    REPLACED[name](table)
+    project.land("4.csv", csv(row("n", 3.5, 7)))
+    report = project.update(4)
+    assert [each for each, why in report.stopped if "Restore its directory from a copy" in why] == ["a"]
+    assert sorted(view for view, _ in report.refused) == sorted(VIEWS)
+    assert rows_of(project, "b") == rows_of(followed, "b")
+    shutil.rmtree(table, ignore_errors=True)
+    shutil.copytree(tmp_path / "kept", table)
+    report = project.update(4)
+    assert (report.stopped, report.failed_views) == ((), ())
+    assert keys(project) == keys(followed)
+    assert not faults(project)
 
 
 def test_a_verb_that_needs_the_table_says_what_to_do(idle: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,7 +18,7 @@ from warehouse.epochs.journal import record_path
 from warehouse.errors import MissingPartError, undo_foreign
 from warehouse.layout.columns import CELL, WAITING_SLOT, cell_of
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import entry_path, raw_commits
+from warehouse.storage.entries import LogEntry, entry_path, is_replaced, raw_commits
 from warehouse.storage.foreign import judged
 from warehouse.storage.leftover import commits_beyond, left_above, went_on, wrong_checkpoints
 from warehouse.storage.properties import PROPERTIES, table_properties
@@ -90,6 +90,7 @@ def logs_findings(root: Path, records: Records, table: NamedTable) -> Iterator[F
     except MissingPartError as error:
         subject = f"{table.path}/_delta_log"
         yield fault("log", subject, str(error), _RESTORE, table=table.name)
+    yield from _replaced(root, table)
     for entry in table.epochs:
         held = table.states.get(_version(entry))
         if held is not None:
@@ -103,6 +104,18 @@ def logs_findings(root: Path, records: Records, table: NamedTable) -> Iterator[F
     if records.newest is not None and epoch.number == records.newest.number:
         yield from _checkpoints(root, table, side.version if side else state.version)
     yield from _owned(root, table)
+
+
+def _replaced(root: Path, table: NamedTable) -> Iterator[Finding]:
+    """Yield the commits that are not those which epochs name, by their sums."""
+    for entry in table.epochs:
+        epoch, version = entry[0], _version(entry)
+        pinned = epoch.entry(table.path)
+        if pinned is None or pinned.version != version or not entry_path(root / table.path, version).exists():
+            continue
+        if is_replaced(root / table.path, LogEntry(version, pinned.sha256)):
+            subject = f"{table.path}/_delta_log version {version}"
+            yield fault("log", subject, f"the commit is not the one that epoch {epoch.number} names", _RESTORE, table=table.name)
 
 
 def _version(entry: tuple[Epoch, TableState, SideTable | None]) -> int:

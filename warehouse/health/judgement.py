@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warehouse.health.facts import Arrivals, Facts, TableFacts
     from warehouse.health.thresholds import Kind
 
-__all__ = ["Concern", "Health", "judge"]
+__all__ = ["Concern", "Health", "ahead_of_clock", "judge"]
 
 _NAMED_FILES = 3
 _LEAST_FREE = 10**9
@@ -95,6 +95,7 @@ def _of_all(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
         yield Concern("broken", "landing", None, f"landing files cannot be listed, so no update can run: {facts.listing}")
     yield from _unfinished(facts)
     yield from _overdue(facts, bounds)
+    yield from _ahead(facts)
     yield from _disk(facts, bounds)
     for text in facts.outsiders:
         yield Concern("attention", "outsiders", None, text)
@@ -119,6 +120,21 @@ def _overdue(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:
             f"the last one was committed at {format_instant(facts.committed_at // SECOND * SECOND)}"
         )
         yield Concern("attention", "overdue", None, text, None if facts.running else "stream-wh update")
+
+
+def _ahead(facts: Facts) -> Iterator[Concern]:
+    early = facts.window_time - facts.now
+    if early > facts.update_interval:
+        yield Concern("broken", "ahead", None, ahead_of_clock(facts.window_time, facts.now))
+
+
+def ahead_of_clock(window_time: int, now: int) -> str:
+    """Return what it means that a window time lies ahead of the clock (both in microseconds), and what to do."""
+    return (
+        f"the window time {format_instant(window_time)} is {rough(window_time - now)} ahead of the clock, so no update moves a "
+        "table until then. If an update ran while the clock was wrong, go back to a backup with "
+        "`stream-wh restore DIR --replace`, or load the landing files under a new root"
+    )
 
 
 def _disk(facts: Facts, bounds: Thresholds) -> Iterator[Concern]:

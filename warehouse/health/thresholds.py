@@ -12,6 +12,7 @@ LEVELS: tuple[Level, ...] = get_args(Level)
 """From well to ill. ``broken``: an answer is wrong or missing, or updates cannot go on; ``attention``: a person should look."""
 
 Kind = Literal[
+    "ahead",
     "answers_late",
     "changed",
     "dead_on_arrival",

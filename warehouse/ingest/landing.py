@@ -19,7 +19,6 @@ from bisect import bisect_left
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import CODECS, decompressed
@@ -135,28 +134,33 @@ def name_problem(path: str) -> tuple[str, str] | None:
 
 def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[LandingFile]:
     try:
-        entries = sorted(((_text(entry.name), entry) for entry in os.scandir(directory)), key=itemgetter(0))
+        names = os.listdir(directory)  # noqa: PTH208 - names alone: a million paths, or entries of `scandir`, take a gigabyte
     except FileNotFoundError:
         return
     except OSError as error:
         raise LandingError(f"the directory {directory} cannot be listed ({error.strerror}); check its rights") from error
-    for name, entry in entries:
+    names.sort(key=_text)
+    for own in names:
+        name = _text(own)
         if _is_passed_over(name):
             continue
-        relative = prefix + name
+        relative, path = prefix + name, f"{directory}/{own}"
         try:
-            if entry.is_symlink() and not _leads_inside(entry.path, inside):
-                continue
-            if entry.is_dir(follow_symlinks=False):
+            facts = os.lstat(path)
+            if stat.S_ISDIR(facts.st_mode):
                 if may_hold(relative, pattern):
-                    yield from _walk(directory / entry.name, relative + "/", pattern, inside)
-            elif entry.is_file() and matches(relative, pattern):
-                facts = entry.stat()
+                    yield from _walk(directory / own, relative + "/", pattern, inside)
+                continue
+            if stat.S_ISLNK(facts.st_mode):
+                if not _leads_inside(path, inside):
+                    continue
+                facts = os.stat(path)  # noqa: PTH116 - a path is made of none of a million names
+            if stat.S_ISREG(facts.st_mode) and matches(relative, pattern):
                 yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):  # gone meanwhile, or a link in a circle
                 continue
-            raise LandingError(f"{directory / entry.name} cannot be looked at ({error.strerror}); check its rights") from error
+            raise LandingError(f"{path} cannot be looked at ({error.strerror}); check its rights") from error
 
 
 def _text(name: str) -> str:

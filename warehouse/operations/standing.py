@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import record_path
-from warehouse.steps.foreign import StoppedTable, change_above, foreign_changes, named_directories, prove
+from warehouse.steps.foreign import StoppedTable, change_above, foreign_changes, named_directories, prove, stopped_by
 from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
@@ -52,16 +52,15 @@ def stopping(root: Path, epoch: Epoch) -> dict[str, StoppedTable]:
     """
     found = {}
     for named in named_directories(epoch):
-        change = change_above(root, named.path, named.version)
+        change = change_above(root, named)
         if change is None or change.kind == "none":
             continue
-        told = change.message
+        but = ""
         if change.kind == "layout":
-            same, reason, _ = prove(root, named, change)
+            same, but, _ = prove(root, named, change)
             if same:
                 continue
-            told = f"{told}, but {reason}"
-        found[named.path] = StoppedTable(named.path, change.first, told)
+        found[named.path] = stopped_by(named.path, change, but)
     return found
 
 
@@ -97,7 +96,7 @@ def _notes(epoch: Epoch, changes: Mapping[str, Change]) -> Iterator[ForeignNote]
             text = f'table "{path}" was changed from outside: {change.message}; the next update adopts it if rows are the same'
             yield ForeignNote(text, stops=False)
         else:
-            yield ForeignNote(f'table "{path}": {StoppedTable(path, change.first, change.message).message}', stops=True)
+            yield ForeignNote(f'table "{path}": {stopped_by(path, change).message}', stops=True)
 
 
 def behind(epoch: Epoch | None, nodes: Sequence[NodeInput]) -> StandingStill:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.epochs.journal import newest_epoch
-from warehouse.errors import MissingPartError, NoEpochError, UnknownNameError
+from warehouse.errors import RESTORE_TABLE, MissingPartError, NoEpochError, UnknownNameError
 from warehouse.operations.context import WriteContext, locked
 from warehouse.operations.execution import recorded_plan, settle_foreign
 from warehouse.operations.mend import set_aside_torn
@@ -106,7 +106,7 @@ def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bo
     NoEpochError, UnknownNameError
         When there is nothing to take back, or no such table.
     MissingPartError
-        When files that would come back are not there any more: nothing was done to that table then.
+        When files that would come back are not there any more, or another log is: nothing was done to that table then.
 
     """
     root = context.root
@@ -148,6 +148,11 @@ def _undo(
 
 def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool) -> Iterator[Undone]:
     table = root / place.path
+    if place.named is not None and place.named.is_replaced(root):
+        raise MissingPartError(
+            f"{table}: its log is not the one that the warehouse wrote: the table was replaced by another one or an older copy, "
+            f"so nothing tells what to take back. {RESTORE_TABLE}; other tables are taken back one by one, by their names"
+        )
     commits = list(commits_after(table, place.version))
     top = place.version + len(commits)
     left = left_above(table, top)

@@ -9,6 +9,7 @@ from warehouse.epochs.journal import epoch_numbers
 from warehouse.epochs.known import keep_ledger
 from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
+from warehouse.health.judgement import ahead_of_clock
 from warehouse.ingest.object_copies import drop_copies
 from warehouse.limits import limits
 from warehouse.operations.context import WriteContext, locked
@@ -90,7 +91,7 @@ def _update(context: WriteContext, options: UpdateOptions, target: int) -> Updat
     catalog, spark = context.catalog, context.writing_spark
     current = finish(context)
     last, finished = current.last, current.finished
-    warnings = (*require_unchanged_declarations(catalog, last), *current.notices)
+    warnings = (*require_unchanged_declarations(catalog, last), *current.notices, *_ahead(context, last, options))
     if last is not None and options.start is not None:
         raise UsageError("--from is for the first update; the warehouse has epochs already. Leave it out")
     excluded: Excluded = {}
@@ -125,6 +126,13 @@ def _update(context: WriteContext, options: UpdateOptions, target: int) -> Updat
         refused=tuple(sorted({**views[1], **still.views}.items())),
         stopped=tuple(sorted(still.tables.items())),
     )
+
+
+def _ahead(context: WriteContext, last: Epoch | None, options: UpdateOptions) -> Iterator[str]:
+    """Tell that an update up to now has nothing to do, since an earlier one went ahead of the clock."""
+    now = context.clock()
+    if options.at is None and last is not None and last.window_time > now + context.catalog.update_interval:
+        yield ahead_of_clock(last.window_time, now)
 
 
 def _tidy_up(context: WriteContext, current: CurrentState, epochs: Sequence[Epoch]) -> None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from warehouse.epochs.records import ForeignCommits, Partition, Removed
-from warehouse.errors import ForeignChangeError, undo_foreign
+from warehouse.errors import RESTORE_TABLE, ForeignChangeError, undo_foreign
 from warehouse.layout.columns import cell_of
 from warehouse.storage.actions import ENGINE
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.entries import entry_at, raw_commits
+from warehouse.storage.entries import LogEntry, entry_at, is_replaced, raw_commits
 from warehouse.storage.foreign import Change, judged
 from warehouse.storage.leftover import commits_beyond, drop_above, log_names
 from warehouse.storage.proof import proven
@@ -41,37 +41,57 @@ __all__ = [
     "named_directories",
     "prove",
     "settle",
+    "stopped_by",
     "taken_in",
 ]
 
 
 @dataclass(frozen=True)
 class NamedDirectory:
-    """A table's directory that an epoch names (``path``, relative to the root), at a version; ``role`` of the table it is."""
+    """A table's directory that an epoch names (``path``, relative to the root), at a version; ``role`` of the table it is.
+
+    ``entry`` is the log entry that the version is, None in epochs of older builds.
+    """
 
     path: str
     version: int
     role: Literal["rows", "side"]
     state: TableState
+    entry: LogEntry | None = None
+
+    def is_replaced(self, root: Path) -> bool:
+        """Whether another log stands in place of the one that the epoch names."""
+        return self.entry is not None and is_replaced(root / self.path, self.entry)
 
 
 @dataclass(frozen=True)
 class StoppedTable:
-    """A table's directory that outsiders changed: from which commit on, and what they did, in words."""
+    """A table's directory that outsiders changed: from which commit on, and what they did, in words.
+
+    It is ``replaced`` where nothing of the warehouse's is left that their commits could be taken back to.
+    """
 
     path: str
     version: int
     detail: str
+    replaced: bool = False
 
     @property
     def error(self) -> ForeignChangeError:
         """What to raise where nothing can go on without the table."""
-        return ForeignChangeError(self.path, self.version, self.detail[self.detail.index("(") :])
+        return ForeignChangeError(self.path, self.version, self.detail[self.detail.index("(") :], replaced=self.replaced)
 
     @property
     def message(self) -> str:
         """What happened, and what to do."""
-        return f"it was changed from outside: {self.detail}. {undo_foreign(self.path)}, then update again"
+        remedy = RESTORE_TABLE if self.replaced else undo_foreign(self.path)
+        return f"it was changed from outside: {self.detail}. {remedy}, then update again"
+
+
+def stopped_by(path: str, change: Change, but: str = "") -> StoppedTable:
+    """Return the table that a change stops; ``but`` says why a claim is not believed."""
+    message = f"{change.message}, but {but}" if but else change.message
+    return StoppedTable(path, change.first, message, change.kind == "replaced")
 
 
 @dataclass(frozen=True)
@@ -91,23 +111,27 @@ class Settled:
 
 def named_directories(epoch: Epoch) -> Iterator[NamedDirectory]:
     """Yield the directories that an epoch names."""
+    pinned = {(entry.path, entry.version): LogEntry(entry.version, entry.sha256) for entry in epoch.entries}
     for state in epoch.tables:
-        yield NamedDirectory(state.path, state.version, "rows", state)
+        yield NamedDirectory(state.path, state.version, "rows", state, pinned.get((state.path, state.version)))
         for side in state.sides:
-            yield NamedDirectory(side.path, side.version, "side", state)
+            yield NamedDirectory(side.path, side.version, "side", state, pinned.get((side.path, side.version)))
 
 
-def change_above(root: Path, path: str, version: int) -> Change | None:
-    """Return what the commits of a table above a version change; None when there are none that are outsiders'."""
-    return _change(root, path, version, raw_commits(root / path, version))
+def change_above(root: Path, named: NamedDirectory) -> Change | None:
+    """Return what the commits of a table above the version that an epoch names change; None when none are outsiders'."""
+    return _change(root, named, raw_commits(root / named.path, named.version))
 
 
 def _change(
-    root: Path, path: str, version: int, commits: Sequence[RawCommit], names: Collection[str] | None = None
+    root: Path, named: NamedDirectory, commits: Sequence[RawCommit], names: Collection[str] | None = None
 ) -> Change | None:
     """Return what commits change; ``names`` are those in the table's log."""
-    table, top = root / path, version + len(commits)
-    if not store_of(root).late_commits:
+    version, late = named.version, store_of(root).late_commits
+    table, top = root / named.path, version + len(commits)
+    if (commits or not late) and named.is_replaced(root):  # in a store commits look at it anyhow
+        return Change("replaced", version, version, ("another log",))
+    if not late:
         beyond = commits_beyond(table, top, names)
         if beyond:
             return Change("unreadable", top + 1, beyond[-1], ("a gap in the log",))
@@ -127,7 +151,7 @@ def foreign_changes(root: Path, epoch: Epoch) -> dict[str, Change]:
     """Return what outsiders changed since an epoch, by directory; nothing is written, and claims are not proven."""
     found = {}
     for named in named_directories(epoch):
-        change = change_above(root, named.path, named.version)
+        change = change_above(root, named)
         if change is not None:
             found[named.path] = change
     return found
@@ -178,13 +202,13 @@ class _Settling:
         table = self.root / named.path
         commits = raw_commits(table, named.version)
         names = None
-        if not store_of(self.root).late_commits:
+        if not store_of(self.root).late_commits and not named.is_replaced(self.root):
             names = log_names(table)
             gone = drop_above(table, named.version + len(commits), names)
             if gone:
                 count = f"{len(gone)} file(s) of the log above its newest commit were removed ({', '.join(gone[:3])})"
                 self.warnings.append(f'table "{named.path}": {count}')
-        change = _change(self.root, named.path, named.version, commits, names)
+        change = _change(self.root, named, commits, names)
         if change is None:
             return
         if change.kind == "none":
@@ -192,7 +216,7 @@ class _Settling:
         elif change.kind == "layout":
             self._layout(named, change)
         else:
-            self.stopped.append(StoppedTable(named.path, change.first, change.message))
+            self.stopped.append(stopped_by(named.path, change))
 
     def _pass(self, named: NamedDirectory, change: Change, became: Literal["passed", "adopted", "reversed"]) -> None:
         record, told = taken_in(named.path, change, became)
@@ -213,7 +237,7 @@ class _Settling:
     def _layout(self, named: NamedDirectory, change: Change) -> None:
         same, reason, unfit = prove(self.root, named, change)
         if not same:
-            self.stopped.append(StoppedTable(named.path, change.first, f"{change.message}, but {reason}"))
+            self.stopped.append(stopped_by(named.path, change, reason))
         elif unfit:
             following = reversed_layout(self.root, named, change, self.epoch.number, self.at)
             self._pass(named, replace(change, last=following, operations=(*change.operations, unfit)), "reversed")

@@ -40,6 +40,7 @@ __all__ = [
     "entry_lines",
     "entry_path",
     "entry_text",
+    "is_replaced",
     "iterate_raw_commits",
     "raw_commit",
     "raw_commits",
@@ -191,8 +192,24 @@ def require_entry(table: Path, entry: LogEntry) -> LogEntry:
     """
     found = entry_at(table, entry.version)
     if entry.sha256 is not None and found.sha256 != entry.sha256:
-        raise ForeignChangeError(table.name, entry.version, "is not the one that was there when the warehouse wrote its record")
+        detail = "is not the one that was there when the warehouse wrote its record"
+        raise ForeignChangeError(table.name, entry.version, detail, replaced=True)
     return found
+
+
+def is_replaced(table: Path, entry: LogEntry) -> bool:
+    """Whether a log has another entry of that version, or none: then it is not the log that the warehouse wrote.
+
+    Without an entry the log counts as the same where a checkpoint of that version is left, as an outsider's clean-up leaves it.
+    """
+    if entry.version < 0:
+        return False
+    try:
+        return require_entry(table, entry) is None
+    except ForeignChangeError:
+        return True
+    except MissingPartError:
+        return not any((table / "_delta_log").glob(f"{entry.version:020d}.checkpoint*.parquet"))
 
 
 def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any]]) -> LogEntry:

@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "ChangeKind", "absent_files", "judged", "same_statistics"]
 
-ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable"]
-"""What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read."""
+ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable", "replaced"]
+"""What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read.
+
+``replaced`` is a log that is not the one which the warehouse wrote: another table, or an older copy, stands in its place.
+"""
 
 _WORDS: Mapping[ChangeKind, str] = {
     "none": "change nothing",
@@ -33,6 +36,7 @@ _WORDS: Mapping[ChangeKind, str] = {
     "rows": "change rows",
     "metadata": "change the table's columns, properties or protocol",
     "unreadable": "cannot be read",
+    "replaced": "are not those that the warehouse wrote, so the table is another one or an older copy",
 }
 _SHOWN = 3
 
@@ -64,7 +68,8 @@ class Change:
 
 
 def _singular(words: str) -> str:
-    for plural, one in (("change ", "changes "), ("say that they change", "says that it changes"), ("cannot", "cannot")):
+    pairs = (("change ", "changes "), ("say that they change", "says that it changes"), ("are not those", "is not the one"))
+    for plural, one in pairs:
         if words.startswith(plural):
             return one + words[len(plural) :]
     return words
