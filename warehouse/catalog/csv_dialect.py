@@ -110,7 +110,7 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     if before:
         raise UsageError(
             f'{source} begins with a line that is neither header nor comment: "{before[0][:60]}"; '
-            f"remove what stands before the header, or begin those lines with #"
+            f"remove what stands before the header (`tail -n +{skipped + 1}`), or begin those lines with #"
         )
     if comment is None and found not in (None, "", "(empty)"):
         comment, arguments = found, f"{arguments}, comment = {literal(found)}"
