@@ -232,9 +232,19 @@ def test_a_temporal_join_is_a_view(tmp_path: Path, spark: SparkSession) -> None:
         "four": view(JOINED.format(4)),
         "any": view(JOINED.format(0)),
         "shared": view("SELECT a.k, interval_intersect(a, b) AS both FROM a JOIN c b ON a.k = b.k AND interval_overlaps(a, b)"),
+        "alike": view(
+            "SELECT x.k, y.k AS other, x.v, duration(interval_intersect(x, y), 'hours') AS hours FROM spells x JOIN spells y "
+            "ON x.v = y.v AND x.k < y.k AND interval_overlaps(x, y) AND duration(interval_intersect(x, y)) >= INTERVAL 2 HOURS"
+        ),
         "long": view("SELECT k, duration(s.both, 'minutes') AS minutes FROM shared s WHERE duration(s.both) > INTERVAL 3 HOURS"),
     }
-    project = Project(tmp_path, spark, streams, views=views)
+    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+    streams["p"] = stream(landing="landing/p", columns=columns, max_lifetime="40h")
+    spells: dict[str, object] = {"from": "p", "group_by": "k", "values": "v", "window": "2d", "how": "eager"}
+    project = Project(tmp_path, spark, streams, views=views, coalesced={"spells": spells})
+    points = [("x", 1, 0), ("x", 1, 3), ("x", 2, 5), ("x", 2, 9), ("y", 1, 2), ("y", 2, 6), ("y", 2, 7), ("z", 1, 4)]
+    lines = [f"{k},{v},{text(-10 + hour)},{text(21)}" for k, v, hour in points]
+    project.land("1.csv", "\n".join(["k,v,b,e", *lines]) + "\n", landing="landing/p")
     for name, rows in (("a", R1), ("c", R2)):
         lines = [f"{k},{name}{f},{text(0.5)},{text(21 if f < 11 else 30)},{text(f)},{text(t)}" for k, f, t in rows]
         project.land("1.csv", "\n".join([",".join(HOURS), *lines]) + "\n", landing=f"landing/{name}")
@@ -251,6 +261,10 @@ def test_a_temporal_join_is_a_view(tmp_path: Path, spark: SparkSession) -> None:
         assert {row[0] for row in warehouse.sql("SELECT id FROM a WHERE duration(a) < INTERVAL 5 HOURS")} == {"a6"}
         with pytest.raises(QueryError, match="as an interval; allowed: valid"):
             warehouse.sql("SELECT duration(1) FROM a")
+        assert sorted(warehouse.sql("FROM alike").all()) == [("x", "y", 1, 3.0)]
+        assert sorted(warehouse.sql(str(views["alike"]["sql"])).all()) == [("x", "y", 1, 3.0)]
+        longest = "SELECT k, duration(spells, hour) FROM spells WHERE duration(spells) >= INTERVAL 4 HOURS"
+        assert sorted(warehouse.sql(longest).all()) == [("x", 4.0), ("x", 5.0), ("y", 4.0)]
         verdicts = warehouse.check_views(spark=spark)
         assert {each.view: each.outcome for each in verdicts} == dict.fromkeys(views, "same")
     project.update(22)
