@@ -21,7 +21,8 @@ from py4j.java_gateway import GatewayClient
 
 from benchmarks.field.page import markdown_table
 from warehouse.catalog.load import load_catalog
-from warehouse.operations.update import UpdateOptions, Updater
+from warehouse.operations.context import WriteContext
+from warehouse.operations.update import UpdateOptions, update
 from warehouse.storage.session import spark_session
 from warehouse.time import MINUTE, format_instant, parse_instant
 
@@ -126,8 +127,8 @@ class Small:
     def update(self, slot: int) -> None:
         """Move the warehouse to a minute, as ``stream-wh run`` does."""
         catalog, clock = load_catalog(self.directory), _ANCHOR + slot * MINUTE + 1
-        updater = Updater(catalog, lambda _: spark_session(catalog.spark, small=True, root=catalog.root), lambda: clock)
-        report = updater.update(UpdateOptions())
+        context = WriteContext(catalog, lambda _: spark_session(catalog.spark, small=True, root=catalog.root), lambda: clock)
+        report = update(context, UpdateOptions())
         if report.failed_views or report.refused:
             raise click.ClickException(f"{report.failed_views} {report.refused}")
 
