@@ -103,6 +103,7 @@ class Walk:
     spark: SparkSession
     seed: int
     done: Counter[str] = field(default_factory=Counter)
+    dropped: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Begin with an update that makes every table."""
@@ -286,13 +287,14 @@ class Walk:
         self._moved_to_copy()
 
     def declare(self) -> str:
-        """A view comes or goes, or has another query."""
-        name = self.chance.choice(sorted(VIEWS))
+        """A view comes, or goes for good: its name is taken while epochs have its files."""
+        name = self.chance.choice(sorted(VIEWS.keys() - self.dropped))
         if name in self.project.views and len(self.project.views) > 1:
             del self.project.views[name]
             self.project.declare()
             with suppress(LookupError):
                 self.project.updater().drop(name)
+            self.dropped.add(name)
             self.note()
         else:
             self.project.views[name] = dict(VIEWS[name])
