@@ -34,7 +34,7 @@ class OnLine:
     method
         How to choose.
     tie
-        Gives what comes after the score in the order, such as a drawn number; None: the stamp.
+        Gives a number from 0 and below 1 that chooses among equal scores, such as a drawn one; None: the least stamp goes.
 
     """
 
@@ -52,7 +52,7 @@ class OnLine:
         self._versions: dict[int, int] = {}
         self._last: dict[Hashable, int] = {}
         self._arrived: deque[tuple[int, int]] = deque()
-        self._queue: list[tuple[tuple[float, float, str, int, int], int]] = []
+        self._queue: list[tuple[tuple[float, int, str, int, int], int]] = []
         self._kept = 0
         self._next = 0
 
@@ -117,17 +117,33 @@ class OnLine:
         self._runs[number] = run
         version = self._versions[number] = self._versions.get(number, 0) + 1
         for each in run.fragments:
-            ranks = candidates((run,), self.method, 0, each.first, each.last)
-            for score, at, group, _, member in [min(found)] if (found := list(ranks)) else []:
-                tie = float(at) if self._tie is None else self._tie()
-                heapq.heappush(self._queue, ((score, tie, group, number, member), version))
+            ranks = sorted(candidates((run,), self.method, 0, each.first, each.last))
+            for score, at, group, _, member in ranks if self._tie else ranks[:1]:
+                if score == ranks[0][0]:
+                    heapq.heappush(self._queue, ((score, at, group, number, member), version))
 
     def _shed(self) -> int:
+        first = self._pop()
+        if first is None:
+            raise ValueError(f"{self.capacity} members are not more than the groups: there is none to shed")
+        if self._tie is not None:
+            equal = [first]
+            while (other := self._pop()) is not None and other[0][0] == first[0][0]:
+                equal.append(other)
+            first = equal.pop(int(self._tie() * len(equal)))
+            equal += [other] if other is not None else []
+            for other in equal:
+                heapq.heappush(self._queue, other)
+        _, _, _, number, member = first[0]
+        run = self._runs[number]
+        self._kept -= 1
+        self._put(number, run.without([member]))
+        return run.stamps[member]
+
+    def _pop(self) -> tuple[tuple[float, int, str, int, int], int] | None:
+        """Take the first of the queue that is not stale."""
         while self._queue:
-            (_, _, _, number, member), version = heapq.heappop(self._queue)
-            if self._versions.get(number) == version:
-                run = self._runs[number]
-                self._kept -= 1
-                self._put(number, run.without([member]))
-                return run.stamps[member]
-        raise ValueError(f"{self.capacity} members are not more than the groups: there is none to shed")
+            found = heapq.heappop(self._queue)
+            if self._versions.get(found[0][3]) == found[1]:
+                return found
+        return None
