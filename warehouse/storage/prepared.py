@@ -8,6 +8,7 @@ with a place for the rows of a source; the next update puts its own rows there.
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,28 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
             _kept[whole] = plan
             while len(_kept) > _KEPT:
                 _kept.popitem(last=False)
-    return _frame(session, _over(session, plan.physical, iter(rows)).execute(), plan.schema)
+    with _active(session):
+        return _frame(session, _over(session, plan.physical, iter(rows)).execute(), plan.schema)
+
+
+@contextmanager
+def _active(session: SparkSession) -> Iterator[None]:
+    """Make a session the active one of this thread meanwhile.
+
+    A node of a physical plan belongs to the session that is active when the node is made: in a thread that has used no session
+    yet there is none, elsewhere it may be another one, with other settings.
+    """
+    jvm: Any = session._jvm  # noqa: SLF001 - PySpark sets the active session only where it makes one
+    sessions = jvm.org.apache.spark.sql.classic.SparkSession
+    before = sessions.getActiveSession()
+    sessions.setActiveSession(session._jsparkSession)  # noqa: SLF001 - same
+    try:
+        yield
+    finally:
+        if before.isDefined():
+            sessions.setActiveSession(before.get())
+        else:
+            sessions.clearActiveSession()
 
 
 def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:

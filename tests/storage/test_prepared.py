@@ -1,0 +1,35 @@
+"""Plans that are kept run over other rows, whoever runs them."""
+
+from __future__ import annotations
+
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from warehouse.storage.prepared import prepared
+from warehouse.storage.session import table_session
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def test_a_kept_plan_gives_the_rows_of_each_source_in_any_thread(spark: SparkSession) -> None:
+    """It is planned once; a thread that has used no session yet runs it too, as scheduled jobs and notebooks do."""
+    session = table_session(spark, {})
+    planned: list[int] = []
+
+    def made(sources: Sequence[DataFrame]) -> DataFrame:
+        planned.append(len(sources))
+        return sources[0].selectExpr("id * 10 AS n")
+
+    def rows(first: int) -> list[int]:
+        return [row.n for row in prepared("tens", [session.range(first, first + 2)], made).collect()]
+
+    assert rows(1) == [10, 20]
+    found: list[list[int]] = []
+    thread = Thread(target=lambda: found.append(rows(5)))
+    thread.start()
+    thread.join()
+    assert found == [[50, 60]]
+    assert planned == [1]
