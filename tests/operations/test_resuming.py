@@ -111,8 +111,8 @@ def test_a_commit_cut_short_by_a_power_loss_is_undone(project: Project) -> None:
 
 
 @pytest.mark.parametrize("lost", ["table", "log"])
-def test_a_table_that_is_gone_is_an_error_and_not_a_new_table(project: Project, lost: str) -> None:
-    """An update never appends to what is not there any more."""
+def test_a_table_that_is_gone_stands_still_and_is_no_new_table(project: Project, lost: str) -> None:
+    """An update never appends to what is not there any more, and says how it comes back."""
     project.land("1.csv", csv(row("a", 0.5, 4)))
     project.update(1)
     table, version = _table(project)
@@ -121,10 +121,11 @@ def test_a_table_that_is_gone_is_an_error_and_not_a_new_table(project: Project, 
     else:
         entry_path(table, version).unlink()
     project.land("2.csv", csv(row("b", 1.5, 4)))
-    with pytest.raises(MissingPartError, match="tables/a"):
-        project.update(2)
-    assert project.numbers == [0]
+    ((name, why),) = project.update(2).stopped
+    assert name == "a"
+    assert "Restore its directory from a copy" in why
     assert not entry_path(table, version).exists()
+    assert not entry_path(table, version + 1).exists()
 
 
 def test_a_seal_whose_old_files_are_gone_fails_and_changes_nothing(project: Project) -> None:

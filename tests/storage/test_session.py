@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 import threading
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import pytest
@@ -52,5 +53,6 @@ def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, mon
     assert (own.conf.get(codec), own.conf.get(level)) == ("zstd", "1")
     given = {codec, f"spark.hadoop.{level}"}
     monkeypatch.setattr(SparkConf, "contains", lambda _, key: key in given)
+    monkeypatch.setattr("warehouse.storage.session._sessions", OrderedDict())  # none is kept from before
     other = table_session(spark, {})
     assert (other.conf.get(codec), other.conf.get(level, None)) == (spark.conf.get(codec), None)
