@@ -110,7 +110,7 @@ class Edge:
 
 
 def within(edge: Edge, stamp: str, groups: Sequence[str]) -> str:
-    """Return the condition that a stamp of a group has not left the window.
+    """Return the condition that a stamp of a group has not left the window; null for a null group that has left it at the edge.
 
     >>> within(Edge(5), "s", ["g"])
     's >= 5'

@@ -127,7 +127,9 @@ class DriverReplacement:
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
         definition, move, edge = self.definition, self.move, self._edge
-        cut = f"NOT {within(edge, f'{STAMPS}[1]', self._groups)} AND epoch_us(_exp) > {move.now}"
+        # Null for a null group at the edge, which has left.
+        inside = f"coalesce({within(edge, f'{STAMPS}[1]', self._groups)}, false)"
+        cut = f"NOT {inside} AND epoch_us(_exp) > {move.now}"
         shown = ", ".join(self._groups) or "1 AS one"
         keys = self._asked(
             f"SELECT DISTINCT {shown} FROM (SELECT {shown} FROM points UNION ALL SELECT {shown} FROM own WHERE {cut})",

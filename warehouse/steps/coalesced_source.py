@@ -232,7 +232,8 @@ class CoalescedSource:
         """The groups that got points, and those with a row that the edge cuts."""
         groups = [quoted(name) for name in self.definition.groups]
         now = self.plan.window_time
-        cut = "false" if edge.stamp is None else f"NOT {within(edge, f'{STAMPS}[0]', groups)} AND unix_micros(_exp) > {now}L"
+        inside = f"coalesce({within(edge, f'{STAMPS}[0]', groups)}, false)"  # null for a null group at the edge, which has left
+        cut = f"NOT {inside} AND unix_micros(_exp) > {now}L"
         parts = [old.where(cut).select(*groups)]
         parts += [] if points is None else [points.select(*groups)]
         return reduce(DataFrame.unionByName, parts).distinct()
