@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pytest
+from deltalake import DeltaTable
 
 from tests.coalescing.model import Model, Reading, Run
 from warehouse.checking.check import check
@@ -264,6 +265,20 @@ def test_groups_of_an_erased_key_go_with_its_rows(begun: Project, tmp_path: Path
     project.updater().erase("a", ["p"])
     assert {run[0] for run in table(project)} == {None, "q"}
     assert {row["k"] for row in project.stored("by_value")} == {None, "q"}
+
+
+def test_points_wait_while_it_stands_still(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Its stream stands still with it, for what it missed would be nowhere else; both go on at once when that is taken back."""
+    project = begun.copy(tmp_path / "copy")
+    DeltaTable(str(project.root / "tables" / "by_value")).delete()
+    report = project.update(5)
+    assert dict(report.stopped).keys() == {"a", "by_value"}
+    assert project.epoch.window_time == at(5)
+    project.updater().undo_foreign("by_value")
+    project.update(5)
+    for name in ("by_value", "newest"):
+        assert table(project, name) == at_five(moved, name)
+    assert list(check(project.root).findings) == []
 
 
 def test_it_follows_another_update_interval(begun: Project, moved: Project, tmp_path: Path) -> None:

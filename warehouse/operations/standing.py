@@ -121,7 +121,7 @@ def standing_still(
     nodes
         Those of the declared views.
     declared
-        The names of the declared streams and relations, and of archives. A table that is not declared does not move anyhow.
+        The names of what is declared and is no view, archives too. A table that is not declared does not move anyhow.
 
     """
     if epoch is None or not changed:
@@ -133,6 +133,10 @@ def standing_still(
         found = next((changed[path] for path in state.paths if path in changed), None)
         if found is not None and state.owner in known:
             (tables if state.view is None else views).setdefault(state.owner, found.message)
+    for state in epoch.tables:  # the points that a coalesced table misses would be nowhere else
+        source = state.followed
+        if state.coalesced is not None and state.name in tables and source in known:
+            tables.setdefault(source, f'"{state.name}", which goes with it, stands still: {tables[state.name]}')
     for state in epoch.tables:
         if state.archive_of is None or not {state.name, state.archive_of} <= known:
             continue
