@@ -12,9 +12,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.operations.projects import Project, StoppedError, stop_at
+from warehouse.aggregates.definition import Definition, Due
 from warehouse.checking.check import check
+from warehouse.epochs import journal
 from warehouse.epochs.journal import (
     decode_record,
+    encode_record,
     epoch_path,
     newest_epoch,
     plan_path,
@@ -24,7 +27,7 @@ from warehouse.epochs.journal import (
 )
 from warehouse.epochs.known import write_ledger
 from warehouse.epochs.points import Point
-from warehouse.epochs.records import Epoch
+from warehouse.epochs.records import AnswersRecord, Epoch
 from warehouse.errors import NewerFormatError, NoEpochError, RecordDamagedError, TornRecordError
 from warehouse.planning.steps import Plan
 from warehouse.serving import Reader
@@ -123,6 +126,17 @@ def test_a_newer_format_is_refused_and_left_alone(tmp_path: Path, kind: Kind, *,
         with pytest.raises(NewerFormatError, match=REFUSED):
             verb()
     assert (path.read_bytes(), sorted(each.name for each in (project.root / "epochs").iterdir())) == (kept, epochs)
+
+
+def test_a_build_that_would_leave_answers_out_refuses_the_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of format 2 does not know that answers can wait: it would count them as given."""
+    definition = Definition("a", None, (), (), (), 1, ("k",))
+    record = AnswersRecord(definition, 7, (Due("1h", 1, 7),))
+    written = encode_record(record)
+    assert decode_record(written, AnswersRecord, "answers") == record
+    monkeypatch.setattr(journal, "FORMAT", 2)
+    with pytest.raises(NewerFormatError):
+        decode_record(written, AnswersRecord, "answers")
 
 
 def test_a_record_says_who_wrote_it(records: tuple[bytes, bytes]) -> None:

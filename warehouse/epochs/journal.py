@@ -6,7 +6,9 @@ directory is made durable: a reader sees the whole record or none.
 
 ``format`` goes up when a build that does not know what is new would go wrong by leaving it out; such a build then refuses
 the record and says which build wrote it. What may be left out, such as a new field with a default, needs no new format.
-Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files.
+Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files. Format 3: answers of aggregates
+wait for time, synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would leave waiting
+answers out for good, and take a coalesced table of a plan for a stream.
 
 ``plan`` is the write-ahead record of an epoch, ``epoch`` the epoch, ``past`` an epoch whose files may be gone (renamed,
 so that no reader pins it), ``ledger`` the landing files known up to an epoch.
@@ -55,7 +57,7 @@ __all__ = [
     "write_record",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """What this build writes, and the newest that it reads."""
 _DIGITS = 20
 _Body = TypeVar("_Body")
