@@ -14,7 +14,7 @@ from warehouse.catalog.duck_sql import quoted
 if TYPE_CHECKING:
     from warehouse.aggregates.synopses import State, Synopsis
 
-__all__ = ["calculable", "local_states"]
+__all__ = ["calculable", "local_states", "slot_of"]
 
 _APART = ("float", "double", "binary")
 
@@ -23,6 +23,15 @@ def calculable(synopsis: Synopsis) -> bool:
     """Whether both engines give the same states of a synopsis."""
     counted = () if synopsis.counted is None else (synopsis.counted,)
     return synopsis.where is None and not any(kind in _APART for _, kind in (*synopsis.group_by, *counted))
+
+
+def slot_of(micros: str, anchor: int, interval: int) -> str:
+    """Return the slot of an instant, `ceil((t - A) / D)`, exact on integers: DuckDB divides doubles by a slash.
+
+    ``micros`` is the SQL of the instant in microseconds, as are anchor and interval.
+    """
+    since = f"({micros} - ({anchor}))"
+    return f"(({since} + ((-{since} % {interval}) + {interval}) % {interval}) // {interval})"
 
 
 def local_states(synopsis: Synopsis, within: str, *, until: str = "0", batch: int = 0) -> str:

@@ -24,7 +24,7 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
 from warehouse.steps.arrived_rows import ArrivedRows
-from warehouse.steps.local_states import calculable, local_states
+from warehouse.steps.local_states import calculable, local_states, slot_of
 from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import here
 from warehouse.storage.tables import rows_schema
@@ -145,7 +145,7 @@ class SynopsisSource:
         known = self.below().batch.known
         if known is None or not calculable(own.synopsis):
             return None
-        until = f"-floor(({plan.anchor} - epoch_us(_exp)) / {plan.update_interval})::BIGINT"
+        until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
         query = local_states(own.synopsis, self._within, until=until, batch=plan.epoch)
         found = here(query, {"arrived": known})
         if found is None:
