@@ -224,3 +224,16 @@ def test_an_update_without_time_gives_the_newest_answers_first(tmp_path: Path, s
         assert row["full"], (length, end)
     assert max(row["late"] for (row,) in found.values()) > 1
     assert list(check(project.root).findings) == []
+
+
+def test_an_answer_without_rows_is_given_and_waits_no_longer(tmp_path: Path, spark: SparkSession) -> None:
+    """Nothing arrived in its window: with time enough no answer waits, and none comes late."""
+    project = declared(tmp_path, spark, aggregate_time="1h")
+    project.aggregates = {"often": project.aggregates["often"]}
+    project.declare()
+    land(project, 1)
+    for hour in (1, 5, 6):
+        project.update(hour)
+        assert waiting(project) == {"often": 0}
+    assert answers(project, "often").keys() == {(1, 1), (3, 1), (3, 2), (3, 3)}
+    assert list(check(project.root).findings) == []

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from warehouse.epochs.journal import FORMAT
 from warehouse.epochs.points import Point
 from warehouse.errors import LockHeldError
 
@@ -129,4 +130,4 @@ def test_ctrl_c_leaves_a_warehouse_that_the_next_update_completes(tmp_path: Path
     assert "completes what was begun" in errors
     project.update(1)
     assert project.keys() == "a"
-    assert json.loads(plan.read_text())["format"] == 2
+    assert json.loads(plan.read_text())["format"] == FORMAT
