@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import errno
+import json
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -47,6 +50,25 @@ def test_readers_begin_at_a_checkpoint(table: Path) -> None:
     assert keys(table) == [2, 3, 4, 5]
     assert DeltaTable(table).version() == 6
     assert [path.name for path in table.iterdir() if not path.name.startswith("p=")] == ["_delta_log"]
+    write_deltalake(table, pa.table({"k": [9], "p": ["c"]}), mode="append")
+    assert keys(table) == [2, 3, 4, 5, 9]
+
+
+def test_removed_files_are_named_while_they_are_there(table: Path) -> None:
+    """A VACUUM by others spares them as before; once they are deleted a checkpoint is as if they had never been."""
+    (there, gone) = sorted(set(replay(table, 5).files) - set(replay(table, 6).files))
+    (table / gone).unlink()
+    checkpoint(table, 6)
+    log = table / "_delta_log"
+    (name,) = checkpoints(log)[6]
+    removed = pq.ParquetFile(log / name).read(columns=["remove.path"])["remove"].drop_null().to_pylist()
+    assert [unquote(each["path"]) for each in removed] == [there]
+    told = json.loads((log / "_last_checkpoint").read_text())
+    assert (told["size"], told["sizeInBytes"]) == (pq.read_metadata(log / name).num_rows, (log / name).stat().st_size)
+    before = replay(table, 6)
+    for version in range(6):
+        entry_path(table, version).unlink()
+    assert replay(table, 6) == before
     write_deltalake(table, pa.table({"k": [9], "p": ["c"]}), mode="append")
     assert keys(table) == [2, 3, 4, 5, 9]
 

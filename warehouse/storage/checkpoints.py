@@ -4,15 +4,22 @@ A checkpoint is made after the epoch's record, so whatever is given up before ha
 :func:`warehouse.storage.logcut.trim_log` alone, below what the oldest readable epoch names. Neither deltalake's cleanup after
 a commit nor that of another writer may do it: they go by the age of the log's files, and after a rest of some weeks delete
 the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is false in all tables).
+
+A checkpoint also names files that have left the table, so that a VACUUM spares them for a while: deltalake names all that left
+within ``delta.deletedFileRetentionDuration``, a week at least. Those that are not on the disk any more need no sparing: our
+vacuum has deleted them, since no readable epoch names them. They are taken out once they are a tenth of a checkpoint, so that
+checkpoints do not grow with the number of updates. (In an object store they stay for that week.)
 """
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from contextlib import suppress
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from deltalake.exceptions import DeltaError
 
@@ -26,10 +33,14 @@ from warehouse.storage.store import store_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
 __all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
 
 _BESIDE = "_checkpoint"
 """The directory in a table's own where a checkpoint is made."""
+_WORTH = 10
+"""A checkpoint is written again without the files that are gone when they are one in so many of its rows."""
 
 
 def checkpoint_due(before: int, version: int) -> bool:
@@ -78,6 +89,8 @@ def _checkpoint_beside(table: Path, version: int) -> None:
                 os.link(entry, made / entry.name)
         DeltaTable(str(beside), version=version).create_checkpoint()
         names = checkpoints(made).get(version, [])
+        if len(names) == 1:
+            _forget_gone(made / names[0], table)
         store_of(made).sync_tree(made, [PurePosixPath(name) for name in names])
         for name in names:
             with suppress(FileExistsError):  # another writer's is as good
@@ -87,6 +100,35 @@ def _checkpoint_beside(table: Path, version: int) -> None:
         store_of(log / "_last_checkpoint").write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
     finally:
         store_of(beside).remove_tree(beside, ignore_errors=True)
+
+
+def _forget_gone(checkpoint: Path, table: Path) -> None:
+    """Take out of a checkpoint of deltalake, which nobody reads yet, the removed files of a table that are not there."""
+    import pyarrow as pa  # noqa: PLC0415 - one commit in ten
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+
+    file = pq.ParquetFile(checkpoint)
+    stays = _stays(file.read(columns=["remove.path"])["remove"], table)
+    left, rows = stays.count(True), len(stays)
+    if (rows - left) * _WORTH < rows or rows == left:
+        return
+    written = checkpoint.with_suffix(".some")
+    with pq.ParquetWriter(written, file.schema_arrow, compression="snappy", write_page_checksum=True) as writer:
+        start = 0
+        for batch in file.iter_batches():
+            mask = pa.array(stays[start : start + batch.num_rows], pa.bool_())
+            writer.write_batch(batch.filter(mask))
+            start += batch.num_rows
+    written.replace(checkpoint)
+    pointer = checkpoint.with_name("_last_checkpoint")
+    told = {**json.loads(pointer.read_bytes()), "size": left, "sizeInBytes": checkpoint.stat().st_size}
+    pointer.write_text(json.dumps(told, separators=(",", ":")))
+
+
+def _stays(removed: pa.ChunkedArray, table: Path) -> list[bool]:
+    """Whether each row of a checkpoint stays: all but those of removed files that are not on the disk."""
+    paths = (None if each is None else each["path"] for each in removed.to_pylist())
+    return [path is None or "://" in path or os.path.lexists(table / unquote(path)) for path in paths]
 
 
 def drop_torn_checkpoints(table: Path, version: int) -> None:
