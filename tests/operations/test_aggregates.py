@@ -322,3 +322,18 @@ def test_due_answers_wait_while_their_stream_stands_still(begun: Project, moved:
     found, asked = answers(project, "every"), answers(moved, "every")
     assert {key: row["n"] for key, row in found.items()} == {key: row["n"] for key, row in asked.items()}
     assert list(check(project.root).findings) == []
+
+
+def test_answers_that_stood_still_say_what_they_miss(begun: Project, moved: Project, tmp_path: Path) -> None:
+    """Outsiders changed the answers, and the stream went on: of windows whose slots have gone meanwhile none is full."""
+    project = begun.copy(tmp_path / "copy")
+    DeltaTable(str(project.root / "tables" / "every")).delete("n = 3")
+    project.update(6)
+    assert max(key[2] for key in answers(project, "every")) == 3
+    project.updater().undo_foreign()
+    land(project, 7)
+    project.update(7)
+    found, asked = answers(project, "every"), answers(moved, "every")
+    assert {key[2]: row["full"] for key, row in found.items() if key[2] > 3} == {4: False, 5: False, 6: True, 7: True}
+    whole = {key: row["n"] for key, row in found.items() if row["full"]}
+    assert whole == {key: asked[key]["n"] for key in whole}

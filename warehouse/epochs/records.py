@@ -151,13 +151,15 @@ class ViewRecord:
 class SynopsisRecord:
     """What a synopsis holds, for how many slots, and from which slot on it knows all that arrived.
 
-    One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again.
+    One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again. Of
+    windows that end before the slot ``sure`` rows may have gone, as they were to be answered before; None: the epoch's slot.
     """
 
     synopsis: Synopsis
     slots: int
     full_from: int
     emptied: bool = False
+    sure: int | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from warehouse.aggregates.definition import Due
 from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from warehouse.aggregates.definition import Definition
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
-    from warehouse.epochs.records import AnswersRecord, Epoch, TableState
+    from warehouse.epochs.records import AnswersRecord, Epoch, SynopsisRecord, TableState
     from warehouse.planning.steps import InputFiles
 
 __all__ = ["aggregate_plans", "without_history"]
@@ -104,27 +106,51 @@ class _Following:
         kept = max(-(-aggregate.definition.keep // self.catalog.update_interval) for aggregate in aggregates)
         spare = 0 if self.catalog.aggregate_time is None else kept
         made = {name: self._synopsis(name, lists[name], slots[name], spare) for name, _ in every if name in slots}
-        yield from made.values()
-        for aggregate in aggregates:
-            plan = self._answers(aggregate, [(name, synopsis) for name, synopsis in every if name in made])
-            if plan is not None:
-                yield plan
+        sure = {name: plan.sure for name, plan in made.items()}
+        there = [each for each in every if each[0] in made]
+        answers = [plan for aggregate in aggregates if (plan := self._answers(aggregate, there, sure)) is not None]
+        first = min([self.slot + 1, *(due.end for plan in answers if plan.answers for due in plan.answers.due)])
+        yield from (self._synopsis_plan(name, structs.replace(plan, first_end=first)) for name, plan in made.items())
+        yield from answers
 
     def _recorded(self) -> Iterator[tuple[str, Synopsis]]:
         for state in self.last.tables if self.last else ():
             if state.synopsis is not None and state.synopsis.synopsis.source == self.stream.name:
                 yield state.name, state.synopsis.synopsis
 
-    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int, spare: int) -> StreamPlan:
+    def _synopsis(self, name: str, synopsis: Synopsis, wanted: int, spare: int) -> SynopsisPlan:
         state = self.state(name)
         known = None if state is None or state.synopsis is None else state.synopsis
         slots = max(wanted + spare, known.slots if known else 0)
         emptied = known is None or known.emptied
         longer = known is not None and not emptied and slots > known.slots
-        rebuilt, carried = longer and synopsis.live, longer and not synopsis.live
+        rebuilt = longer and synopsis.live
         history = (emptied or rebuilt) and self.state(self.stream.name) is not None
-        layout = state.layout if state is not None and not longer else resolve(periods=slots, label="WKS")
-        columns = tuple(ColumnRecord(column, kind) for column, kind in synopsis.columns)
+        return SynopsisPlan(
+            synopsis,
+            slots,
+            arrives=self.arrives,
+            opening=self.stream.first,
+            history=history,
+            carried=longer and not synopsis.live,
+            landed=self.landed if history and not synopsis.live else (),
+            rebuilt=rebuilt,
+            spare=spare,
+            sure=self._sure(known, rebuilt=rebuilt),
+        )
+
+    def _sure(self, known: SynopsisRecord | None, *, rebuilt: bool) -> int:
+        """Return the first slot of whose windows, those that end with it, no row has gone before this plan."""
+        if self.last is None or known is None or known.emptied:
+            return 0
+        return self.last.slot if known.sure is None or rebuilt else known.sure
+
+    def _synopsis_plan(self, name: str, own: SynopsisPlan) -> StreamPlan:
+        state = self.state(name)
+        emptied = state is None or state.synopsis is None or state.synopsis.emptied
+        layout = state.layout if state is not None and not (own.carried or own.rebuilt) else None
+        layout = layout or resolve(periods=own.slots, label="WKS")
+        columns = tuple(ColumnRecord(column, kind) for column, kind in own.synopsis.columns)
         lowest = self.slot - layout.periods
         return StreamPlan(
             name=name,
@@ -134,20 +160,12 @@ class _Following:
             first=emptied,
             inputs=(),
             left_out=(),
-            synopsis=SynopsisPlan(
-                synopsis,
-                slots,
-                arrives=self.arrives,
-                opening=self.stream.first,
-                history=history,
-                carried=carried,
-                landed=self.landed if history and not synopsis.live else (),
-                rebuilt=rebuilt,
-                spare=spare,
-            ),
+            synopsis=own,
         )
 
-    def _answers(self, aggregate: Aggregate, there: Sequence[tuple[str, Synopsis]]) -> StreamPlan | None:
+    def _answers(
+        self, aggregate: Aggregate, there: Sequence[tuple[str, Synopsis]], sure: Mapping[str, int]
+    ) -> StreamPlan | None:
         """Return what is answered now; None before the windows of a new aggregate move, or while files of a slot are left."""
         definition, state = aggregate.definition, self.state(aggregate.name)
         record = state.answers if state else None
@@ -161,6 +179,7 @@ class _Following:
         columns = tuple(ColumnRecord(column, kind) for column, kind in definition.columns)
         layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
         lowest = self.slot - layout.periods
+        reads = tuple(read for need in needs(definition) for read in _reads(need, there))
         return StreamPlan(
             name=aggregate.name,
             declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
@@ -171,14 +190,13 @@ class _Following:
             left_out=(),
             answers=AnswersPlan(
                 definition,
-                tuple(read for need in needs(definition) for read in _reads(need, there)),
+                reads,
                 tuple(due for due in self._due(aggregate, record, after, through) if self._stays(due, definition)),
                 through,
-                sure=self.slot if not self.moves else 0,
+                sure=max((sure[read.table] for read in reads), default=0),
                 within=self.catalog.aggregate_time,
             ),
         )
-
 
     def _due(self, aggregate: Aggregate, record: AnswersRecord | None, after: int, through: int) -> Iterator[Due]:
         """What waits to be answered, and what is due now."""

@@ -302,7 +302,8 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
     is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer. One that is
     ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
-    slots are for answers that are given later than they are due.
+    slots are for answers that are given later than they are due. The windows that read it end with slot ``first_end`` or later;
+    of those that end before ``sure`` rows have gone.
     """
 
     synopsis: Synopsis
@@ -314,6 +315,8 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     landed: tuple[InputFiles, ...] = ()
     rebuilt: bool = False
     spare: int = 0
+    first_end: int | None = None
+    sure: int = 0
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):

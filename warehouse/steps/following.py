@@ -48,7 +48,8 @@ def synopsis_record(
     metadata: Mapping[str, Any] = commit.metadata if commit else {}
     read_without = [entry.file.path for entry in left_out.get(own.synopsis.source, ())]
     partial = lacks_files(first, metadata, read_without)
-    return SynopsisRecord(own.synopsis, own.slots, full_from(plan, planned, last, metadata, partial=partial))
+    known = full_from(plan, planned, last, metadata, partial=partial)
+    return SynopsisRecord(own.synopsis, own.slots, known, sure=max(plan.slot - own.spare, own.sure))
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:

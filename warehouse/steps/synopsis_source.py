@@ -167,9 +167,10 @@ class SynopsisSource:
     @property
     def _within(self) -> str:
         """The condition by which a window can still reach a row of the synopsis: others are left out."""
-        first = self.planned.k0 + 1
-        live = f" AND {UNTIL} + {self.own.spare} > {first}" if self.own.synopsis.live else ""
-        return f"{ARRIVED} + {self.own.slots} > {first}{live}"
+        own = self.own
+        first = self.planned.k0 + 1 if own.first_end is None else own.first_end
+        live = f" AND {UNTIL} + {own.spare} > {first}" if own.synopsis.live else ""
+        return f"{ARRIVED} + {own.slots} > {first}{live}"
 
     def _gained(self) -> Iterator[DataFrame]:
         synopsis = self.own.synopsis
