@@ -150,7 +150,7 @@ def _shown(table: str, answer: dict[str, dict[str, Any]]) -> dict[str, Any]:
 
 def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkSession) -> None:
     """Rows of all slots that it passes are in the answers, though they are dead on arrival; so are late ones."""
-    drawn = Drawn(declared(tmp_path, spark), random.Random(1))
+    drawn = Drawn(declared(tmp_path, spark), random.Random(1))  # noqa: S311 - rows of a test
     drawn.update(1)
     drawn.update(12)
     require_equal(drawn)
@@ -162,7 +162,7 @@ def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkS
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(8)])
 def test_every_kind_equals_brute_force(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     """After updates, catch-ups in one go and slot by slot, rollbacks and restatements in a drawn order."""
-    draw = random.Random(seed)
+    draw = random.Random(seed)  # noqa: S311 - rows of a test
     drawn = Drawn(declared(tmp_path, spark), draw)
     drawn.update(draw.randrange(1, 3))
     ways = ["one", "gap", "each", "back", "again", "gap"]
