@@ -18,12 +18,13 @@ from __future__ import annotations
 
 import hashlib
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Literal, TypeVar
 
 import msgspec
 
-from warehouse.epochs.records import Epoch
+from warehouse.epochs.records import Epoch, PinnedEntry
 from warehouse.errors import (
     LockHeldError,
     MissingPartError,
@@ -33,12 +34,15 @@ from warehouse.errors import (
     TornRecordError,
 )
 from warehouse.objects.path import entry_names
+from warehouse.storage.entries import entry_at
 from warehouse.storage.store import store_of
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from warehouse.storage.entries import LogEntry
 
 __all__ = [
     "FORMAT",
@@ -52,6 +56,7 @@ __all__ = [
     "plan_path",
     "read_epoch",
     "read_record",
+    "record_epoch",
     "record_path",
     "this_build",
     "write_record",
@@ -184,6 +189,29 @@ def write_record(path: Path, body: object) -> None:
         store_of(path).write_exclusive(path, encode_record(body))
     except FileExistsError:
         raise LockHeldError(f"another process, which wrote {path} first") from None
+
+
+def record_epoch(root: Path, epoch: Epoch, last: Epoch | None, heads: Mapping[str, LogEntry]) -> Epoch:
+    """Write an epoch with the log entries that it names, which the next plan starts from, and return it.
+
+    { (path, version, sha256) : path is a directory of the epoch, version the one it names, sha256 the sum of that entry }
+
+    ``heads`` are the newest entries of the tables that its plan wrote; of other tables the epoch before it knows the entries.
+    """
+    entries = []
+    for state in epoch.tables:
+        for path, version in ((state.path, state.version), *((side.path, side.version) for side in state.sides)):
+            before, head = last.entry(path) if last else None, heads.get(path)
+            if head is not None and head.version == version:
+                sum_ = head.sha256
+            elif before is not None and before.version == version:
+                sum_ = before.sha256
+            else:
+                sum_ = entry_at(root / path, version).sha256
+            entries.append(PinnedEntry(path, version, sum_ or ""))
+    named = replace(epoch, entries=tuple(entries))
+    write_record(epoch_path(root, named.number), named)
+    return named
 
 
 def read_epoch(root: Path, number: int) -> Epoch:

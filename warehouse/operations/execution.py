@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.drift import compare
-from warehouse.epochs.journal import epoch_path, newest_epoch, numbers, plan_path, read_record, write_record
+from warehouse.epochs.journal import newest_epoch, numbers, plan_path, read_record, record_epoch, write_record
 from warehouse.epochs.points import Point
 from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import ChangedDeclarationError, ForeignChangeError, RecordDamagedError, UsageError
@@ -17,7 +17,6 @@ from warehouse.operations.publication import publish, publish_if_behind
 from warehouse.operations.standing import stopped_of
 from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
 from warehouse.steps.foreign import settle
-from warehouse.steps.pinned import with_entries
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import FOLDERS
 from warehouse.time import format_instant
@@ -149,8 +148,7 @@ def write_epoch(context: WriteContext, last: Epoch, files: Sequence[Loaded], **c
     }  # fmt: skip
     numbered = {"number": last.number + 1, "committed_at": context.clock(), "files": (*files, *left)}
     changed = replace(last, **{**blank, **numbered, **changes})  # type: ignore[arg-type]
-    epoch = with_entries(context.root, changed, last, {})
-    write_record(epoch_path(context.root, epoch.number), epoch)
+    epoch = record_epoch(context.root, changed, last, {})
     publish(context, epoch)
     return epoch
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import Plan
-    from warehouse.steps.progress import TableProgress
+    from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["give_up"]
 

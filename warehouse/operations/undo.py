@@ -170,7 +170,7 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
             remove_commits(table, to_version)
         return
     if place.steps and not dry_run and not store_of(root).late_commits:
-        drop_above(table, place.version)  # as :mod:`warehouse.steps.progress` does
+        drop_above(table, place.version)  # as :mod:`warehouse.storage.own_commits` does
     _, base = replayed(table, (place.version, to_version)) if to_version > place.version else (None, replay(table, to_version))
     change = judged(base, raw_commits(table, to_version))
     harmless = change.kind == "none" or (change.kind == "layout" and _proven(root, place, change))

@@ -14,7 +14,7 @@ from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 
 if TYPE_CHECKING:
     from warehouse.steps.outcome import Outcome
-    from warehouse.steps.progress import TableProgress
+    from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["erased_epoch"]
 

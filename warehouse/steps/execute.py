@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 
-from warehouse.epochs.journal import epoch_path, write_record
+from warehouse.epochs.journal import record_epoch
 from warehouse.epochs.points import Moment, Observer, Point
-from warehouse.epochs.records import Epoch, StepSeconds
+from warehouse.epochs.records import Epoch, ForeignCommits, StepSeconds
 from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
 from warehouse.ingest.batch import SPARK_FAILURES
 from warehouse.planning.restoring import settled
@@ -23,8 +23,7 @@ from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.erased_epoch import erased_epoch
 from warehouse.steps.kind import Task
 from warehouse.steps.outcome import Outcome, epoch_of
-from warehouse.steps.pinned import with_entries
-from warehouse.steps.progress import TableProgress, after_restoring, progress, table_progress
+from warehouse.steps.progress import after_restoring, progress, table_progress
 from warehouse.steps.registry import kind_of
 from warehouse.steps.relanding import put_back_planned
 from warehouse.steps.sources import Sources
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 
     from warehouse.planning.steps import Plan, Step
     from warehouse.storage.entries import LogEntry
+    from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["execute"]
 
@@ -127,8 +127,7 @@ def execute(
     outcome = Outcome(plan, last, counting, sources.counted, sources.left_out(), sources.given_up, logged=done)
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
-    epoch = with_entries(root, made(outcome, tuple(seconds), clock()), newest, heads)
-    write_record(epoch_path(root, plan.epoch), epoch := _with_foreign(epoch, done))
+    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(seconds), clock()), done), newest, heads)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     _checkpoint_due(root, done)
     observer(Moment(Point.SUMMED_UP, plan.epoch))
@@ -137,9 +136,13 @@ def execute(
 
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
     """Return an epoch that records what became of outsiders' commits among those of its plan."""
-    foreign = [each for table in done.values() for each in table.foreign]
-    told = (each.message for each in foreign)
-    return replace(epoch, foreign=tuple(each.record for each in foreign), warnings=(*epoch.warnings, *told))
+    records, messages = [], []
+    for path, each in ((path, each) for path, table in done.items() for each in table.foreign):
+        became: Literal["passed", "reversed"] = "passed" if each.harmless else "reversed"
+        records.append(ForeignCommits(path, each.first, each.last, each.operations, became))
+        what = "passed over" if each.harmless else "taken back by a commit that follows"
+        messages.append(f'table "{path}": {each.message} from outside, while an update was at work: {what}')
+    return replace(epoch, foreign=tuple(records), warnings=(*epoch.warnings, *messages))
 
 
 def _run(

@@ -50,8 +50,8 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Partition, SideTable
     from warehouse.planning.steps import Plan, StreamPlan
-    from warehouse.steps.progress import TableProgress
     from warehouse.storage.deltalog import Commit
+    from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of", "node_state"]
 

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
     from warehouse.steps.kind import Source
-    from warehouse.steps.progress import TableProgress
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
+    from warehouse.storage.own_commits import TableProgress
 
 __all__ = ["Sources"]
 
