@@ -16,8 +16,8 @@ from warehouse.epochs.journal import numbers, read_record, record_path
 from warehouse.epochs.known import Ledger, known_files
 from warehouse.epochs.records import Epoch
 from warehouse.errors import NewerFormatError, RecordDamagedError, WarehouseError
-from warehouse.objects.path import entry_names
 from warehouse.planning.steps import Plan
+from warehouse.storage.store import store_of
 from warehouse.time import at_slot, format_instant
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _loaded(root: Path, records: Records) -> Iterator[Finding]:
 
 def _left_over(root: Path, records: Records) -> Iterator[Finding]:
     directory = root / "epochs"
-    names: list[str] = sorted(entry_names(directory))
+    names: list[str] = sorted(store_of(directory).entry_names(directory))
     for name in names:
         if name.endswith((".tmp", ".damaged")) and (directory / name).is_file():
             kind: Literal["temporary_file", "set_aside"] = "temporary_file" if name.endswith(".tmp") else "set_aside"

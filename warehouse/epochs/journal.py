@@ -33,7 +33,6 @@ from warehouse.errors import (
     RecordDamagedError,
     TornRecordError,
 )
-from warehouse.objects.path import entry_names
 from warehouse.storage.entries import entry_at
 from warehouse.storage.store import store_of
 from warehouse.time import format_instant
@@ -109,7 +108,7 @@ def epoch_numbers(root: Path) -> list[int]:
 
 
 def _numbers(root: Path, ending: str) -> Iterator[int]:
-    for name in entry_names(root / "epochs"):
+    for name in store_of(root / "epochs").entry_names(root / "epochs"):
         stem = name.removesuffix(ending)
         if name.endswith(ending) and len(stem) == _DIGITS and stem.isdigit():
             yield int(stem)

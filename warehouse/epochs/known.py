@@ -21,7 +21,6 @@ from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut  # noqa: TC001 - records are decoded by their types
 from warehouse.ingest.known import LoadedFiles, Shard, is_shard_name, sharded, unpacked
 from warehouse.ingest.landing import Known
-from warehouse.objects.path import entry_names
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -225,7 +224,8 @@ def prune_ledgers(root: Path, oldest: int) -> None:
         if number not in kept:
             record_path(root, number, "ledger").unlink()
     named = {shard for number in kept for shard in ledger_shards(root, number)}
-    gone = [name for name in entry_names(root / DIRECTORY) if is_shard_name(name) and name not in named]
+    names = store_of(root / DIRECTORY).entry_names(root / DIRECTORY)
+    gone = [name for name in names if is_shard_name(name) and name not in named]
     for name in gone:
         _shard_path(root, name).unlink()
     if gone:

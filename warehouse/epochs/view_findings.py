@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import encode_record, read_record
 from warehouse.errors import RecordDamagedError
-from warehouse.objects.path import entry_names
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -68,7 +67,7 @@ def open_findings(root: Path, epoch: Epoch | None) -> tuple[ViewFinding, ...]:
         return ()
     views = {state.name for state in epoch.tables if state.kind == "view"}
     found = []
-    for name in sorted(entry_names(root / "findings")):
+    for name in sorted(store_of(root / "findings").entry_names(root / "findings")):
         view = name.removesuffix(_ENDING)
         if name.startswith(".") or not name.endswith(_ENDING) or view not in views:
             continue

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
     from datetime import datetime
 
-__all__ = ["ObjectPath", "directories_in", "entry_names", "is_uri", "object_path", "parquet_source", "path_of"]
+__all__ = ["ObjectPath", "directories_in", "is_uri", "object_path", "parquet_source", "path_of"]
 
 _URI = re.compile(r"(s3|gs|az)://[^/]+")
 _BUFFER = 64 * 1024
@@ -63,16 +63,6 @@ def object_path(path: Path) -> ObjectPath:
     if not isinstance(path, ObjectPath):
         raise TypeError(f"{path} is in no object store")
     return path
-
-
-def entry_names(directory: Path) -> list[str]:
-    """Return the names in a directory, in no order; none when it is not there."""
-    try:
-        if isinstance(directory, ObjectPath):
-            return [entry.name for entry in directory.iterdir()]
-        return [entry.name for entry in os.scandir(directory)]
-    except FileNotFoundError:
-        return []
 
 
 def directories_in(place: Path) -> list[Path]:

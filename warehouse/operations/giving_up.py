@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from warehouse.epochs.journal import epoch_path, plan_path
 from warehouse.errors import ForeignChangeError
 from warehouse.steps.foreign import named_directories
-from warehouse.steps.progress import table_progress
+from warehouse.steps.progress import expected_commits
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.leftover import remove_commits
+from warehouse.storage.own_commits import own_commits
 from warehouse.storage.reversal import counting, reverse
 from warehouse.storage.store import store_of
 
@@ -67,11 +68,11 @@ def give_up(root: Path, plan: Plan, last: Epoch | None, *, at: int) -> bool:
     versions = {each.path: each.version for each in named_directories(last)}
     moved: dict[str, TableProgress] = {}
     changed: list[str] = []
-    for path in dict.fromkeys(step.path for step in plan.steps):
+    for expected in expected_commits(plan, last):
         try:
-            moved[path] = table_progress(root, plan, last, path)
+            moved[expected.path] = own_commits(root / expected.path, expected)
         except ForeignChangeError:
-            changed.append(path)
+            changed.append(expected.path)
     if not changed or not all(path in versions and _outsiders(root, plan, path, versions[path]) for path in changed):
         return False
     for path, table in moved.items():

@@ -23,7 +23,7 @@ from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.erased_epoch import erased_epoch
 from warehouse.steps.kind import Task
 from warehouse.steps.outcome import Outcome, epoch_of
-from warehouse.steps.progress import after_restoring, progress, table_progress
+from warehouse.steps.progress import after_restoring, expected_commits, progress
 from warehouse.steps.registry import kind_of
 from warehouse.steps.relanding import put_back_planned
 from warehouse.steps.sources import Sources
@@ -32,6 +32,7 @@ from warehouse.storage.checkpoints import checkpoint, checkpoint_due
 from warehouse.storage.deltalog import make_durable
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.leftover import drop_above
+from warehouse.storage.own_commits import own_commits
 from warehouse.storage.snapshot import missing_files
 from warehouse.storage.store import store_of
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from warehouse.planning.steps import Plan, Step
     from warehouse.storage.entries import LogEntry
-    from warehouse.storage.own_commits import TableProgress
+    from warehouse.storage.own_commits import Expected, TableProgress
 
 __all__ = ["execute"]
 
@@ -84,7 +85,8 @@ def execute(
 
     """
     newest, last = last, plan.base or last
-    done = progress(root, plan, newest)
+    expected = expected_commits(plan, newest)
+    done = progress(root, expected)
     put_back_planned(plan, root)
     sources = Sources(plan, root, spark, done, last)
     heads = {path: table.head for path, table in done.items()}
@@ -100,7 +102,7 @@ def execute(
             if commit is None:
                 kind = kind_of(step)
                 observer(Moment(Point.STEP_STARTED, plan.epoch, number, kind.describe(step)))
-                entry = _run(sources, number, heads[step.path], newest, ran, observer)
+                entry = _run(sources, number, heads[step.path], expected, ran, observer)
                 if entry is not None:
                     heads[step.path] = entry
                     ran.append(number)
@@ -117,7 +119,7 @@ def execute(
     finally:
         sources.release()
     observer(Moment(Point.STEPS_DONE, plan.epoch))
-    done = progress(root, plan, newest, ran)
+    done = progress(root, [replace(each, hashed=ran) for each in expected])
     _require_commits(root, plan, done, ran)
     for path, table in done.items():  # what this process committed is durable, or the commit would have failed
         made_before = [commit for number, commit in table.commits.items() if number not in ran]
@@ -146,7 +148,7 @@ def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:
 
 
 def _run(
-    sources: Sources, number: int, head: LogEntry, newest: Epoch | None, made: Sequence[int], observer: Observer
+    sources: Sources, number: int, head: LogEntry, expected: Sequence[Expected], made: Sequence[int], observer: Observer
 ) -> LogEntry | None:
     """Run a step on its table's newest entry and return the one that it made; None if it changed no row.
 
@@ -165,7 +167,8 @@ def _run(
         try:
             entry = _tried(sources, number, head, observer)
         except ForeignChangeError:
-            moved = table_progress(root, sources.plan, newest, step.path, made).head
+            mine = next(each for each in expected if each.path == step.path)
+            moved = own_commits(root / step.path, replace(mine, hashed=made)).head
             if moved == head:
                 raise
             head = moved

@@ -10,20 +10,18 @@ from warehouse.storage.entries import LogEntry
 from warehouse.storage.own_commits import Expected, TableProgress, own_commits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import Plan
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["after_restoring", "moved_partitions", "moved_side", "progress", "removed_files", "table_progress"]
+__all__ = ["after_restoring", "expected_commits", "moved_partitions", "moved_side", "progress", "removed_files"]
 
 
-def progress(root: Path, plan: Plan, last: Epoch | None, made: Collection[int] = ()) -> dict[str, TableProgress]:
-    """Return what is done in each table of the plan, which starts from the epoch ``last``.
-
-    ``made`` are the steps that this process committed: it hashed their files when it wrote them, and does not read them again.
+def progress(root: Path, expected: Iterable[Expected]) -> dict[str, TableProgress]:
+    """Return what is done in each table of a plan, by its directory relative to the root.
 
     A commit whose files did not survive a power loss is taken back with those after it: no epoch names them. So is what an
     outsider committed, if it changed no row.
@@ -36,27 +34,32 @@ def progress(root: Path, plan: Plan, last: Epoch | None, made: Collection[int] =
         When a table is not there at the version that the plan starts from.
 
     """
-    every = [_expected(plan, last, path, made) for path in dict.fromkeys(step.path for step in plan.steps)]
-    return {expected.path: own_commits(root / expected.path, expected) for expected in every}
+    return {each.path: own_commits(root / each.path, each) for each in expected}
 
 
-def table_progress(
-    root: Path, plan: Plan, last: Epoch | None, path: str, made: Collection[int] = ()
-) -> TableProgress:
-    """Return what is done in one table of the plan (directory relative to the root), as :func:`progress` does."""
-    return own_commits(root / path, _expected(plan, last, path, made))
+def expected_commits(plan: Plan, last: Epoch | None) -> list[Expected]:
+    """Return the commits that a plan makes in each of its tables, and the entries on which the first ones are made.
 
+    Parameters
+    ----------
+    plan
+        The plan. Its first step in a table starts from the epoch ``last``, those after one that restores the table from what
+        it leaves.
+    last
+        The newest epoch; None before the first.
 
-def _expected(plan: Plan, last: Epoch | None, path: str, made: Collection[int]) -> Expected:
-    """Return the commits that the plan makes in a table, and the entry on which the first one is made.
-
-    The first step starts from the last epoch, those after one that restores the table from what it leaves.
     """
-    numbers = [number for number, step in enumerate(plan.steps) if step.path == path]
-    version = min(_base(plan, number) for number in numbers)
-    pinned = last.entry(path) if last else None
-    known = pinned.sha256 if pinned is not None and pinned.version == version else None
-    return Expected(path, LogEntry(version, known), plan.epoch, numbers, plan.clock, made)
+    pinned = {entry.path: entry for entry in last.entries} if last else {}
+    numbers: dict[str, list[int]] = {}
+    for number, step in enumerate(plan.steps):
+        numbers.setdefault(step.path, []).append(number)
+    every = []
+    for path, steps in numbers.items():
+        version = min(_base(plan, number) for number in steps)
+        known = pinned.get(path)
+        sum_ = known.sha256 if known is not None and known.version == version else None
+        every.append(Expected(path, LogEntry(version, sum_), plan.epoch, steps, plan.clock))
+    return every
 
 
 def after_restoring(plan: Plan, done: Mapping[str, TableProgress]) -> dict[str, TableProgress]:

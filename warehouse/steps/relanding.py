@@ -8,7 +8,6 @@ completes the plan moves what is left to move. They are archived again as any lo
 
 from __future__ import annotations
 
-import filecmp
 import os
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from warehouse.ingest.files import LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
 from warehouse.planning.steps import InputFiles, PutBack
-from warehouse.storage.beneath import facts_beneath, move_beneath
+from warehouse.storage.beneath import restore_beneath
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -114,13 +113,4 @@ def put_back_planned(plan: Plan, root: Path) -> None:
     for planned in plan.streams:
         landing = place_of(planned.declaration.landing, root)
         for entry in planned.put_back:
-            _put_back(landing, Path(os.path.normpath(landing / entry.source)), entry.path)
-
-
-def _put_back(landing: Path, source: Path, path: str) -> None:
-    if facts_beneath(source.parent, source.name) is None:
-        return
-    if facts_beneath(landing, path) is None:
-        move_beneath(source.parent, source.name, landing, path)
-    elif filecmp.cmp(source, landing / path, shallow=False):
-        source.unlink()  # it was copied from another file system, and the copy not ended
+            restore_beneath(Path(os.path.normpath(landing / entry.source)), landing, entry.path)

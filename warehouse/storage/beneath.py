@@ -8,6 +8,7 @@ two names whenever power is lost; across file systems it is copied, made durable
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
 import shutil
 import stat
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["facts_beneath", "move_beneath", "remove_beneath"]
+__all__ = ["facts_beneath", "move_beneath", "remove_beneath", "restore_beneath"]
 
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY
 
@@ -70,6 +71,16 @@ def move_beneath(top: Path, relative: str, into: Path, target: str) -> None:
             os.unlink(name, dir_fd=directory)
         sync_handle(other, f"{into}/{target}")
         sync_handle(directory, f"{top}/{relative}")
+
+
+def restore_beneath(source: Path, into: Path, target: str) -> None:
+    """Move a file back to below a directory, or end such a move; a file that is not there is passed over."""
+    if facts_beneath(source.parent, source.name) is None:
+        return
+    if facts_beneath(into, target) is None:
+        move_beneath(source.parent, source.name, into, target)
+    elif filecmp.cmp(source, into / target, shallow=False):
+        source.unlink()  # it was copied from another file system, and the copy not ended
 
 
 @contextmanager

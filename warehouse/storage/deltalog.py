@@ -207,9 +207,9 @@ def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
     log = table / "_delta_log"
     if from_version <= pinned:
         raise MissingPartError(f"{log}: version {from_version} cannot be read, and an epoch names it; restore it from a copy")
-    numbered = [entry for entry in log.iterdir() if _version_of(entry.name) >= from_version]
-    for entry in sorted(numbered, key=lambda path: _version_of(path.name), reverse=True):
-        entry.unlink()
+    for name in sorted(store_of(log).entry_names(log), key=_version_of, reverse=True):
+        if _version_of(name) >= from_version:
+            (log / name).unlink()
     (log / "_last_checkpoint").unlink(missing_ok=True)
     store_of(log).sync_directory(log)
 

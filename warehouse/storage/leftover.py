@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import entry_names
 from warehouse.storage.deltalog import commits_after, void_commit
 from warehouse.storage.entries import entry_path, iterate_raw_commits
 from warehouse.storage.foreign import same_statistics
@@ -48,7 +47,7 @@ _UNREADABLE = (MissingPartError, KeyError, TypeError, AttributeError)
 def log_names(table: Path) -> tuple[str, ...]:
     """Return the names in a table's log, for the functions that otherwise list it themselves."""
     log = table / "_delta_log"
-    return tuple(entry_names(log)) if log.is_dir() else ()
+    return tuple(store_of(log).entry_names(log)) if log.is_dir() else ()
 
 
 def left_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
@@ -77,7 +76,7 @@ def drop_above(table: Path, top: int, names: Collection[str] | None = None) -> l
     for name in gone:
         (log / name).unlink(missing_ok=True)
     if gone and store_of(table).local_paths:
-        if (log / _SIDECARS).is_dir() and not any(_is_v2(name) for name in entry_names(log)):
+        if (log / _SIDECARS).is_dir() and not any(_is_v2(name) for name in store_of(log).entry_names(log)):
             store_of(log / _SIDECARS).remove_tree(log / _SIDECARS)
             gone.append(_SIDECARS)
         store_of(log).sync_directory(log)
@@ -95,7 +94,7 @@ def remove_commits(table: Path, top: int) -> None:
             void_commit(table, commit)
         return
     log = table / "_delta_log"
-    numbered = [(int(match[1]), name) for name in entry_names(log) if (match := _NUMBERED.fullmatch(name))]
+    numbered = [(int(match[1]), name) for name in store_of(log).entry_names(log) if (match := _NUMBERED.fullmatch(name))]
     for version, name in sorted(numbered, reverse=True):
         if version > top:
             (log / name).unlink(missing_ok=True)

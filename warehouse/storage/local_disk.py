@@ -111,6 +111,13 @@ class LocalDisk:
     late_commits = False
     keeps_deleted = False
 
+    def entry_names(self, directory: Path) -> list[str]:
+        """Return the names in a directory."""
+        try:
+            return [entry.name for entry in os.scandir(directory)]
+        except FileNotFoundError:
+            return []
+
     # --- writing ---
 
     def write_exclusive(self, path: Path, content: bytes) -> None:

@@ -29,6 +29,13 @@ class ObjectStore:
     late_commits = True
     keeps_deleted = True
 
+    def entry_names(self, directory: Path) -> list[str]:
+        """Return the names directly below a prefix."""
+        try:
+            return [entry.name for entry in directory.iterdir()]
+        except FileNotFoundError:
+            return []
+
     # --- writing ---
 
     def write_exclusive(self, path: Path, content: bytes) -> None:

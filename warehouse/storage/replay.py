@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import entry_names
 from warehouse.storage.entries import entry_path, raw_commit
+from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -111,7 +111,7 @@ def sources_of(table: Path, version: int) -> tuple[LogState, list[Path]]:
 def checkpoints(log: Path) -> dict[int, list[str]]:
     """Return the complete checkpoints of a log (a directory): the names of their parts by version."""
     found: dict[int, dict[int, list[str]]] = {}
-    for name in sorted(entry_names(log)):
+    for name in sorted(store_of(log).entry_names(log)):
         match = _CHECKPOINT.fullmatch(name)
         if match:
             found.setdefault(int(match[1]), {}).setdefault(int(match[3] or 1), []).append(name)

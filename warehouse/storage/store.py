@@ -42,6 +42,9 @@ class Store(Protocol):
     late_commits: bool
     keeps_deleted: bool
 
+    def entry_names(self, directory: Path) -> list[str]:
+        """Return the names in a directory, in no order; an empty list if it is not there."""
+
     def write_exclusive(self, path: Path, content: bytes) -> None:
         """Write a file durably; readers see the whole file or nothing.
 

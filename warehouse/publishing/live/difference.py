@@ -9,7 +9,6 @@ import duckdb
 
 from warehouse.errors import WarehouseError
 from warehouse.layout.columns import TIMES
-from warehouse.objects.path import entry_names
 from warehouse.publishing.live.log import LIVE, newest_state
 from warehouse.serving.statement import select
 from warehouse.serving.visible_tables import is_user_column
@@ -52,7 +51,7 @@ def has_files(table: Path, state: LiveState) -> bool:
 
     """
     if not store_of(table).cheap_requests:
-        return set(state.files) <= set(entry_names(table))
+        return set(state.files) <= set(store_of(table).entry_names(table))
     try:
         return all((table / path).stat().st_size == add["size"] for path, add in state.files.items())
     except (FileNotFoundError, NotADirectoryError):

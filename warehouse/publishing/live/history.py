@@ -9,7 +9,6 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from warehouse.objects.path import entry_names
 from warehouse.publishing.live.log import commits
 from warehouse.storage.store import store_of
 
@@ -56,8 +55,9 @@ def named_by(table: Path, state: LiveState, oldest: int) -> set[str]:
 
 def leftovers(table: Path, named: set[str], *, before: int) -> list[Path]:
     """Return the files in a live table's directory that are not named, and got their names before an instant (microseconds)."""
-    found = [table / name for name in entry_names(table) if name != "_delta_log" and name not in named]
-    found += [table / "_delta_log" / name for name in entry_names(table / "_delta_log") if name.endswith(".tmp")]
-    return [path for path in found if path.is_file() and store_of(path).named_since(path) < before]
+    store, log = store_of(table), table / "_delta_log"
+    found = [table / name for name in store.entry_names(table) if name != "_delta_log" and name not in named]
+    found += [log / name for name in store.entry_names(log) if name.endswith(".tmp")]
+    return [path for path in found if path.is_file() and store.named_since(path) < before]
 
 

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
-from warehouse.objects.path import entry_names
 from warehouse.publishing.live.move import LiveFile
 from warehouse.storage.actions import metadata_action
 from warehouse.storage.entries import entry_path, entry_text, raw_commit
@@ -105,7 +104,8 @@ def newest_state(table: Path) -> LiveState | None:
 
     """
     try:
-        versions = {int(match[1]) for match in map(_COMMIT.fullmatch, entry_names(table / "_delta_log")) if match}
+        names = store_of(table).entry_names(table / "_delta_log")
+        versions = {int(match[1]) for match in map(_COMMIT.fullmatch, names) if match}
         if not versions:
             return None
         newest = max(versions)
