@@ -415,9 +415,10 @@ def foreign_undone(directory: Path, table: str | None, step: Step | None, *, dry
 
     del step
     done = opened_to_work(directory, compared=False).undo_foreign(table, dry_run=dry_run)
-    lines = [f"would: {each.message}" if dry_run else each.message for each in done]
+    lines = [f"would: {each.message}" if dry_run and not each.open else each.message for each in done]
     record = [{"path": each.path, "how": each.how, "to_version": each.to_version, "message": each.message} for each in done]
-    return Report({"dry_run": dry_run, "done": record}, tuple(lines) or ("nobody else committed to these tables",))
+    said = tuple(lines) or ("nobody else committed to these tables",)
+    return Report({"dry_run": dry_run, "done": record}, said, exit_code=1 if any(each.open for each in done) else 0)
 
 
 def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) -> Report:

@@ -105,7 +105,7 @@ def test_dates_and_times_that_python_does_not_have(tmp_path: Path) -> None:
 
 def test_missing_parts(tmp_path: Path) -> None:
     """No table or no log is a missing part; a version that the log does not reach is gone with its epoch."""
-    with pytest.raises(MissingPartError, match="restore"):
+    with pytest.raises(MissingPartError, match="Restore"):
         read_snapshot(tmp_path, "tables/t", 0, ())
     written(tmp_path, table(k=[1]))
     with pytest.raises(EpochVacuumedError, match="run again"):

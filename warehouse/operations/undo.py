@@ -49,9 +49,14 @@ class Undone:
     """What is, or would be, done about a table's directory; ``to_version`` is the version whose content it then has."""
 
     path: str
-    how: Literal["kept", "followed", "removed", "left over"]
+    how: Literal["kept", "followed", "removed", "left over", "not possible"]
     to_version: int
     detail: str
+
+    @property
+    def open(self) -> bool:
+        """Whether what outsiders did is still there, and stops the table."""
+        return self.how == "not possible"
 
     @property
     def message(self) -> str:
@@ -62,6 +67,8 @@ class Undone:
             "removed": f"is removed from the log, down to version {self.to_version}, with its checkpoints and sums",
             "left over": "sums up commits that are not there, and is removed from the log",
         }
+        if self.open:
+            return self.detail
         return f"{self.path}: {self.detail} {words[self.how]}"
 
 
@@ -99,14 +106,16 @@ def _directories(epoch: Epoch | None, plan: Plan | None) -> Iterator[_Directory]
 def undo_foreign(context: WriteContext, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
     """Take back what outsiders committed to a table (None: all); what changed no row is adopted.
 
-    A dry run needs no lock and writes nothing.
+    A dry run needs no lock and writes nothing. Where all tables are asked for, one that cannot be taken back keeps no other
+    from it: it is told, as ``not possible``.
 
     Raises
     ------
     NoEpochError, UnknownNameError
         When there is nothing to take back, or no such table.
     MissingPartError
-        When files that would come back are not there any more, or another log is: nothing was done to that table then.
+        When files of the table that is asked for would come back and are not there any more, or another log is: nothing was done
+        to that table then.
 
     """
     root = context.root
@@ -141,8 +150,14 @@ def _undo(
     number = plan.epoch if plan else epoch.number if epoch else 0
     done: list[Undone] = []
     for directory in directories:
-        if table is None or table in directory.names:
+        if table is not None and table not in directory.names:
+            continue
+        try:
             done += _undone(root, directory, number, at=at, dry_run=dry_run)
+        except MissingPartError as error:
+            if table is not None:
+                raise
+            done.append(Undone(directory.path, "not possible", directory.version, str(error)))
     return tuple(done)
 
 
@@ -151,7 +166,7 @@ def _undone(root: Path, place: _Directory, epoch: int, *, at: int, dry_run: bool
     if place.named is not None and place.named.is_replaced(root):
         raise MissingPartError(
             f"{table}: its log is not the one that the warehouse wrote: the table was replaced by another one or an older copy, "
-            f"so nothing tells what to take back. {RESTORE_TABLE}; other tables are taken back one by one, by their names"
+            f"or is not there, so nothing tells what to take back. {RESTORE_TABLE}"
         )
     commits = list(commits_after(table, place.version))
     top = place.version + len(commits)

@@ -6,13 +6,14 @@ counted by the engine. Lag and landing directories are not known here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import duckdb
 
 from warehouse.catalog.declaration import origin_of
 from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
+from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
@@ -265,6 +266,9 @@ def rejected(reader: Reader, table: str, limit: int | None = None) -> Answer:
 def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
     """Return where every table stands at the epoch, those of operators' state (kind ``state``) included.
 
+    One that cannot be read, since somebody replaced its directory or took files away, has the recorded counts, no live row, and
+    ``failed`` says what happened.
+
     Parameters
     ----------
     reader
@@ -273,12 +277,20 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
         How long a superseded epoch stays readable, in microseconds.
 
     """
-    return reader.retrying(
-        lambda pin: (
-            *(_status(reader, pin, state, retain) for state in pin.epoch.tables),
-            *(refused_status(pin.epoch, view, why) for view, why in pin.epoch.refused),
-        )
+    found, lost = each_table(
+        reader, lambda epoch: epoch.tables, lambda pin, state: _status(reader, pin, state, retain, pin.snapshot(state).files)
     )
+    epoch = reader.epoch
+    for state in epoch.tables:
+        if state.name in lost:
+            found[state.name] = replace(_recorded(reader, state, retain), failed=lost[state.name])
+    return *(found[state.name] for state in epoch.tables), *(refused_status(epoch, view, why) for view, why in epoch.refused)
+
+
+def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
+    """Return where a table stands as far as its epoch tells without the table."""
+    rows, number, size = (sum(getattr(part, name) for part in state.partitions) for name in ("rows", "files", "bytes"))
+    return replace(_status(reader, reader.pin, state, retain, ()), rows=rows, files=number, bytes=size)
 
 
 def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
@@ -290,9 +302,8 @@ def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
     )  # fmt: skip
 
 
-def _status(reader: Reader, pin: Pin, state: TableState, retain: int) -> TableStatus:
+def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tuple[DataFile, ...]) -> TableStatus:
     epoch = pin.epoch
-    held = pin.snapshot(state).files
     interval, layouts = epoch.update_interval, (state.layout, *(each.layout for each in state.former))
     dead_for = (max(map(how_long_dead, layouts)) + 1) * interval
     overflow = sum(part.rows for part in state.partitions if part.exp_block == OVERFLOW_BLOCK)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import any_live
@@ -44,12 +45,16 @@ class Ending:
 
 
 def ending(reader: Reader, horizons: Sequence[int]) -> tuple[Ending, ...]:
-    """Return for each table and horizon (microseconds after the window time) what ends by then; archives never end."""
-    return reader.retrying(
-        lambda pin: tuple(
-            found for state in visible(pin.epoch) if state.kind != "archive" for found in _of_table(reader, pin, state, horizons)
-        )
+    """Return for each table and horizon (microseconds after the window time) what ends by then; archives never end.
+
+    A table that cannot be read is left out.
+    """
+    found, _ = each_table(
+        reader,
+        lambda epoch: (state for state in visible(epoch) if state.kind != "archive"),
+        lambda pin, state: _of_table(reader, pin, state, horizons),
     )
+    return tuple(each for of_table in found.values() for each in of_table)
 
 
 def _of_table(reader: Reader, pin: Pin, state: TableState, horizons: Sequence[int]) -> list[Ending]:

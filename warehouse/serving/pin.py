@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
-from warehouse.errors import EpochVacuumedError, MissingPartError, UnknownNameError, ViewFailedError, WarehouseError
+from warehouse.errors import (
+    RESTORE_TABLE,
+    EpochVacuumedError,
+    MissingPartError,
+    UnknownNameError,
+    ViewFailedError,
+    WarehouseError,
+)
 from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
+from warehouse.serving.lost import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
 from warehouse.serving.spelling import nearest
@@ -119,9 +127,8 @@ class Pin:
         """Return a table's files at the epoch's version."""
         snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *TIMES, *SLOTS))
         if snapshot.table_id != state.table_id:
-            raise MissingPartError(
-                f'table "{state.name}" is not the one that epoch {self.epoch.number} names (its Delta id differs); '
-                f"restore the table from a copy of the warehouse"
+            raise replaced_table(self.root, self.epoch, state) or MissingPartError(
+                f'table "{state.name}" is not the one that epoch {self.epoch.number} names: its Delta id differs. {RESTORE_TABLE}'
             )
         return snapshot
 

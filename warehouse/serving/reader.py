@@ -26,6 +26,7 @@ from warehouse.serving.guard import Query, checked_query, query_error
 from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
+from warehouse.serving.lost import lost_part
 from warehouse.serving.partials import Partials, Put
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.pruning import All, Keys, NullKey, Selection
@@ -444,13 +445,28 @@ class Reader:
         return self.retrying(build)
 
     def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
-        """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once."""
+        """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once.
+
+        Raises
+        ------
+        MissingPartError
+            When there is another table in place of the newest epoch's, or none.
+
+        """
         try:
             return self._built(build)
-        except EpochVacuumedError:
+        except EpochVacuumedError as error:
             if not self.refresh():
-                raise
-        return self._built(build)
+                raise self._told(error) from error
+        try:
+            return self._built(build)
+        except EpochVacuumedError as error:
+            raise self._told(error) from error
+
+    def _told(self, error: EpochVacuumedError) -> WarehouseError:
+        """Return the error, or if the epoch is the newest one still what it means that a part of it is gone."""
+        newest = self._as_of is None and epoch_at(self.root, None).number == self.epoch.number
+        return lost_part(self.root, self.epoch, error) if newest else error
 
     def _built(self, build: Callable[[Pin], _Result]) -> _Result:
         """Return what is made of the pinned epoch; what the engine says of damaged files is an error of the warehouse."""

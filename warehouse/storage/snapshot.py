@@ -17,7 +17,7 @@ from arro3.core import DataType
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
+from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError, PlatformError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,7 +134,7 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
         actions = table.get_add_actions(flatten=True)
         table_id = str(table.metadata().id)
     except TableNotFoundError as error:
-        raise MissingPartError(f"{location}: the table or its _delta_log is missing; restore it from a copy") from error
+        raise MissingPartError(f"{location}: the table or its _delta_log is missing. {RESTORE_TABLE}") from error
     except DeltaError as error:
         raise EpochVacuumedError(
             f"{location}: version {version} cannot be opened any more ({error}); run again to read the newest epoch"

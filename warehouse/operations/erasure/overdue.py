@@ -6,10 +6,12 @@ slot begins, so that a row is rather found overdue than not.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.errors import EpochVacuumedError, MissingPartError
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import at_slot, format_duration, format_instant, grid_slot, rough
@@ -44,7 +46,7 @@ def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
     """Return since when the oldest dead row that is still on disk is dead, by table; a table without one is left out.
 
     Dead are rows that ended by ``now`` (microseconds; None: the window time). Rows of relations are no dead rows: versions
-    may be looked up after their end.
+    may be looked up after their end. Nothing is said of a table that cannot be read: whoever reads it is told.
     """
     newest, readable = newest_epoch(root), epoch_numbers(root)
     if newest is None:
@@ -53,7 +55,9 @@ def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
     last = newest.slot if now is None else grid_slot(now, newest.anchor, newest.update_interval)
     found = {}
     for state in newest.tables:
-        slots = [] if state.kind == "relation" else [slot for slot in _ends(root, oldest, state) if slot <= last]
+        slots: list[int] = []
+        with suppress(MissingPartError, EpochVacuumedError):
+            slots = [] if state.kind == "relation" else [slot for slot in _ends(root, oldest, state) if slot <= last]
         if slots:
             found[state.name] = at_slot(min(slots) - 1, newest.anchor, newest.update_interval)
     return found

@@ -1,0 +1,36 @@
+"""Reading every table of an epoch, where one that cannot be read keeps no other from being told of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from warehouse.errors import EpochVacuumedError, MissingPartError
+from warehouse.serving.lost import lost_part
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+
+__all__ = ["each_table"]
+
+_Result = TypeVar("_Result")
+
+
+def each_table(
+    reader: Reader, tables: Callable[[Epoch], Iterable[TableState]], read: Callable[[Pin, TableState], _Result]
+) -> tuple[dict[str, _Result], dict[str, str]]:
+    """Return by name what is read of each of an epoch's tables, and of those that cannot be read why."""
+    try:
+        return reader.retrying(lambda pin: {state.name: read(pin, state) for state in tables(pin.epoch)}), {}
+    except (EpochVacuumedError, MissingPartError):
+        found, lost = dict[str, _Result](), dict[str, str]()
+    pin = reader.pin
+    for state in tables(pin.epoch):
+        try:
+            found[state.name] = read(pin, state)
+        except (EpochVacuumedError, MissingPartError) as error:
+            lost[state.name] = str(lost_part(pin.root, pin.epoch, error))
+    return found, lost

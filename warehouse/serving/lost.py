@@ -1,0 +1,55 @@
+"""What to tell when a part of the newest epoch cannot be read.
+
+A file that an epoch names goes only once a newer epoch is there, and the reader is of that one then. What the newest epoch
+names and is not there was taken away by somebody else, and reading again does not bring it back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError, WarehouseError
+from warehouse.storage.entries import LogEntry, is_replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from warehouse.epochs.records import Epoch, TableState
+
+__all__ = ["lost_part", "replaced_table"]
+
+def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
+    """Return what is to be told of a part that the newest epoch names, and that could not be read.
+
+    Where the table's log is the epoch's the error stays one that is worth a retry: a disk that several hosts share may show an
+    epoch later than that files of the one before are gone.
+    """
+    if not isinstance(error, EpochVacuumedError):
+        return error
+    text = str(error)
+    for state in epoch.tables:
+        named = any(f"{root / path}/" in text or f"{root / path}:" in text for path in state.paths)
+        if named and (told := replaced_table(root, epoch, state)):
+            return told
+    return EpochVacuumedError(
+        f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` mends what it "
+        f"can; restore the rest from a copy, or the warehouse from a backup (`stream-wh restore`)"
+    )
+
+
+def replaced_table(root: Path, epoch: Epoch, state: TableState) -> MissingPartError | None:
+    """Return the error of a table in whose place there is another one, an older copy, or nothing; None: it is the epoch's."""
+    for path, version in _versions(state):
+        pinned = epoch.entry(path)
+        if pinned is None or pinned.version != version:
+            continue
+        if is_replaced(root / path, LogEntry(version, pinned.sha256)):
+            what = "is not there" if not (root / path).is_dir() else "was replaced by another one or an older copy"
+            return MissingPartError(f'table "{state.name}": its directory {root / path} {what}. {RESTORE_TABLE}')
+    return None
+
+
+def _versions(state: TableState) -> Iterator[tuple[str, int]]:
+    yield state.path, state.version
+    yield from ((side.path, side.version) for side in state.sides)
