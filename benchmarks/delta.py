@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

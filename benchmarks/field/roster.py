@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.field.contender import NotHereError
 from benchmarks.field.hosts import Worker
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 
 if TYPE_CHECKING:
     from pathlib import Path

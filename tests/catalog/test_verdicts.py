@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from warehouse.catalog.types import widens
 from warehouse.catalog.verdicts import Verdict, declared_keys, verdicts
-from warehouse.catalog.widening import widens
 
 from .project import loaded
 from .test_drift import LAYOUT, STREAM, recorded

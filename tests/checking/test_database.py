@@ -8,7 +8,7 @@ import duckdb
 import pytest
 
 from tests.publishing.reading import attached
-from warehouse.checking import database
+from warehouse.checking import published
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
 from warehouse.publishing.database import DATABASE, replace
@@ -46,7 +46,7 @@ DAMAGES = {"missing": _removed, "damaged": _cut, "stale": _former, "changed": _c
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_each_kind_is_found_and_mended(damaged: Project, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """The finding names the file and who mends it; afterwards there is nothing to find."""
-    monkeypatch.setattr(database, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(published, "_PAUSE_SECONDS", 0)
     damage: Callable[[Project], None] = DAMAGES[kind]
     damage(damaged)
     found = check(damaged.root, rows=False).findings

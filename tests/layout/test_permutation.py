@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warehouse.layout.permutation import permutation, permuted
+from warehouse.layout.assignment import permutation, permuted
 
 
 def test_vectors_of_the_sheet() -> None:

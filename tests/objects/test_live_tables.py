@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from tests.publishing.live.test_publish import KEPT, bag, names, scanned
 from tests.serving.house import House, add_views, build, same_tables_later
-from warehouse.checking.live import live_findings
+from warehouse.checking.published import live_findings
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
 from warehouse.publishing.live.log import LIVE, newest_state

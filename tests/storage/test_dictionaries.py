@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from tests.storage.test_commit import FACTS, empty_table
 from warehouse.storage import writer
 from warehouse.storage.arrow_types import frame_of
-from warehouse.storage.dictionaries import without_dictionary
 from warehouse.storage.entries import LogEntry, entry_at
+from warehouse.storage.footers import without_dictionary
 from warehouse.storage.session import table_session
 from warehouse.storage.snapshot import stored_files
 from warehouse.storage.writer import key_settings, write_runs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from warehouse.storage.commit import stage
-from warehouse.storage.distribution import place
 from warehouse.storage.local_disk import STAGED
+from warehouse.storage.writer import place
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,12 +15,11 @@ import pytest
 from warehouse.layout.columns import CELL
 from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.commit import stage
-from warehouse.storage.distribution import place
 from warehouse.storage.driver_writer import stage_in_driver
 from warehouse.storage.fingerprint import damage, has_sum
 from warehouse.storage.footers import file_statistics
 from warehouse.storage.session import table_session
-from warehouse.storage.writer import key_settings
+from warehouse.storage.writer import key_settings, place
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -25,7 +25,7 @@ from warehouse.views.algebra import (
 )
 from warehouse.views.labels import MON, STR, WK, Label, label
 from warehouse.views.language.intervals import interval_of
-from warehouse.views.language.stream_labels import stream_label
+from warehouse.views.language.scope import stream_label
 from warehouse.views.lifetimes import lifetime
 
 from .catalogs import plan, problems, stream

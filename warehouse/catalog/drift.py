@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.catalog.spelling import as_written
-from warehouse.catalog.widening import widens
+from warehouse.catalog.types import widens
 from warehouse.errors import Problem
 from warehouse.layout import LayoutError, keyed_layout, resolve
 from warehouse.time import format_duration, format_instant

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.spelling import FaultError, as_written
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:

@@ -17,11 +17,10 @@ from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginnin
 from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
-from warehouse.catalog.first_look import format_of
+from warehouse.catalog.first_look import format_of, spread_objects
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
-from warehouse.catalog.nested import spread_objects
 from warehouse.catalog.sniffed import Found, SniffedColumn
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError

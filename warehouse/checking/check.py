@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.checking.database import database_findings
 from warehouse.checking.files import files_findings, left_over_findings, named_files, schema_findings
 from warehouse.checking.findings import CheckReport, Finding
-from warehouse.checking.live import live_findings
 from warehouse.checking.logs import logs_findings, named_tables
+from warehouse.checking.published import database_findings, live_findings
 from warehouse.checking.records import read_records, records_findings
 from warehouse.epochs.journal import numbers
 from warehouse.errors import EpochVacuumedError, NoEpochError

@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.widening import widens
+from warehouse.catalog.types import widens
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.ingest.calculated import calculations, result_type
 from warehouse.ingest.columns import inputs_of

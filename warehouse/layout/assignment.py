@@ -5,14 +5,53 @@ All arithmetic is on integers of any sign with floor division and floor modulus.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, assert_never
-
-from warehouse.layout.permutation import permuted
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
 if TYPE_CHECKING:
     from warehouse.layout.layout import Layout
 
-__all__ = ["OVERFLOW_BLOCK", "column", "exp_block", "expiration_column", "is_overflow", "row", "stagger", "sub_index"]
+__all__ = [
+    "OVERFLOW_BLOCK",
+    "Tag",
+    "column",
+    "exp_block",
+    "expiration_column",
+    "is_overflow",
+    "permutation",
+    "permuted",
+    "row",
+    "stagger",
+    "sub_index",
+]
+
+
+# --- the permuted assignment: in each cycle of slots every part is used once, in an order drawn by a hash ---
+# It keeps the balance of round-robin where the rate has a period that shares a factor with the number of parts, and
+# it stays a pure function of the slot, so that a deletion finds the column; doubly-partitioned-index sheet, section
+# 7.
+
+Tag: TypeAlias = Literal["ins", "exp"]
+
+
+@lru_cache(maxsize=4096)
+def permutation(seed: int, tag: Tag, cycle: int, size: int) -> tuple[int, ...]:
+    """The order of the parts 0..size-1 in one cycle: sorted by the hex SHA-256 of `seed:tag:cycle:part`.
+
+    Examples
+    --------
+    >>> permutation(0, "ins", 0, 4)
+    (1, 3, 0, 2)
+    """
+    return tuple(sorted(range(size), key=lambda part: sha256(f"{seed}:{tag}:{cycle}:{part}".encode()).hexdigest()))
+
+
+def permuted(seed: int, tag: Tag, slot: int, size: int) -> int:
+    """The part of a slot, doubly-partitioned-index sheet, section 7."""
+    cycle, position = divmod(slot - 1, size)
+    return permutation(seed, tag, cycle, size)[position]
+
 
 OVERFLOW_BLOCK = 2**40
 """Expiry block of appended rows that outlive p slots; rows that never expire lie in blocks above it."""

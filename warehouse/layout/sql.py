@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, assert_never
 from warehouse.layout.assignment import OVERFLOW_BLOCK
 
 if TYPE_CHECKING:
+    from warehouse.layout.assignment import Tag
     from warehouse.layout.layout import Layout
-    from warehouse.layout.permutation import Tag
 
 __all__ = ["exp_block_sql", "slot_sql", "sub_index_sql"]
 

@@ -8,8 +8,10 @@ looks for them.
 from __future__ import annotations
 
 import errno
+import os
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warehouse.errors import PlatformError, StorageFailedError, StoreBusyError
@@ -17,7 +19,8 @@ from warehouse.errors import PlatformError, StorageFailedError, StoreBusyError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["asking", "client", "library"]
+__all__ = ["asking", "cache_directory", "client", "library"]
+
 
 _DENIED = ("PermissionDeniedError", "UnauthenticatedError")
 _TAKEN = ("AlreadyExistsError", "PreconditionError")
@@ -84,3 +87,15 @@ def asking(place: object) -> Iterator[None]:
 
 def _first_line(error: BaseException) -> str:
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:300]
+
+
+# --- where this user's copies, archives and jars are kept between commands ---
+
+
+def cache_directory() -> Path:
+    """Return ``$STREAM_WH_CACHE``, or ``stream-wh`` in the user's cache directory."""
+    chosen = os.environ.get("STREAM_WH_CACHE")
+    if chosen:
+        return Path(chosen)
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "stream-wh"

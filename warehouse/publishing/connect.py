@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.live.log import live_place
-from warehouse.publishing.live_connect import LIVE_TOOLS, live_snippet
-from warehouse.publishing.store_connect import store_snippet
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
 
@@ -21,10 +19,120 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
 
-__all__ = ["TOOLS", "Tool", "snippet", "tool_of", "written_snippet"]
+__all__ = ["LIVE_TOOLS", "TOOLS", "Tool", "live_snippet", "snippet", "store_snippet", "tool_of", "written_snippet"]
 
 Tool = Literal["duckdb", "dbt", "spark", "pandas", "polars", "metabase"]
 TOOLS: tuple[Tool, ...] = get_args(Tool)
+
+
+# --- a root in an object store, where there is no ``warehouse.duckdb``: through Delta, at the newest epoch ---
+#
+# Each reads the newest epoch's record, which names the table's version and the last slot, and then the table, both by
+# the package ``deltalake`` with credentials and endpoint from the environment. ``_exp_slot > slot`` is what ``_exp >
+# window time`` is, in integers, so that statistics prune files exactly (DESIGN 4).
+
+_NEEDS = {
+    "pandas": "pip install deltalake pyarrow pandas",
+    "polars": "pip install deltalake pyarrow polars",
+    "spark": "pip install deltalake pyarrow; the session needs Delta Lake and hadoop-aws",
+}
+
+
+def store_snippet(tool: Tool, root: Path, table: str) -> str:
+    """Return what to type so that a tool reads a table under a root in a store.
+
+    Parameters
+    ----------
+    tool
+        Which one.
+    root
+        The root.
+    table
+        The table's name.
+
+    Raises
+    ------
+    UsageError
+        For tools that read by DuckDB.
+
+    """
+    match tool:
+        case "pandas":
+            return _program(root, table, tool, "", f"{_READ}.to_pandas()")
+        case "polars":
+            return _program(root, table, tool, "import polars\n", f"polars.from_arrow({_READ})")
+        case "spark":
+            return _program(root, table, tool, "from pyspark.sql import SparkSession\n", _SPARK)
+        case "duckdb" | "dbt" | "metabase":
+            raise UsageError(
+                f"{tool} opens files in a store by an extension of DuckDB that it downloads, so there is no snippet for it under "
+                f"{root}; `stream-wh connect pandas {table}` prints one by deltalake, whose rows DuckDB in Python takes as "
+                f"they are, and `stream-wh files {table}` prints the table's files and the filter that every engine needs"
+            )
+        case _:
+            assert_never(tool)
+
+
+_READ = 'delta.to_pyarrow_dataset().to_table(columns=columns, filter=pyarrow.dataset.field("_exp_slot") > epoch["slot"])'
+_SPARK = """\
+SparkSession.builder.getOrCreate().read.format("delta").option("versionAsOf", state["version"]) \\
+    .load(f"{root}/{state['path']}").where(f"_exp_slot > {epoch['slot']}").select([f"`{each}`" for each in columns])"""
+
+
+def _program(root: Path, table: str, tool: str, imports: str, rows: str) -> str:
+    reads = "" if tool == "spark" else "delta = DeltaTable(f\"{root}/{state['path']}\", version=state[\"version\"])\n"
+    table_class = "" if tool == "spark" else "from deltalake import DeltaTable\n"
+    return f"""\
+# {_NEEDS[tool]}
+import json
+
+import pyarrow.dataset
+import pyarrow.fs
+{imports}{table_class}from deltalake.fs import DeltaStorageHandler
+
+root = {str(root)!r}
+store = pyarrow.fs.PyFileSystem(DeltaStorageHandler(root))
+found = [each.path for each in store.get_file_info(pyarrow.fs.FileSelector("epochs")) if each.path.endswith(".epoch.json")]
+epoch = json.loads(store.open_input_stream(max(found)).read())["body"]
+state = next(each for each in epoch["tables"] if each["name"] == {table!r} and not (each.get("view") or {{}}).get("failed"))
+columns = [each["name"] for each in state["declaration"]["columns"]]
+{reads}rows = {rows}
+{"rows.show()" if tool == "spark" else "print(rows)"}
+"""
+
+
+# --- the snippets that read a live table: a Delta table like any other, whose rows are all live ---
+# In an object store credentials and endpoint come from the environment.
+
+LIVE_TOOLS = ("pandas", "polars", "spark")
+"""The tools that read Delta by themselves."""
+
+_SNIPPETS = {
+    "pandas": """\
+from deltalake import DeltaTable  # pip install deltalake pyarrow pandas
+
+rows = DeltaTable({place!r}).to_pandas()
+print(rows)
+""",
+    "polars": """\
+import polars  # pip install polars deltalake
+
+rows = polars.read_delta({place!r})
+print(rows)
+""",
+    "spark": """\
+from pyspark.sql import SparkSession  # the session needs Delta Lake
+
+spark = SparkSession.builder.getOrCreate()
+rows = spark.read.format("delta").load({place!r})
+rows.show()
+""",
+}
+
+
+def live_snippet(tool: str, place: Path) -> str:
+    """Return what to type so that one of the tools reads the live table in a directory; it has `_ts` and `_exp` too."""
+    return _SNIPPETS[tool].format(place=str(place))
 
 
 def tool_of(name: str) -> Tool:

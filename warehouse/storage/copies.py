@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EpochVacuumedError, PlatformError
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:

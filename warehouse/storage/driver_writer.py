@@ -20,8 +20,8 @@ import pyarrow.parquet as pq
 
 from warehouse.layout.columns import CELL
 from warehouse.storage.commit import unstage
-from warehouse.storage.dictionaries import nearly_unique
 from warehouse.storage.fingerprint import with_sums
+from warehouse.storage.footers import nearly_unique
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

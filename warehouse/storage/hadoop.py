@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.errors import PlatformError
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from warehouse.objects.cache import cache_directory
+from warehouse.objects.client import cache_directory
 
 __all__ = ["SMALL_WORK", "ClassArchive", "class_archive", "java_options"]
 

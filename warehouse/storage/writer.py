@@ -1,7 +1,7 @@
 """Writing runs: one Delta commit that adds a batch, removes what expired and rewrites what is sealed.
 
 A run is the rows of one (sub-index, expiry block) sorted by (search key, ``_exp``): one file, or several with disjoint key ranges
-when it is large (:mod:`warehouse.storage.distribution`). The Parquet options of the key columns are settings
+when it is large (:mod:`warehouse.storage.writer`). The Parquet options of the key columns are settings
 of the table's own session (small row groups, a Bloom filter and no dictionary for key columns).
 """
 
@@ -10,14 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, WAITING_SLOT
-from warehouse.layout.tasks import FILE_ROWS, largest_file
+from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges, largest_file
+from warehouse.storage.cluster import cores
 from warehouse.storage.commit import commit, stage, unstage
-from warehouse.storage.dictionaries import LARGE_ROWS, without_dictionary
-from warehouse.storage.distribution import place
 from warehouse.storage.driver_writer import stage_in_driver, stage_side_rows
+from warehouse.storage.footers import LARGE_ROWS, without_dictionary
 from warehouse.storage.tables import statistics_columns
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from warehouse.storage.commit import CommitFacts
     from warehouse.storage.entries import LogEntry
 
-__all__ = ["ROW_GROUP_ROWS", "key_settings", "write_rows", "write_runs"]
+__all__ = ["ROW_GROUP_ROWS", "key_settings", "place", "write_rows", "write_runs"]
+
 
 ROW_GROUP_ROWS = 10_000
 """*Measured*: a probe decodes a row group of each file that holds its key; with 20 000 rows, which are not scanned faster, it
@@ -170,3 +172,42 @@ def write_rows(
         facts=facts,
         staged=directory,
     )
+
+
+# Dealing rows to tasks, so that each run is written sorted, by one task or by several with disjoint ranges of keys.
+# How is a matter of :mod:`warehouse.layout.tasks`. For ranges of the search key Spark samples the keys, so that the
+# update of a large table is the work of all executors whatever its grid.
+
+
+def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], int], target_rows: int = FILE_ROWS) -> DataFrame:
+    """Deal rows to tasks, each run to one, or a large one to several by ranges of the search key.
+
+    Parameters
+    ----------
+    rows
+        The rows to write, partition columns included; they still have to be sorted within tasks.
+    key
+        The columns of the search key.
+    sizes
+        Rows to expect per (sub-index, expiry block).
+    target_rows
+        Rows of a file.
+
+    """
+    workers = cores(rows.sparkSession)
+    cells = sorted(sizes)
+    runs = [sizes[cell] for cell in cells]
+    tasks = deal(runs, workers, target_rows)
+    ranges = key_ranges(runs, tasks, workers, target_rows)
+    if ranges:
+        return rows.repartitionByRange(ranges, *CELL, *[quoted(name) for name in key])
+    count = max(tasks) + 1
+    if count == 1:
+        return rows.coalesce(1)
+    number = F.coalesce(
+        F.create_map(*[F.lit(part) for cell, task in zip(cells, tasks, strict=True) for part in (f"{cell[0]}/{cell[1]}", task)])[
+            F.concat_ws("/", *CELL)
+        ],
+        F.lit(0),
+    )
+    return rows.repartitionById(count, number)

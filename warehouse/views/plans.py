@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.time import format_duration
-from warehouse.views.algebra import OutputWindow
+from warehouse.views.algebra import AntiJoin, InternalRows, OutputWindow, TimeWindow, inputs_of, scanned, stateful_of
 from warehouse.views.compile import Known, compile_plan
 from warehouse.views.language.columns import types_of
 from warehouse.views.language.dependencies import cycles, named_in, ordered
@@ -26,10 +26,9 @@ from warehouse.views.language.simplify import simplified
 from warehouse.views.language.storable import unstorable
 from warehouse.views.language.temporal import with_plain_intervals
 from warehouse.views.lifetimes import lifetime
-from warehouse.views.short_lived import telling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -38,7 +37,8 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.types import Types
 
-__all__ = ["ViewPlan", "ViewPlans", "compile_views", "judged_views"]
+__all__ = ["ViewPlan", "ViewPlans", "compile_views", "judged_views", "telling"]
+
 
 _log = logging.getLogger(__name__)
 
@@ -276,3 +276,43 @@ def _table(plan: ViewPlan) -> Table:
     sound = never_null(plan.tree, facts)
     key = plan.nodes[-1].search_key
     return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=sound)
+
+
+# --- which tables of views know their short-lived results: those that began and ended between two updates ---
+# Rows that end by themselves carry their times, and an anti-join knows the lives of both sides, as far as these are
+# rows that end by themselves; a selection knows those of what it selects from. What is recomputed for the keys that
+# changed (groups, outer joins, first rows, bag differences, joins of such) sees two contents and nothing in between
+# (update-patterns sheet, 4.4).
+
+
+def telling(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
+    """Return the tables whose short-lived rows are known.
+
+    Parameters
+    ----------
+    nodes
+        The nodes of all views, each after those that it reads.
+    streams, relations
+        The declared names; versions of a relation are no results.
+
+    """
+    told, keyed = set(streams), set(relations)
+    for node in nodes:
+        read, core = set(scanned(node.operator)), stateful_of(node.operator)
+        if node.label == "STR":
+            keyed.add(node.table)
+        windowed = any(isinstance(each, TimeWindow) for each in _operators(node.operator))
+        counted = any(isinstance(each, InternalRows) for each in _operators(node.operator))
+        if (
+            (node.label != "STR" and not counted)
+            or (isinstance(core, AntiJoin) and not read & keyed)
+            or (core is None and not windowed and read <= told)
+        ):
+            told.add(node.table)
+    return frozenset(told)
+
+
+def _operators(tree: Operator) -> Iterator[Operator]:
+    yield tree
+    for each in inputs_of(tree):
+        yield from _operators(each)

@@ -21,7 +21,7 @@ from deltalake import DeltaTable, QueryBuilder, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from tests.serving.house import House, add_epoch, add_views, build, same_tables_later
-from warehouse.checking.live import live_findings
+from warehouse.checking.published import live_findings
 from warehouse.epochs.journal import epoch_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import StorageFailedError, StoreBusyError

@@ -13,6 +13,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -32,7 +33,23 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["LIVE", "TAG", "LiveState", "Written", "commit_version", "commits", "live_place", "newest_state", "tag_of"]
+__all__ = [
+    "LIVE",
+    "TAG",
+    "LiveState",
+    "Written",
+    "commit_version",
+    "commits",
+    "delete_passed",
+    "leftovers",
+    "live_place",
+    "named_by",
+    "newest_state",
+    "oldest_kept",
+    "passed_files",
+    "tag_of",
+]
+
 
 LIVE = "live"
 """The directory of all live tables under the root."""
@@ -279,3 +296,49 @@ def _live_file(path: str, action: Mapping[str, Any]) -> LiveFile:
 def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> str:
     told = [[metadata["id"], metadata["schemaString"]], *sorted([path, add["size"]] for path, add in files.items())]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+# --- the versions of a live table that are over: readable for ``retain`` after the next one, then their files go ---
+# A version is over when the next one is made. Which files it alone had, the next one's ``remove`` actions say: so
+# nothing is listed as versions pass. What crashes left behind is found by listing (:func:`leftovers`).
+
+
+def oldest_kept(table: Path, state: LiveState, retain: int, now: int) -> int:
+    """Return the oldest version of a live table that may still be read: its next one was made less than ``retain`` ago.
+
+    All but versions are microseconds.
+    """
+    oldest = state.oldest
+    for commit in commits(table, oldest):
+        if commit.at + retain > now:
+            break
+        oldest = commit.version
+    return oldest
+
+
+def delete_passed(table: Path, state: LiveState, oldest: int) -> None:
+    """Delete the files that versions below ``oldest`` had and no later one has."""
+    for name in passed_files(table, state, oldest):
+        (table / name).unlink(missing_ok=True)
+
+
+def passed_files(table: Path, state: LiveState, oldest: int) -> set[str]:
+    """Return the files that versions below ``oldest`` had and no later one has: names are new, so what was removed stays so.
+
+    Only somebody else brings a file back that was removed. The next version replaces theirs, for which nothing is kept.
+    """
+    over = islice(commits(table, state.oldest), oldest - state.oldest)
+    return {name for commit in over for name in commit.removed} - set(state.files)
+
+
+def named_by(table: Path, state: LiveState, oldest: int) -> set[str]:
+    """Return the data files of a live table's versions from ``oldest`` on: the newest has them, or a later one removed them."""
+    return set(state.files).union(*(commit.removed for commit in commits(table, oldest)))
+
+
+def leftovers(table: Path, named: set[str], *, before: int) -> list[Path]:
+    """Return the files in a live table's directory that are not named, and got their names before an instant (microseconds)."""
+    store, log = store_of(table), table / "_delta_log"
+    found = [table / name for name in store.entry_names(table) if name != "_delta_log" and name not in named]
+    found += [log / name for name in store.entry_names(log) if name.endswith(".tmp")]
+    return [path for path in found if path.is_file() and store.named_since(path) < before]

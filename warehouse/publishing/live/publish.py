@@ -21,8 +21,16 @@ from warehouse.errors import DamagedFileError, LockHeldError, MissingPartError, 
 from warehouse.objects.path import directories_in, path_of
 from warehouse.publishing.live.difference import has_files, live_difference
 from warehouse.publishing.live.files import cut_pieces, require_sources, share, stored_of
-from warehouse.publishing.live.history import delete_passed, leftovers, named_by, oldest_kept, passed_files
-from warehouse.publishing.live.log import LIVE, commit_version, newest_state
+from warehouse.publishing.live.log import (
+    LIVE,
+    commit_version,
+    delete_passed,
+    leftovers,
+    named_by,
+    newest_state,
+    oldest_kept,
+    passed_files,
+)
 from warehouse.publishing.live.move import planned_move
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.pin import Pin

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from sqlglot import exp
 
 from warehouse.catalog.functions import WITHOUT_PARENTHESES
+from warehouse.catalog.model import label_of
 from warehouse.catalog.spelling import nearest
 from warehouse.catalog.types import Array, Struct, canonical, parse_type
 from warehouse.coalescing.definition import OWN_COLUMNS
-from warehouse.views.labels import STR, WK
+from warehouse.views.labels import STR, WK, Label
 from warehouse.views.language.binding import replaced_columns, with_field
 from warehouse.views.language.dialect import text
-from warehouse.views.language.stream_labels import stream_label
+from warehouse.views.language.intervals import interval_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.catalog.model import Catalog
+    from warehouse.catalog.model import Catalog, Stream
     from warehouse.views.algebra import Operator
-    from warehouse.views.labels import Label
     from warehouse.views.language.faults import Faults
     from warehouse.views.language.types import Types
 
-__all__ = ["UNKNOWN", "Item", "Scope", "Table", "bound_column", "declared_tables", "owners_of"]
+__all__ = ["UNKNOWN", "Item", "Scope", "Table", "bound_column", "declared_tables", "owners_of", "stream_label"]
+
 
 UNKNOWN = "?"
 """The name of a column that could not be resolved."""
@@ -242,3 +244,18 @@ def owners_of(node: exp.Expr) -> frozenset[int]:
 
 def _parts(column: exp.Column) -> list[str]:
     return [part.name for part in column.parts]
+
+
+# --- the update pattern of a stream, by its ``expires`` expression ---
+
+_CONSTANT = re.compile(r"ts\s*\+\s*(interval\b.*)", re.IGNORECASE | re.DOTALL)
+
+
+def stream_label(stream: Stream) -> Label:
+    """Return a stream's label as a leaf; a constant that is no day-time interval makes it WK, which is always safe."""
+    kind = label_of(stream.expires)
+    if kind != "WKS":
+        return Label(kind)
+    match = _CONSTANT.fullmatch((stream.expires or "").strip())
+    constant = interval_of(match[1]) if match else None
+    return WK if constant is None else Label("WKS", constant)

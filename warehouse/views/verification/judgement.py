@@ -6,22 +6,25 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.views.algebra import scanned
+from warehouse.catalog.identifiers import quoted
+from warehouse.views.algebra import Top, inputs_of, scanned
+from warehouse.views.maintenance.feeds import feed, looked_up
 from warehouse.views.maintenance.inputs import user_columns
+from warehouse.views.maintenance.replaced import terms_of
 from warehouse.views.verification.comparison import Difference, difference
 from warehouse.views.verification.sums import Open, open_of
-from warehouse.views.verification.ties import has_ties
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.views.algebra import Node
+    from warehouse.views.algebra import Node, Operator
     from warehouse.views.language.types import Types
     from warehouse.views.verification.question import Question
 
-__all__ = ["Doubt", "judged"]
+__all__ = ["Doubt", "has_ties", "judged"]
+
 
 _ERROR = 1e-12
 """The error of a sum of floats for each unit of what is added: some thousand additions of the worst kind."""
@@ -99,3 +102,29 @@ def _error(tables: Sequence[DataFrame]) -> float:
             (sums,) = rows.selectExpr(*finite).collect()
             largest = max(largest, *(each or 0.0 for each in sums))
     return largest * _ERROR
+
+
+# Whether a query that takes first rows has more than one answer: rows at the border that its order does not tell
+# apart.
+
+
+def has_ties(operators: Iterable[Operator], rows: Callable[[str], DataFrame], now: int) -> bool:
+    """Whether some first rows could be others; ``rows`` gives the live rows of a table, ``now`` is in microseconds."""
+    return any(_tied(top, rows, now) for operator in operators for top in _tops(operator))
+
+
+def _tops(operator: Operator) -> Iterator[Top]:
+    if isinstance(operator, Top):
+        yield operator
+    for each in inputs_of(operator):
+        yield from _tops(each)
+
+
+def _tied(top: Top, rows: Callable[[str], DataFrame], now: int) -> bool:
+    read, versions = ({name: rows(name) for name in names(top.input)} for names in (scanned, looked_up))
+    below = feed(top.input, read, versions).where(f"unix_micros(_exp) > {now}L")
+    order = ", ".join(terms_of(top.order) or ["_ts DESC", "_exp DESC"])
+    partition = [quoted(name) for name in top.partition]
+    by = f"PARTITION BY {', '.join(partition)} " if partition else ""
+    first = below.selectExpr("*", f"rank() OVER ({by}ORDER BY {order}) AS _rank").where(f"_rank <= {top.limit}")
+    return bool(first.groupBy(*partition).count().where(f"count > {top.limit}").limit(1).collect())
