@@ -104,7 +104,7 @@ def with_columns(
     again = unbuilt(nodes, last, created)
     if not again:
         return list(nodes)
-    from warehouse.storage.session import table_session  # noqa: PLC0415 - planning alone needs no Spark
+    from warehouse.storage.session import own_session  # noqa: PLC0415 - planning alone needs no Spark
     from warehouse.views.maintenance.analysis import Analyser, shape_of  # noqa: PLC0415 - same
     from warehouse.views.maintenance.inputs import Move  # noqa: PLC0415 - same
 
@@ -117,7 +117,7 @@ def with_columns(
     for aggregate in catalog.aggregates:  # one that is new gets its table once the windows move
         if last is None or slot > last.slot or last.table(aggregate.name) is not None:
             known[aggregate.name] = [ColumnRecord(name, kind) for name, kind in aggregate.definition.columns]
-    session = table_session(spark(), {})
+    session = own_session(spark(), {})  # its temporary views are called as the tables of this warehouse
     analyser = Analyser(session)
     interval, anchor = catalog.update_interval, catalog.anchor
     found: list[NodeInput] = []

@@ -36,6 +36,7 @@ __all__ = [
     "INTERPRETED",
     "hold_lock",
     "interpreted",
+    "own_session",
     "owned_settings",
     "release_lock",
     "spark_session",
@@ -239,7 +240,8 @@ def interpreted(session: SparkSession) -> Iterator[None]:
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
     """Return a session for tables with those settings, beside which it has those that the warehouse owns.
 
-    It is made once for each process and kept: whoever changes a setting of it puts it back.
+    It is made once for each process and kept: whoever changes a setting of it puts it back. Threads that update other warehouses
+    use it too, so whoever needs temporary views beyond one call makes a session of its own (:func:`own_session`).
     """
     _worked.set()
     key = (session.sparkContext, tuple(sorted(settings.items())))
@@ -251,6 +253,12 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)
     return kept
+
+
+def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """Return a session like those of tables that nobody else uses."""
+    _worked.set()
+    return _new_session(session, settings)
 
 
 def _new_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

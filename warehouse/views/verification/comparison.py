@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
@@ -77,7 +78,7 @@ def difference(
     Parameters
     ----------
     session
-        Where the temporary views go; they are dropped at the end.
+        Where the temporary views go, while the question is analysed.
     question
         What is asked.
     rows
@@ -99,17 +100,29 @@ def difference(
         When the query fails on a row.
 
     """
-    made: list[str] = []
     try:
-        _show(question, rows, now, made, names)
+        asked = _asked(session, question, rows, now, names)
+    except AnalysisException as problem:
+        return Difference(0, 0, refused=str(problem).splitlines()[0])
+    return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
+
+
+_asking = Lock()
+"""Views of another thread's warehouse may be called as those of this one, in the same session."""
+
+
+def _asked(
+    session: SparkSession, question: Question, rows: Callable[[str], DataFrame], now: int, names: Mapping[str, str]
+) -> DataFrame:
+    """Return the answer to the question, analysed: it needs the temporary views no longer."""
+    made: list[str] = []
+    with _asking:
         try:
-            asked = session.sql(question.sql)
-        except AnalysisException as problem:
-            return Difference(0, 0, refused=str(problem).splitlines()[0])
-        return _compared(held.selectExpr(*map(quoted, user_columns(held))), asked, without, error)
-    finally:
-        for name in made:
-            session.catalog.dropTempView(name)
+            _show(question, rows, now, made, names)
+            return session.sql(question.sql)
+        finally:
+            for name in made:
+                session.catalog.dropTempView(name)
 
 
 def _show(

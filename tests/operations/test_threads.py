@@ -1,0 +1,84 @@
+"""Two threads of one process that update two warehouses with one Spark: neither sees the other's tables.
+
+Both have a stream ``a`` and a view ``v`` of it, but other columns and rows. At the moments at which Spark knows tables by their
+names the threads wait for each other, as far as they are let.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from warehouse.operations.verification import verdicts_of
+from warehouse.views.maintenance.analysis import Analyser
+from warehouse.views.verification import comparison
+
+from .projects import Project, csv, row, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import pytest
+    from pyspark.sql import SparkSession
+
+    from warehouse.operations.update import UpdateReport
+
+HOURS = (1, 2)
+COLUMNS = {
+    "one": {"k": "string", "b": "timestamp", "e": "timestamp", "n": "int"},
+    "other": {"k": "string", "b": "timestamp", "e": "timestamp", "w": "string"},
+}
+QUERIES = {
+    "one": "SELECT k, sum(n) AS total FROM a GROUP BY k",
+    "other": "SELECT k, max(w) AS total FROM a GROUP BY k",
+}
+
+
+def _meeting(patch: pytest.MonkeyPatch, owner: Any, name: str) -> None:  # noqa: ANN401 - a class or a module
+    """After that call each thread waits until the other one has made it, too; not for long, since it may have to wait."""
+    original: Callable[..., object] = getattr(owner, name)
+    barrier = threading.Barrier(2)
+
+    def call(*given: object) -> object:
+        result = original(*given)
+        with suppress(threading.BrokenBarrierError):
+            barrier.wait(timeout=2)
+        return result
+
+    patch.setattr(owner, name, call)
+
+
+def _project(directory: Path, spark: SparkSession, name: str) -> Project:
+    views: dict[str, dict[str, object]] = {"v": {"sql": QUERIES[name], "search_key": "k"}}
+    project = Project(directory / name, spark, {"a": stream(columns=COLUMNS[name])}, views=views)
+    header = ",".join(COLUMNS[name])
+    for hour in HOURS:
+        lines = [f"{row(f'{name}{key}', hour - 0.5, 9)},{hour}" for key in range(3)]
+        project.land(f"{hour}.csv", csv(*lines, header=header))
+    return project
+
+
+def test_two_warehouses_in_two_threads(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First builds, with their proof, and the updates after them: no view is refused, or made of the other's rows."""
+    _meeting(monkeypatch, Analyser, "_declare")
+    _meeting(monkeypatch, comparison, "_show")
+    projects = {name: _project(tmp_path, spark, name) for name in COLUMNS}
+    reports: dict[str, list[UpdateReport]] = {name: [] for name in projects}
+
+    def updates(name: str) -> None:
+        for hour in HOURS:
+            reports[name].append(projects[name].update(hour))
+
+    threads = [threading.Thread(target=updates, args=(name,)) for name in projects]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for name, project in projects.items():
+        assert [(each.failed_views, each.left_out) for each in reports[name]] == [((), ())] * len(HOURS), name
+        rows = {each["k"]: each["total"] for each in project.live("v")}
+        total: object = sum(HOURS) if name == "one" else str(max(HOURS))
+        assert rows == {f"{name}{key}": total for key in range(3)}
+        assert [each.outcome for each in verdicts_of(project.root, project.epoch, spark)] == ["same"]
