@@ -36,7 +36,7 @@ from warehouse.advice.measured import measured
 from warehouse.advice.past import past_of, recent_epochs
 from warehouse.layout import resolve
 from warehouse.layout.advice import DEFAULT_PRICES, evaluate, footprint, in_words, layout_keys
-from warehouse.layout.advice.evaluation import probe_work
+from warehouse.layout.advice.choice import probe_work
 from warehouse.serving.read_log import VARIABLE
 from warehouse.storage.session import spark_session
 

@@ -151,7 +151,7 @@ class Warehouse:
             raise UsageError("hot is one text; allowed: a list of names of tables")
         if not names:
             return
-        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - few name tables
+        from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - few name tables
         from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
 
         catalog, last = self.catalog, newest_epoch(self.root)
@@ -632,8 +632,8 @@ class Warehouse:
             When no such aggregate is declared.
 
         """
+        from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - as above
         from warehouse.serving.aggregate_explanation import explained_aggregate  # noqa: PLC0415 - nothing else needs it
-        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - as above
 
         found = explained_aggregate(self.catalog, aggregate, newest_epoch(self.root))
         if found is None:
@@ -650,8 +650,8 @@ class Warehouse:
             When no such table is declared.
 
         """
+        from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - as above
         from warehouse.serving.coalesced_explanation import explained_coalesced  # noqa: PLC0415 - nothing else needs it
-        from warehouse.serving.spelling import nearest  # noqa: PLC0415 - as above
 
         found = explained_coalesced(self.catalog, table, newest_epoch(self.root))
         if found is None:

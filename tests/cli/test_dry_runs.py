@@ -14,9 +14,7 @@ from tests.frozen.story import land_future
 from tests.frozen.test_frozen import HERE, thawed
 from warehouse.cli.main import COMMANDS, stream_wh
 from warehouse.epochs.journal import newest_epoch
-from warehouse.publishing.live.log import newest_state
-from warehouse.publishing.live.publish import publish
-from warehouse.publishing.live.rules import live_rules
+from warehouse.publishing.live.publish import live_rules, newest_state, publish
 
 if TYPE_CHECKING:
     from collections.abc import Callable

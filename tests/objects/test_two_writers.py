@@ -19,11 +19,11 @@ from warehouse.epochs.claim import CLAIM
 from warehouse.epochs.journal import numbers, plan_path
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import LockHeldError
-from warehouse.storage.actions import remove_action
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_path
 from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import remove_action
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,8 +12,7 @@ import pytest
 
 from tests.objects.server import StoreProject
 from tests.operations.projects import Project, csv, row, stream
-from warehouse.catalog.places import root_path
-from warehouse.catalog.report import Report
+from warehouse.catalog.places import Report, root_path
 from warehouse.checking.check import check
 from warehouse.epochs.journal import read_epoch
 from warehouse.operations.space import GRACE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from warehouse.checking.check import check
 from warehouse.epochs.journal import epoch_path, write_record
 from warehouse.storage.entries import entry_path
-from warehouse.storage.properties import PROPERTIES
+from warehouse.storage.tables import PROPERTIES
 
 from .projects import Project, csv, row, stream
 

@@ -27,8 +27,7 @@ from warehouse.storage import replay as replaying
 from warehouse.storage.commit import CommitFacts, commit
 from warehouse.storage.definition_commits import create_table
 from warehouse.storage.entries import entry_at, entry_path
-from warehouse.storage.properties import PROPERTIES, table_properties
-from warehouse.storage.tables import rows_schema
+from warehouse.storage.tables import PROPERTIES, rows_schema, table_properties
 from warehouse.time import DAY
 
 from .projects import Project, StoppedError, csv, row, stop_at

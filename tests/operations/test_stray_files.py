@@ -17,9 +17,8 @@ from warehouse.operations.backup import back_up, verify
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.space import forget_past
 from warehouse.project import Warehouse
-from warehouse.publishing.live.log import LIVE, newest_state
+from warehouse.publishing.live.log import LIVE, live_rules, newest_state
 from warehouse.publishing.live.publish import purge
-from warehouse.publishing.live.rules import live_rules
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from warehouse.catalog.drift import effective_layout
 from warehouse.epochs.records import Epoch, Partition, PinnedEntry, TableState
 from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.steps import CreateTable, MoveWindow, SetProperties, Step
-from warehouse.storage.properties import PROPERTIES
+from warehouse.storage.tables import PROPERTIES
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.advice.measured import Measured, measured, workers_of
 from warehouse.advice.past import recent_epochs
-from warehouse.advice.reasons import reason_for
-from warehouse.advice.suitable import refuse_unsuitable
+from warehouse.advice.suitable import reason_for, refuse_unsuitable
 from warehouse.advice.what_if import changed, parse_what_if, workload_of
 from warehouse.layout.advice import (
     DEFAULT_PRICES,

@@ -8,9 +8,12 @@ from warehouse.advice.what_if import MOST_PERIODS
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from warehouse.epochs.records import TableState
+    from collections.abc import Sequence
 
-__all__ = ["refuse_unsuitable", "unsuitable"]
+    from warehouse.epochs.records import TableState
+    from warehouse.layout.advice import Evaluation, Workload
+
+__all__ = ["reason_for", "refuse_unsuitable", "unsuitable"]
 
 
 def refuse_unsuitable(state: TableState) -> None:
@@ -40,3 +43,38 @@ def unsuitable(state: TableState) -> str | None:
             return "has rows that never expire"
         case _:
             return None
+
+
+# --- why a layout is recommended, in a sentence ---
+
+
+def reason_for(best: Evaluation, current: Evaluation | None, front: Sequence[Evaluation], load: Workload) -> str:
+    """Return what the recommended layout does, and what it saves against the one that the table has, or the next best."""
+    does = _does(best, load)
+    if current is not None and current is best:
+        return f"the layout that the table has costs least, or within a twentieth of it: it {does}"
+    if current is not None:
+        saved = 1 - best.interval / current.interval
+        where = _where(best, current, load)
+        return f"it {does}, and costs {saved:.0%} less for each update interval than the layout that the table has, {where}"
+    others = [each for each in front if each is not best]
+    if not others:
+        return f"it {does}, and no other layout is better in update time, probe time or space"
+    other = min(others, key=lambda each: each.interval)
+    more = other.interval / best.interval - 1
+    return f"it {does}; the next one on the front costs {more:.0%} more for each update interval, {_where(best, other, load)}"
+
+
+def _does(each: Evaluation, load: Workload) -> str:
+    found = each.footprint
+    times = found.written / load.rate if load.rate else 0.0
+    files = f"about {found.files:.0f} files, of which {found.key_files:.1f} hold the key of a probe"
+    return f"writes each row {times:.1f} times and keeps {files}"
+
+
+def _where(best: Evaluation, other: Evaluation, load: Workload) -> str:
+    update = other.update.value - best.update.value
+    probes = load.probes * (other.probe.value - best.probe.value)
+    if abs(update) >= abs(probes):
+        return "mostly by its updates" if update >= 0 else "though its updates take longer"
+    return "mostly by its probes" if probes >= 0 else "though its probes take longer"

@@ -35,8 +35,7 @@ from warehouse.catalog.declared import declared_relation, declared_stream, decla
 from warehouse.catalog.model import Aggregate, Catalog, Coalesced
 from warehouse.catalog.owned import spark_fault
 from warehouse.catalog.patterns import split_landing
-from warehouse.catalog.places import landing_at, landing_faults, local_path, moved_faults, root_path
-from warehouse.catalog.report import Report
+from warehouse.catalog.places import Report, landing_at, landing_faults, local_path, moved_faults, root_path
 from warehouse.catalog.retention import DEFAULT_RETAIN, bound_faults, derived_retain, widest_block
 from warehouse.catalog.sizes import SqlBounds
 from warehouse.catalog.spelling import FaultError, as_written, nearest

@@ -11,15 +11,51 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.spelling import FaultError, as_written
+from warehouse.errors import Problem
 from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
-    from warehouse.catalog.report import Report
 
-__all__ = ["Landing", "landing_at", "landing_faults", "local_path", "moved_faults", "place_of", "recorded_place", "root_path"]
+__all__ = [
+    "Landing",
+    "Report",
+    "landing_at",
+    "landing_faults",
+    "local_path",
+    "moved_faults",
+    "place_of",
+    "recorded_place",
+    "root_path",
+]
+
+
+# --- the faults of one file, collected so that they are reported together ---
+
+
+class Report:
+    """Problems of ``file`` in the order they are found."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.problems: list[Problem] = []
+
+    def add(self, key: str, fault: FaultError) -> None:
+        """Add the fault of a dotted key."""
+        self.problems.append(Problem(self.file, key, fault.found, fault.allowed, fault.suggestion))
+
+    def add_each(self, prefix: str, faults: Iterable[tuple[str, FaultError]]) -> None:
+        """Add the faults of keys within a section."""
+        for key, fault in faults:
+            self.add(f"{prefix}.{key}", fault)
+
+    def add_section(self, prefix: str, faults: Mapping[str, FaultError]) -> None:
+        """Add the faults of a section's keys."""
+        for key, fault in faults.items():
+            self.add(f"{prefix}.{key}", fault)
+
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/|file:")
 

@@ -21,16 +21,17 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import LogEntry, entry_path, is_replaced, raw_commits
 from warehouse.storage.foreign import judged
 from warehouse.storage.leftover import commits_beyond, left_above, went_on, wrong_checkpoints
-from warehouse.storage.properties import PROPERTIES, table_properties
 from warehouse.storage.replay import replay, replayed
 from warehouse.storage.reversal import counting
 from warehouse.storage.tables import (
+    PROPERTIES,
     deferred_schema,
     key_types,
     rejected_schema,
     restored_schema,
     rows_schema,
     statistics_columns,
+    table_properties,
 )
 
 if TYPE_CHECKING:

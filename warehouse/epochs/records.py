@@ -224,7 +224,7 @@ class TableState:
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
     it (to the millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before
     a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
-    tables beside it have (:data:`warehouse.storage.properties.PROPERTIES`). A table that outsiders changed is ``stopped``: it
+    tables beside it have (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: it
     is as it was then. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote: neither sorted nor
     with filters.
     """

@@ -3,8 +3,7 @@
 The size oracle is in `warehouse.layout.oracle`.
 """
 
-from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, row, sub_index
-from warehouse.layout.expiry import expired_below, how_long_dead
+from warehouse.layout.assignment import OVERFLOW_BLOCK, column, exp_block, expired_below, how_long_dead, row, sub_index
 from warehouse.layout.layout import Expiration, Insertion, Label, Layout, Technique, warnings
 from warehouse.layout.migration import migrated, remaining_share, same_cells
 from warehouse.layout.planned import accessed, deleted_columns, inserted_rows, planned_cells

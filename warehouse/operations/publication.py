@@ -23,8 +23,8 @@ def publish(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> No
 
 def publish_live_tables(context: WriteContext, epoch: Epoch, *, rebuild: bool = False) -> tuple[str, ...]:
     """Bring the Delta tables of exactly the live rows to the newest epoch, and return those that were not there."""
+    from warehouse.publishing.live.publish import live_rules  # noqa: PLC0415 - same
     from warehouse.publishing.live.publish import publish as publish_live  # noqa: PLC0415 - it takes the engine
-    from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - same
 
     rules = live_rules(context.catalog)
     return publish_live(context.root, epoch, rules, now=context.clock(), observer=context.observer, rebuild=rebuild)
@@ -41,8 +41,7 @@ def publish_if_behind(context: WriteContext, newest: Epoch | None) -> None:
 
 def free_live_tables(context: WriteContext, newest: Epoch | None) -> VacuumReport:
     """Delete the files of live tables that none of their versions in use names."""
-    from warehouse.publishing.live.publish import free  # noqa: PLC0415 - now and then
-    from warehouse.publishing.live.rules import live_rules  # noqa: PLC0415 - same
+    from warehouse.publishing.live.publish import free, live_rules  # noqa: PLC0415 - same
 
     if newest is None:
         return VacuumReport()

@@ -39,7 +39,7 @@ from warehouse.planning.steps import (
     StoreRestored,
     StreamPlan,
 )
-from warehouse.storage.properties import PROPERTIES
+from warehouse.storage.tables import PROPERTIES
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:

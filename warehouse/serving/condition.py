@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import QueryError, UnknownNameError
 from warehouse.serving.guard import TOO_DEEP, nodes, query_error, refuse_macro, require_utf8, syntax_tree
-from warehouse.serving.spelling import nearest
 from warehouse.storage.duckdb_sql import quoted
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from math import inf
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
-from warehouse.serving.spelling import nearest
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share
 from warehouse.views.costs.negation_cost import Placement, negation_placement

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import msgspec
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import QueryError, UnknownNameError
-from warehouse.serving.spelling import nearest
-from warehouse.serving.temporal import without_temporal_functions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -35,7 +34,9 @@ __all__ = [
     "refuse_macro",
     "require_utf8",
     "syntax_tree",
+    "without_temporal_functions",
 ]
+
 
 META_TABLES = ("_epochs", "_files", "_rejected")
 SYSTEM_SCHEMA = "system"
@@ -295,3 +296,28 @@ def query_error(error: duckdb.Error) -> QueryError:
     """Return what DuckDB says about a query, on one line, as an error of ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and set(line.strip()) != {"^"}]
     return QueryError("; ".join(lines) + "; correct the query")
+
+
+# --- temporal functions at prompts: a query or condition of the user's with plain SQL in place of their calls ---
+
+_PERHAPS = re.compile(r"(?:valid|duration|interval_\w+)\s*\(", re.IGNORECASE)
+
+
+def without_temporal_functions(text: str) -> str:
+    """Return a query, or a condition, that DuckDB understands; one without calls as it is.
+
+    Raises
+    ------
+    QueryError
+        For wrong arguments.
+
+    """
+    if not _PERHAPS.search(text):
+        return text
+    from warehouse.views.language.faults import RefusedError  # noqa: PLC0415 - the views' language is slow to import
+    from warehouse.views.language.temporal_text import for_duckdb  # noqa: PLC0415 - same
+
+    try:
+        return for_duckdb(text)
+    except RefusedError as error:
+        raise QueryError(str(error)) from None

@@ -13,9 +13,9 @@ from datetime import date, datetime
 from decimal import Context, Decimal, InvalidOperation
 from typing import Any, TypeAlias
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import UnknownNameError, UsageError
 from warehouse.serving.pruning import KeyRange, Keys
-from warehouse.serving.spelling import nearest
 from warehouse.time import parse_instant, to_datetime, to_micros
 
 __all__ = ["KeyColumn", "key_range", "keys_of", "parse_composite", "parse_key", "to_parameter"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import duckdb
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import (
     RESTORE_TABLE,
     EpochVacuumedError,
@@ -24,7 +25,6 @@ from warehouse.serving.keys import KeyColumn
 from warehouse.serving.lost import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
-from warehouse.serving.spelling import nearest
 from warehouse.serving.statement import Source
 from warehouse.serving.visible_tables import is_user_column, visible
 from warehouse.storage.copies import Copies, copies_of

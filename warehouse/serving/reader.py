@@ -22,7 +22,7 @@ from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error, read_error
-from warehouse.serving.guard import Query, checked_query, query_error
+from warehouse.serving.guard import Query, checked_query, query_error, without_temporal_functions
 from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
@@ -32,9 +32,7 @@ from warehouse.serving.pin import Pin, require
 from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
 from warehouse.serving.request import Request, instant_of
-from warehouse.serving.restored import restored_query
-from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, select, where_key
-from warehouse.serving.temporal import without_temporal_functions
+from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
 from warehouse.serving.visible_tables import visible
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted

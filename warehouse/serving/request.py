@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.spelling import nearest
 from warehouse.errors import UnknownNameError, UsageError
-from warehouse.serving.spelling import nearest
 from warehouse.serving.statement import SYSTEM_COLUMNS
 from warehouse.time import format_instant
 

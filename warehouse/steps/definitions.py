@@ -9,11 +9,10 @@ from warehouse.layout.columns import CELL
 from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
-from warehouse.storage.actions import metadata_action
 from warehouse.storage.definition_commits import create_table, replace_table, set_columns, set_properties
 from warehouse.storage.logcut import commit_mark
-from warehouse.storage.properties import table_properties
 from warehouse.storage.restore import restore_table
+from warehouse.storage.table_commit import metadata_action
 from warehouse.storage.tables import (
     deferred_schema,
     key_types,
@@ -22,6 +21,7 @@ from warehouse.storage.tables import (
     rows_schema,
     schema_file,
     statistics_columns,
+    table_properties,
     write_schema_file,
 )
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from warehouse.epochs.records import ForeignCommits, Partition, Removed
 from warehouse.errors import RESTORE_TABLE, ForeignChangeError, undo_foreign
 from warehouse.layout.columns import cell_of
-from warehouse.storage.actions import ENGINE
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import LogEntry, entry_at, is_replaced, raw_commits
 from warehouse.storage.foreign import Change, judged
@@ -23,6 +22,7 @@ from warehouse.storage.proof import proven
 from warehouse.storage.replay import replay
 from warehouse.storage.reversal import reverse
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import ENGINE
 from warehouse.storage.tables import key_types, statistics_columns
 
 if TYPE_CHECKING:

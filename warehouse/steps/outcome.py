@@ -42,8 +42,7 @@ from warehouse.steps.following import answers_record, coalesced_record, standing
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
-from warehouse.storage.properties import PROPERTIES
-from warehouse.storage.tables import schema_file
+from warehouse.storage.tables import PROPERTIES, schema_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

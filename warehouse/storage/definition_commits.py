@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from warehouse.storage.actions import metadata_action
 from warehouse.storage.entries import NO_ENTRY, LogEntry
 from warehouse.storage.replay import replay
 from warehouse.storage.snapshot import stored_files
-from warehouse.storage.table_commit import TableCommit, carry_out
+from warehouse.storage.table_commit import TableCommit, carry_out, metadata_action
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

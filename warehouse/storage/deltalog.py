@@ -15,11 +15,11 @@ from urllib.parse import unquote
 
 from warehouse.errors import LockHeldError, MissingPartError
 from warehouse.objects.path import object_path
-from warehouse.storage.actions import ENGINE
 from warehouse.storage.entries import LogEntry, RawCommit, decoded, entry_path, iterate_raw_commits
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.store import store_of
+from warehouse.storage.table_commit import ENGINE
 from warehouse.time import parse_instant
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ __all__ = [
 
 _PARQUET_MAGIC = b"PAR1"
 _VOID = "VOID"
-
 
 
 @dataclass(frozen=True)

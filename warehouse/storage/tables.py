@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.types import delta_type
 from warehouse.layout.columns import SYSTEM_COLUMNS, WAITING_SLOT
+from warehouse.limits import Limits
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -18,21 +19,26 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Column
 
 __all__ = [
+    "CHECKPOINT_INTERVAL",
     "FOLDERS",
     "FOUND_BY",
     "LIVE_FOLDER",
+    "PROPERTIES",
     "REJECTED_COLUMNS",
     "SYSTEM_COLUMNS",
     "deferred_schema",
     "key_types",
     "live_schema",
+    "log_properties",
     "rejected_schema",
     "restored_schema",
     "rows_schema",
     "schema_file",
     "statistics_columns",
+    "table_properties",
     "write_schema_file",
 ]
+
 
 FOLDERS = ("tables", "deferred", "rejected", "restored")
 """The folders of the root that hold tables, one for each role; an epoch names the version of each table."""
@@ -115,3 +121,37 @@ def write_schema_file(file: Path, columns: Sequence[Column | ColumnRecord]) -> N
     content = io.BytesIO()
     pq.write_table(schema.empty_table(), content, write_page_checksum=True)
     store_of(file).write_replacing(file, content.getvalue())
+
+
+# The properties of the Delta tables: which columns have statistics, how often logs are summed up, how long they stay.
+
+CHECKPOINT_INTERVAL = Limits.checkpoint_interval
+"""After so many commits the log is summed up."""
+PROPERTIES = 2
+"""The number of the set of properties that this build gives its tables. An epoch records it for each table, and an update sets
+the properties of a table that has those of a lower number: raise it with each change of :func:`table_properties`. 1: no boolean
+column in ``delta.dataSkippingStatsColumns``. 2: ``delta.enableExpiredLogCleanup`` is false."""
+_DAY = 86_400
+
+
+def table_properties(statistics: Sequence[str], retain: int) -> dict[str, str]:
+    """Return the properties of a table; ``retain`` is in microseconds."""
+    return {
+        "delta.dataSkippingStatsColumns": ",".join(f"`{name}`" for name in statistics),
+        "delta.checkpointInterval": str(CHECKPOINT_INTERVAL),
+        **log_properties(retain),
+    }
+
+
+def log_properties(retain: int) -> dict[str, str]:
+    """Return how long Delta keeps a table's log and removed files: long enough to open every version an epoch pins.
+
+    No writer cuts the log after a commit, since that goes by the age of its files alone: a table that rests for longer than
+    the log is to be kept would lose the version that the newest epoch names.
+    """
+    seconds = -(-retain // 1_000_000)
+    return {
+        "delta.deletedFileRetentionDuration": f"interval {max(seconds, 7 * _DAY)} seconds",
+        "delta.logRetentionDuration": f"interval {max(seconds + 2 * _DAY, 30 * _DAY)} seconds",
+        "delta.enableExpiredLogCleanup": "false",
+    }

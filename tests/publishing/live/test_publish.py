@@ -35,7 +35,7 @@ from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.entries import entry_path
 from warehouse.storage.fingerprint import has_sum
 from warehouse.storage.local_disk import LocalDisk
-from warehouse.storage.properties import CHECKPOINT_INTERVAL
+from warehouse.storage.tables import CHECKPOINT_INTERVAL
 from warehouse.time import DAY
 
 if TYPE_CHECKING:

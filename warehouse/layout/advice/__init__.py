@@ -4,9 +4,8 @@ Pure: no clock, no file, no fitting; `warehouse.advice` brings measured workload
 """
 
 from warehouse.layout.advice.candidates import candidates
-from warehouse.layout.advice.choice import WORTH_IT, Choice, choose
+from warehouse.layout.advice.choice import WORTH_IT, Choice, Evaluation, choose, evaluate
 from warehouse.layout.advice.decision import TableAnswer, decision, in_words, layout_keys
-from warehouse.layout.advice.evaluation import Evaluation, evaluate
 from warehouse.layout.advice.footprint import Footprint, footprint
 from warehouse.layout.advice.lifetimes import Lifetimes, shares
 from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, Prices, Pricing

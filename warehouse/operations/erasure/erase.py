@@ -21,14 +21,13 @@ from warehouse.operations.erasure.landing import files_with_keys
 from warehouse.operations.erasure.plan import FoundRows, erasure_plan, nodes_to_build
 from warehouse.operations.erasure.proof import Proof, Trace, prove
 from warehouse.operations.erasure.receipt import Receipt, TableReceipt, beyond_reach, write_receipt
-from warehouse.operations.erasure.scope import answers_of, beside, tables_above
 from warehouse.operations.erasure.store import clear_store
 from warehouse.operations.space import forget_past, named_files, retire, sweep
 from warehouse.planning.plan import history_of
 from warehouse.planning.steps import CutLog, EraseRows, Erasure, Plan
-from warehouse.publishing.live.publish import live_files, purge
-from warehouse.publishing.live.rules import live_rules
-from warehouse.steps.erased_keys import erased_keys, key_columns, keys_of_erasure
+from warehouse.publishing.live.publish import live_files, live_rules, purge
+from warehouse.serving.visible_tables import read_by
+from warehouse.steps.erased_keys import erased_keys, held_in, key_columns, keys_of_erasure
 from warehouse.storage.logcut import cut_log
 from warehouse.storage.store import store_of
 from warehouse.time import format_instant
@@ -44,7 +43,8 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.steps.erased_keys import ErasedKeys
 
-__all__ = ["Outlook", "complete", "is_open", "landing_files", "outlook"]
+__all__ = ["Outlook", "answers_of", "beside", "complete", "is_open", "landing_files", "outlook", "tables_above"]
+
 
 _END_OF_TIME = 1 << 62
 """An instant at which every superseded epoch is out of `retain` and every file old, whatever the clock has done."""
@@ -310,3 +310,38 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
                 left += Proof(traces=(Trace(state.path, f"{found.rows} expired rows"),))
     unnamed = sweep(root, now=_END_OF_TIME, grace=0, dry_run=True).files
     return left + Proof(traces=(Trace("", f"{unnamed} files that no epoch names"),)) if unnamed else left
+
+
+# --- what an erasure touches: the tables above a table, by what the epoch records of views ---
+
+
+def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the tables from which the rows of a stream's keys go too: its archive, and what follows it by its key."""
+    state = epoch.table(table)
+    key = () if state is None else state.declaration.search_key
+    following = (each for each in answers_of(epoch, table) if held_in(each, key) is not None)
+    return (*(each for each in epoch.tables if each.archive_of == table), *following)
+
+
+def answers_of(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the synopses of a stream, the answers of aggregates over it, and coalesced tables of its points."""
+    return tuple(state for state in epoch.tables if state.followed == table)
+
+
+def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+    """Return the tables of views and of their operators' state that hold what was derived from a table, in the epoch's order.
+
+    Relations that a view looks versions up in count as read, and answers that have a stream's key as the stream.
+    """
+    above: set[str] = set()
+    followed = (*beside(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))
+    below = {table, *(state.name for state in followed if state.answers is not None or state.coalesced is not None)}
+    while True:
+        found = {
+            state.name
+            for state in epoch.tables
+            if state.view is not None and not {*below, *above}.isdisjoint(read_by(state.view.node.operator))
+        }
+        if found == above:
+            return tuple(state for state in epoch.tables if state.name in above)
+        above = found

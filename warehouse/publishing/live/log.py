@@ -19,12 +19,11 @@ from urllib.parse import unquote
 
 from warehouse.errors import MissingPartError
 from warehouse.publishing.live.move import LiveFile
-from warehouse.storage.actions import metadata_action
 from warehouse.storage.entries import entry_path, entry_text, raw_commit
-from warehouse.storage.properties import table_properties
 from warehouse.storage.replay import replay
 from warehouse.storage.store import store_of
-from warehouse.storage.table_commit import TableCommit
+from warehouse.storage.table_commit import TableCommit, metadata_action
+from warehouse.storage.tables import table_properties
 from warehouse.time import format_instant
 
 if TYPE_CHECKING:

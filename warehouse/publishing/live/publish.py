@@ -39,19 +39,20 @@ from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.fingerprint import require_whole
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.logcut import cut_log, trim_log
-from warehouse.storage.properties import CHECKPOINT_INTERVAL
 from warehouse.storage.store import store_of
-from warehouse.storage.tables import key_types, live_schema, statistics_columns
+from warehouse.storage.tables import CHECKPOINT_INTERVAL, key_types, live_schema, statistics_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
     from pathlib import Path
 
+    from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.publishing.live.log import LiveState, Written
     from warehouse.publishing.live.move import LiveMove
 
-__all__ = ["LiveRules", "Space", "free", "live_files", "live_states", "publish", "purge"]
+__all__ = ["LiveRules", "Space", "free", "live_files", "live_rules", "live_states", "publish", "purge"]
+
 
 _ENGINE = Resources(memory_limit="1GB")
 _ATTEMPTS = 3
@@ -331,3 +332,8 @@ def _remove(paths: Iterable[Path]) -> None:
 
 def _weight(paths: list[Path]) -> Space:
     return Space(len(paths), sum(path.stat().st_size for path in paths if path.exists()))
+
+
+def live_rules(catalog: Catalog) -> LiveRules:
+    """Return what a catalog says of live tables."""
+    return LiveRules(catalog.published, tuple(catalog.erase_within), catalog.retain, frees=catalog.vacuum == "auto")
