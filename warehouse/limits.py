@@ -45,6 +45,8 @@ class Limits:
         Rows, and bytes of files that hold them, which the driver takes from Spark at most, to write them itself.
     partial_bytes
         Bytes of partial results of queries that an open reader keeps in memory.
+    summary_share
+        Bytes of a data file's key summary, for each byte of the file, at most.
     read_log_bytes
         Bytes after which the read log begins a new file; the one before it stays.
 
@@ -59,6 +61,7 @@ class Limits:
     driver_rows: int = 20_000
     driver_bytes: int = 2 << 20
     partial_bytes: int = 64 << 20
+    summary_share: float = 0.03
     read_log_bytes: int = 1_000_000
 
 

@@ -9,6 +9,7 @@ from warehouse.checking.findings import CheckReport, Finding
 from warehouse.checking.logs import logs_findings, named_tables
 from warehouse.checking.published import database_findings, live_findings
 from warehouse.checking.records import read_records, records_findings
+from warehouse.checking.summaries import summary_findings
 from warehouse.epochs.journal import numbers
 from warehouse.errors import EpochVacuumedError, NoEpochError
 from warehouse.serving.engine import Resources
@@ -77,6 +78,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources, published: Collect
             findings += problems
             if rows:
                 findings += reading.findings(whole)
+                findings += summary_findings(root, whole)
     finally:
         reading.close()
     if not records.lost:

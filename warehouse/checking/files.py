@@ -16,6 +16,7 @@ from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.epochs.journal import numbers, record_path
 from warehouse.layout.columns import cell_of
 from warehouse.objects.path import directories_in, parquet_source
+from warehouse.storage.beside import data_file_of
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.tables import FOLDERS, rows_schema
 
@@ -182,9 +183,7 @@ def _is_left_over(path: Path, directory: Path, named: set[str] | None) -> bool:
         return True
     if relative.parts[0] in ("_delta_log", "_schema"):
         return path.name.endswith(".tmp")
-    if path.name.startswith(".") and path.name.endswith(".crc"):
-        return relative.with_name(path.name[1:-4]).as_posix() not in named
-    return relative.as_posix() not in named
+    return (data_file_of(relative) or relative).as_posix() not in named
 
 
 def _first_line(error: BaseException) -> str:

@@ -35,6 +35,7 @@ from warehouse.errors import (
 from warehouse.ingest.known import is_whole_shard
 from warehouse.storage.entries import LogEntry, entry_path, require_entry
 from warehouse.storage.fingerprint import damage
+from warehouse.storage.key_summaries import summary_path
 from warehouse.storage.replay import sources_of
 from warehouse.storage.store import store_of
 
@@ -263,6 +264,9 @@ def _table_sources(root: Path, epoch: Epoch, table: str, version: int) -> Iterat
         yield _Source(path, f"root/{table}/_delta_log/{path.name}")
     for name in state.files:
         yield _Source(root / table / name, f"root/{table}/{name}")
+        summary = summary_path(root / table / name)
+        if summary.exists():
+            yield _Source(summary, f"root/{summary.relative_to(root).as_posix()}")
 
 
 def read_backup(directory: Path) -> Backup:

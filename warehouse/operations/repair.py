@@ -5,6 +5,7 @@
 * Damaged plans of epochs that are written, temporary files and records that were set aside before are removed.
 * A checkpoint that the commits contradict, which are all there, is removed.
 * A table's zero-row file is written again from the epoch's record.
+* A key summary that does not say what is in its file is removed: no answer needs it.
 
 Data is never made up: a data file or a commit that is missing or damaged is for a person.
 """
@@ -57,6 +58,7 @@ def repair(context: WriteContext) -> tuple[str, ...]:
         if difference(root, last) is not None:
             publish(context, last, rebuild=True)
             done.append(f"wrote {DATABASE} again")
+        done += _mend_summaries(root)
         swept = sweep(root, now=context.clock(), spared=current.stopped) + free_live_tables(context, last)
         if swept.files:
             done.append(f"removed {swept.files} left-over file(s), {swept.bytes} bytes")
@@ -121,6 +123,24 @@ def _mend_checkpoints(root: Path, epoch: Epoch) -> Iterator[str]:
     for named in named_directories(epoch):
         for name in drop_wrong(root / named.path, named.version):
             yield f"removed {named.path}/_delta_log/{name}, which is not what the commits lead to"
+
+
+def _mend_summaries(root: Path) -> Iterator[str]:
+    """Remove the key summaries that are not of their files' rows, and yield what was done."""
+    from warehouse.checking.files import files_findings, named_files  # noqa: PLC0415 - repairing alone needs it
+    from warehouse.checking.logs import named_tables  # noqa: PLC0415 - same
+    from warehouse.checking.summaries import summary_findings  # noqa: PLC0415 - same
+    from warehouse.storage.replay import replayed  # noqa: PLC0415 - same
+
+    for table in named_tables([read_epoch(root, number) for number in epoch_numbers(root)]):
+        if table.role != "rows":
+            continue
+        versions = sorted({state.version for _, state, _ in table.epochs})
+        table.states.update({reached.version: reached for reached in replayed(root / table.path, versions)})
+        _, whole = files_findings(root, named_files(table))
+        for found in summary_findings(root, whole):
+            (root / found.subject).unlink(missing_ok=True)
+            yield f"removed {found.subject}, which is not of its file's rows"
 
 
 def _mend_schema_files(root: Path, epoch: Epoch) -> Iterator[str]:

@@ -17,6 +17,7 @@ from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.epochs.records import Epoch
 from warehouse.limits import limits
 from warehouse.objects.path import directories_in
+from warehouse.storage.beside import data_file_of
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_path
 from warehouse.storage.logcut import cut_log, trim_log
@@ -164,10 +165,7 @@ def _unnamed(table: Path, named: set[str] | None) -> Iterator[Path]:
         elif relative.parts[0] in ("_delta_log", "_schema"):
             if path.name.endswith(".tmp"):
                 yield path
-        elif path.name.startswith(".") and path.name.endswith(".crc"):
-            if relative.with_name(path.name[1:-4]).as_posix() not in named:
-                yield path
-        elif relative.as_posix() not in named:
+        elif (data_file_of(relative) or relative).as_posix() not in named:
             yield path
 
 

@@ -1,4 +1,4 @@
-"""Which files a read opens: those that statistics leave, less those whose Bloom filters hold none of the keys."""
+"""Which files a read opens: those that statistics leave, less those whose summaries or Bloom filters hold none of the keys."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from warehouse.errors import EpochVacuumedError
 from warehouse.serving.answer import Plan
 from warehouse.serving.bloom import MAX_KEYS, Filters, first_filters, probes_of
 from warehouse.serving.engine import read_error
+from warehouse.serving.key_summaries import Summaries
 from warehouse.serving.pruning import Keys, Selection, prune
 
 if TYPE_CHECKING:
@@ -51,12 +52,13 @@ class Choice:
 
 @dataclass
 class Chooser:
-    """Chooses files; Bloom filters are read from a table's second probe on, so that one probe costs no more.
+    """Chooses files by key summaries; Bloom filters are read from a table's second probe on, so that one probe costs no more.
 
     In an object store they are read from the first one on; of hot tables they are not.
     """
 
     filters: Filters = field(default_factory=Filters)
+    summaries: Summaries = field(default_factory=Summaries)
     probed: set[str] = field(default_factory=set)
 
     def choose(
@@ -85,18 +87,21 @@ class Chooser:
     ) -> tuple[DataFile, ...]:
         if not isinstance(selection, Keys) or not 0 < len(selection.keys) <= MAX_KEYS or not files or pin.is_hot(state):
             return files
+        search_key = state.declaration.search_key
+        if pin.copies is None and all(len(key) == len(search_key) for key in selection.keys):
+            files = self.summaries.holders(files, selection.keys)
         if state.table_id not in self.probed:
             self.probed.add(state.table_id)
             if pin.copies is None:
                 return files
-        search_key = state.declaration.search_key
         try:
             if pin.copies is None:
                 places = [file.path for file in files]
             else:  # a filter costs less than a copy of its file
                 given = [(file.path, file.size) for file in files]
                 places = pin.copies.tails(given, lambda paths: first_filters(connection, paths, search_key))
-            self.filters.load(connection, places, search_key)
+            unsure = [place for place, file in zip(places, files, strict=True) if not self.summaries.exact(file)]
+            self.filters.load(connection, unsure, search_key)
         except duckdb.Error as error:
             raise read_error(error, [file.path for file in files]) from error
         except FileNotFoundError as error:

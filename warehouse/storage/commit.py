@@ -21,6 +21,7 @@ from urllib.parse import quote, unquote
 from warehouse.storage.cluster import is_data, on_cluster, write_shared
 from warehouse.storage.fingerprint import with_sums
 from warehouse.storage.footers import file_statistics
+from warehouse.storage.key_summaries import write_summary
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.snapshot import stored_files
 from warehouse.storage.store import store_of
@@ -107,6 +108,7 @@ def commit(
     staged: Path | None = None,
     table_metadata: Mapping[str, Any] | None = None,
     gone: Container[str] = (),
+    summarized: Sequence[str] = (),
 ) -> LogEntry:
     """Commit what is staged on an entry of the log and no other, and return the entry made.
 
@@ -128,6 +130,8 @@ def commit(
         The action that gives the table other columns or another key with it; None: they stay.
     gone
         Files that leave besides, relative to the table.
+    summarized
+        The search key, of whose values the new files get summaries; empty: none.
 
     Raises
     ------
@@ -143,6 +147,8 @@ def commit(
     placed = _move_staged(table, staged)
     with undone_on_failure(lambda: store_of(table).take_back(table, placed)):
         store_of(table).sync_tree(table, placed)
+        for file in placed if summarized else ():
+            write_summary(table / file, summarized)
         return _write_entry(table, base, placed, now, statistics, leaving, facts, table_metadata, gone)
 
 

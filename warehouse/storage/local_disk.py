@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import NotDurableError
+from warehouse.storage.beside import beside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -186,6 +187,8 @@ class LocalDisk:
         """Remove the files: what a disk did not confirm may not be what was written, and the next attempt writes them again."""
         for file in files:
             (table / file).unlink(missing_ok=True)
+            for other in beside(table / file):
+                other.unlink(missing_ok=True)
 
     # --- removing ---
 
@@ -194,9 +197,10 @@ class LocalDisk:
         shutil.rmtree(directory, ignore_errors=ignore_errors)
 
     def remove_file(self, path: Path) -> None:
-        """Delete a file with Hadoop's sum of it, and the partition directories that are empty then."""
+        """Delete a file with what stands beside it, and the partition directories that are empty then."""
         path.unlink(missing_ok=True)
-        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        for other in beside(path):
+            other.unlink(missing_ok=True)
         for parent in (path.parent, path.parent.parent):
             if "=" not in parent.name or not parent.is_dir() or any(parent.iterdir()):
                 return

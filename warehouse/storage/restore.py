@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from warehouse.storage.fingerprint import damage
+from warehouse.storage.key_summaries import share_summary
 from warehouse.storage.local_disk import undone_on_failure
 from warehouse.storage.replay import LogState, replay
 from warehouse.storage.store import store_of
@@ -104,4 +105,5 @@ def _add_under_new_name(table: Path, add: Mapping[str, Any], epoch: int, millise
     source, target = table / unquote(add["path"]), table / unquote(encoded)
     store_of(table).take_back(table, [PurePosixPath(unquote(encoded))])  # of an attempt before a crash
     store_of(table).link_or_copy(source, target)
+    share_summary(source, target)
     return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}

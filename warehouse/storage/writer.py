@@ -125,6 +125,7 @@ def write_runs(
         facts=facts,
         staged=directory,
         table_metadata=table_metadata,
+        summarized=[name for name, _ in key],
     )
 
 

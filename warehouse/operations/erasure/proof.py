@@ -22,12 +22,14 @@ from warehouse.ingest.known import paths_in
 from warehouse.objects.path import parquet_source
 from warehouse.operations.erasure.finding import FILES_COPIED, PLACE
 from warehouse.operations.erasure.key_matcher import shows
+from warehouse.promise.summaries import decode, stored_part
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.difference import difference
 from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import where_key
+from warehouse.storage.beside import SUMMARY, data_file_of
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.entries import entry_lines
@@ -109,6 +111,8 @@ def prove(
             data.setdefault("/".join(place[:2]), []).append(path)
         elif is_log or path.suffix == ".json":
             result += _of_record(root, path, tables, keys, test)
+        elif path.name.endswith(SUMMARY):
+            result += _of_summary(root, path, tables, keys, named)
         elif place[0] == LEDGER:
             result += _of_shard(root, path, test)
         elif test(path.read_bytes().decode(errors="replace")):
@@ -131,6 +135,20 @@ def _of_shard(root: Path, path: Path, test: Callable[[str], bool]) -> Proof:
     except ValueError:
         return Proof(traces=(Trace(name, "bytes that cannot be read"),))
     return Proof(elsewhere=(Trace(name, "a file's name"),)) if shown else Proof()
+
+
+def _of_summary(
+    root: Path, path: Path, tables: Collection[str], keys: ErasedKeys, named: Mapping[str, set[str]]
+) -> Proof:
+    """Look at the keys of a summary. In another table they are those of its data file, in which they are told."""
+    relative = path.relative_to(root)
+    directory, (_, table, *_) = "/".join(relative.parts[:2]), relative.parts
+    data = data_file_of(relative)
+    stray = data is None or data.relative_to(directory).as_posix() not in named.get(directory, set())
+    found = decode(path.read_bytes()) if table in tables or stray else None
+    stored = [tuple(stored_part(part) for part in key) for key in keys.keys]
+    shown = found is not None and any(found.between(key)[0] for key in stored)
+    return Proof(traces=(Trace(relative.as_posix(), "a key"),)) if shown else Proof()
 
 
 def _of_database(root: Path) -> Proof:

@@ -1,0 +1,208 @@
+"""Key summaries share the fate of their data files: made with them, read before them, gone with them, and never believed blindly.
+
+::
+
+    hour     0.........1.........2.........3
+    1.csv     a a a b b|         |
+    2.csv              |a a c c c|         |
+    3.csv              |         |d d d e e|
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from warehouse.checking.check import check
+from warehouse.limits import limited
+from warehouse.operations.backup import back_up
+from warehouse.operations.erasure.proof import prove
+from warehouse.promise.summaries import KeySummary
+from warehouse.serving import Reader
+from warehouse.steps.erased_keys import erased_keys
+from warehouse.storage.beside import data_file_of
+from warehouse.storage.key_summaries import read_summary, summary_path
+from warehouse.storage.replay import replay
+
+from .projects import LATER, Project, csv, row, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+BATCHES = ("aaabb", "aaccc", "dddee")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_files() -> Iterator[None]:
+    """The files of a few rows get summaries, too."""
+    with limited(summary_share=50.0):
+        yield
+
+
+def loaded(directory: Path, spark: SparkSession) -> Project:
+    """Return a project after three updates, a file each."""
+    project = Project(directory, spark, {"a": stream(layout={"grid": [3, 1]})}, {"retain": "30d"})
+    for hour, keys in enumerate(BATCHES):
+        project.land(f"{hour}.csv", csv(*(row(key, hour + 0.5, hour + 4) for key in keys)))
+        project.update(hour + 1)
+    return project
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Project:
+    """That project, of which tests take copies."""
+    return loaded(tmp_path_factory.mktemp("made") / "project", spark)
+
+
+@pytest.fixture
+def project(made: Project, tmp_path: Path) -> Project:
+    """A copy of the test's own."""
+    return made.copy(tmp_path / "project")
+
+
+def data_files(project: Project) -> list[Path]:
+    """Return the data files of table ``a`` at the newest epoch."""
+    state = project.epoch.table("a")
+    assert state is not None
+    return sorted(project.root / state.path / name for name in replay(project.root / state.path, state.version).files)
+
+
+def counted(file: Path) -> KeySummary:
+    """Return what a file's summary must be."""
+    keys = pq.read_table(file, columns=["k"])["k"].to_pylist()
+    return KeySummary(len(keys), dict(Counter((key,) for key in keys)))
+
+
+def probed(project: Project, key: str) -> tuple[int, list[Any]]:
+    """Return how many files a reader's first probe of a key opens, and the rows' keys."""
+    with Reader.open(project.root) as reader:
+        answer = reader.probe("a", [key])
+        rows = [found[0] for found in answer.all()]
+        return answer.explain.plan.files_read, rows
+
+
+@pytest.mark.parametrize("rows", [0, 20_000], ids=["Spark", "driver"])
+def test_both_writers_make_exact_summaries(tmp_path: Path, spark: SparkSession, rows: int) -> None:
+    """Whoever writes a data file, its summary counts each of its keys, and a check counts them again."""
+    with limited(driver_rows=rows):
+        project = loaded(tmp_path / "project", spark)
+    files = data_files(project)
+    assert len(files) == 3
+    for file in files:
+        assert read_summary(str(file), 5) == counted(file)
+    assert check(project.root).findings == ()
+
+
+def test_a_first_probe_opens_the_files_that_have_the_key(project: Project) -> None:
+    """Without the summaries it opens those that the bounds leave, and finds the same rows."""
+    few = {key: probed(project, key) for key in "abcdez"}
+    assert [files for files, _ in few.values()] == [2, 1, 1, 1, 1, 0]
+    for file in data_files(project):
+        summary_path(file).unlink()
+    bounds = {key: probed(project, key) for key in "abcdez"}
+    assert bounds["b"][0] == 2
+    assert {key: rows for key, (_, rows) in few.items()} == {key: rows for key, (_, rows) in bounds.items()}
+
+
+def test_a_damaged_or_strange_summary_changes_no_answer(project: Project) -> None:
+    """Bytes that are not what was written tell nothing; neither do those of another number of rows."""
+    first, second, third = data_files(project)
+    content = summary_path(first).read_bytes()
+    summary_path(first).write_bytes(content[:-1])
+    summary_path(second).write_bytes(b"")
+    summary_path(third).unlink()
+    assert [(key, len(probed(project, key)[1])) for key in "abcde"] == [("a", 5), ("b", 2), ("c", 3), ("d", 3), ("e", 2)]
+
+
+def test_a_check_finds_a_wrong_summary_and_repair_removes_it(project: Project) -> None:
+    """One that says what is not in its file would hide rows: it is a fault, and no answer needs it."""
+    first, second, _ = data_files(project)
+    summary_path(second).write_bytes(summary_path(first).read_bytes())
+    found = check(project.root).findings
+    assert [(finding.code, finding.repair) for finding in found] == [("summary", "repair")]
+    assert found[0].subject == summary_path(second).relative_to(project.root).as_posix()
+    project.updater().repair()
+    assert not summary_path(second).exists()
+    assert check(project.root).findings == ()
+
+
+def test_a_vacuum_keeps_the_summaries_of_files_and_removes_others(project: Project) -> None:
+    """What stands beside no file that an epoch names is left over."""
+    kept = [summary_path(file) for file in data_files(project)]
+    stray = summary_path(kept[0].with_name("gone.parquet"))
+    stray.write_bytes(b"")
+    assert [finding.code for finding in check(project.root).findings] == ["left_over"]
+    project.clock = LATER + 10**12
+    project.updater().vacuum()
+    assert not stray.exists()
+    assert all(path.exists() for path in kept)
+
+
+def test_what_expires_takes_its_summaries_along(project: Project) -> None:
+    """No summary outlives its file, and none is missing after updates that seal and drop files."""
+    project.warehouse["retain"] = "0s"
+    project.declare()
+    for hour in range(4, 8):
+        project.land(f"{hour}.csv", csv(*(row(key, hour - 0.5, hour + 3) for key in "xxyy")))
+        project.update(hour)
+    beside = {data_file_of(path): path for path in (project.root / "tables").rglob("*.keys")}
+    assert set(data_files(project)) == {file for file in beside if file is not None}
+    assert check(project.root).findings == ()
+
+
+def test_files_that_come_back_have_their_summaries(project: Project) -> None:
+    """A rollback gives files further names; a summary goes by the bytes, so it comes along."""
+    project.updater().rollback(0)
+    (file,) = data_files(project)
+    assert read_summary(str(file), 5) == counted(file)
+    assert check(project.root).findings == ()
+
+
+def test_a_backup_takes_them_along(project: Project, tmp_path: Path) -> None:
+    """What is restored from it probes as fast."""
+    back_up(project.root, project.directory / "warehouse.toml", tmp_path / "backup", now=LATER)
+    names = {path.name for path in (tmp_path / "backup").rglob("*.keys")}
+    assert names == {summary_path(file).name for file in data_files(project)}
+
+
+def test_an_erased_key_is_in_no_summary(project: Project) -> None:
+    """The summaries of files with the key go with them, those of their successors do not have it, and the proof looks."""
+    project.updater().erase("a", ["a"])
+    for file in data_files(project):
+        found = read_summary(str(file), pq.read_metadata(file).num_rows)
+        assert found == counted(file)
+        assert ("a",) not in found.counts
+    assert check(project.root).findings == ()
+
+
+def test_the_proof_of_an_erasure_reads_summaries(project: Project) -> None:
+    """A summary that still has the key, compressed as it is, is a trace."""
+    first, _, third = data_files(project)
+    state = project.epoch.table("a")
+    assert state is not None
+    keys = erased_keys([column for column in state.declaration.columns if column.name == "k"], ["d"])
+    named = {state.path: {file.relative_to(project.root / state.path).as_posix() for file in (first, third)}}
+    traces = {trace.path for trace in prove(project.root, {"a"}, keys, named).traces}
+    assert summary_path(third).relative_to(project.root).as_posix() in traces
+    assert summary_path(first).relative_to(project.root).as_posix() not in traces
+
+
+def test_a_summary_takes_at_most_three_percent(tmp_path: Path, spark: SparkSession) -> None:
+    """A file whose keys do not fit lists the most frequent ones, and the others are one number."""
+    project = Project(tmp_path / "project", spark)
+    keys = [f"key-{number * 7919 % 1_000_003:06d}" for number in range(4000) for _ in range(9 if number < 5 else 2)]
+    project.land("1.csv", csv(*(row(key, 0.5, 4) for key in keys)))
+    with limited(summary_share=0.03):
+        project.update(1)
+    (file,) = data_files(project)
+    assert summary_path(file).stat().st_size <= 0.03 * file.stat().st_size
+    found = read_summary(str(file), len(keys))
+    assert found is not None
+    assert found.rest > 0
+    assert {key for key, count in found.counts.items() if count == 9} == {(key,) for key in keys[:45]}

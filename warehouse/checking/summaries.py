@@ -1,0 +1,47 @@
+"""Whether key summaries say what is in their files: each is counted again.
+
+Invariant: the rows of a summary are its file's, each listed key has as many of them as the summary says, and where all are listed
+no row has another key.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from warehouse.checking.findings import Finding, fault
+from warehouse.storage.key_summaries import count_keys, read_summary, summary_path
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from warehouse.checking.files import NamedFile
+
+__all__ = ["summary_findings"]
+
+_REMEDY = "`check --repair` removes it; no answer needs it"
+
+
+def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding]:
+    """Yield which summaries of files, all of which can be read, are not what was or should have been written."""
+    for file in files:
+        path = root / file.subject
+        with suppress(FileNotFoundError):
+            if file.table.role == "rows" and summary_path(path).is_file() and (wrong := _wrong(path, file)):
+                subject = summary_path(path).relative_to(root).as_posix()
+                yield fault("summary", subject, wrong, _REMEDY, table=file.table.name, repair="repair")
+
+
+def _wrong(path: Path, file: NamedFile) -> str | None:
+    """What is wrong with a file's summary, or None."""
+    found = read_summary(str(path), file.rows)
+    if found is None:
+        return "it cannot be read, or is of another number of rows"
+    counted = count_keys(path, file.state.declaration.search_key)
+    if counted is None:
+        return "its file has no keys of which there are summaries"
+    different = sum(counted.counts.get(key) != count for key, count in found.counts.items())
+    if different:
+        return f"{different} of its {len(found.counts)} keys have other numbers of rows in the file"
+    return None

@@ -1,0 +1,192 @@
+"""Key summaries: how many rows of a data file have which search key, as a few bytes.
+
+Invariant, for a file with rows R and a summary (rows, counts, rest):
+
+    rows = #R    and    counts[k] = #{ r in R : r.key = k } for each k in counts    and    rest = rows - sum(counts)
+
+All keys are listed where they fit, and ``rest`` is 0: the summary is then *exact*. Else the most frequent ones are, and ``rest``
+is how many rows have other keys. A key that is not listed has at most ``rest`` rows. Summaries are linear: that of two files
+together is the sum of theirs, so what a window holds is the sum over its files, and none of them is opened. They count stored
+rows, dead ones too.
+
+Source: promising-tuples sheet, 3.1, 3.3 (exact tables, one-sided rule), 11 (summary table).
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import xxhash
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = ["LEAST_COUNT", "KeySummary", "decode", "encode", "join_bounds", "most_frequent", "stored_part", "total"]
+
+Key = tuple[Any, ...]
+
+_MAGIC = b"KS1\n"
+_SUM_BYTES = 8
+_EPOCH = date(1970, 1, 1).toordinal()
+_HALF = 1 << 62
+LEAST_COUNT = 2
+"""Of a key that is listed where not all are: single rows tell nothing about what comes often."""
+
+
+@dataclass(frozen=True)
+class KeySummary:
+    """The rows of each search key in some data files.
+
+    Attributes
+    ----------
+    rows
+        All rows.
+    counts
+        The rows of each listed key. Parts of keys are as :func:`stored_part` gives them; a key has all its parts.
+
+    """
+
+    rows: int
+    counts: Mapping[Key, int]
+
+    @cached_property
+    def rest(self) -> int:
+        """Rows whose keys are not listed."""
+        return self.rows - sum(self.counts.values())
+
+    @property
+    def exact(self) -> bool:
+        """Whether every key is listed."""
+        return self.rest == 0
+
+    def between(self, prefix: Key) -> tuple[int, int]:
+        """Return the least and the most rows whose key begins so.
+
+        >>> KeySummary(9, {("a",): 4, ("b",): 3}).between(("a",)), KeySummary(7, {("a",): 4, ("b",): 3}).between(("c",))
+        ((4, 6), (0, 0))
+        """
+        least = self.counts.get(prefix, 0)
+        if not least:
+            width = len(prefix)
+            least = sum(count for key, count in self.counts.items() if key[:width] == prefix)
+        return least, least + self.rest
+
+    def may_hold(self, keys: Iterable[Key]) -> bool:
+        """Whether a row can have one of these whole keys; never False when one has."""
+        return self.rest > 0 or not self.counts.keys().isdisjoint(keys)
+
+    def __add__(self, other: KeySummary) -> KeySummary:
+        """Return the summary of both together."""
+        return KeySummary(self.rows + other.rows, dict(Counter(self.counts) + Counter(other.counts)))
+
+    def __sub__(self, other: KeySummary) -> KeySummary:
+        """Return the summary without a part that was added before."""
+        return KeySummary(self.rows - other.rows, dict(Counter(self.counts) - Counter(other.counts)))
+
+
+def total(summaries: Iterable[KeySummary]) -> KeySummary:
+    """Return the summary of all together.
+
+    >>> total([KeySummary(3, {("a",): 2, ("b",): 1}), KeySummary(5, {("a",): 5})]).counts
+    {('a',): 7, ('b',): 1}
+    """
+    counts: Counter[Key] = Counter()
+    rows = 0
+    for each in summaries:
+        rows += each.rows
+        counts.update(each.counts)
+    return KeySummary(rows, dict(counts))
+
+
+def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
+    """Return the least and the most pairs of rows with the same key; null joins nothing.
+
+    Rows with keys that one side does not list may each meet as many rows as the other side has of one key.
+    """
+    pairs = sum(count * right.counts.get(key, 0) for key, count in left.counts.items() if None not in key)
+    most_left, most_right = (max(each.counts.values(), default=0) + each.rest for each in (left, right))
+    unlisted = left.rest * most_right + right.rest * most_left
+    return pairs, min(pairs + unlisted, left.rows * right.rows)
+
+
+def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
+    """Return a part of a key as summaries have it: days for dates, texts for decimals; timestamps are microseconds before.
+
+    >>> stored_part(date(1970, 1, 2)), stored_part(Decimal("1.50")), stored_part("a"), stored_part(None)
+    (1, '1.50', 'a', None)
+    """
+    match part:
+        case Decimal():
+            return format(part, "f")
+        case date():
+            return part.toordinal() - _EPOCH
+        case _:
+            return part
+
+
+# --- bytes ---
+
+
+def encode(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int], most_bytes: int) -> bytes | None:
+    """Return a summary as at most so many bytes, with fewer keys if need be; None: no key would be left.
+
+    Parameters
+    ----------
+    rows
+        The rows of the file.
+    columns
+        The parts of its distinct keys, a list for each column of the search key, in the order of keys.
+    counts
+        The rows of each of them.
+    most_bytes
+        How long the result may be.
+
+    """
+    content = _encoded(rows, columns, counts)
+    while len(content) > most_bytes:
+        fewer = min(len(counts) * most_bytes // (len(content) + 1), len(counts) - 1)
+        kept = most_frequent(counts, fewer)
+        if not kept:
+            return None
+        columns, counts = [[column[place] for place in kept] for column in columns], [counts[place] for place in kept]
+        content = _encoded(rows, columns, counts)
+    return content
+
+
+def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
+    """Return the places of the largest counts, at most so many and none of single rows, in ascending order."""
+    ranked = sorted(range(len(counts)), key=lambda place: -counts[place])[: max(keys, 0)]
+    return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
+
+
+def _encoded(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int]) -> bytes:
+    body = zlib.compress(msgspec.msgpack.encode((rows, [_packed(column) for column in columns], counts)), 6)
+    return _MAGIC + xxhash.xxh3_64_digest(body) + body
+
+
+def _packed(values: Sequence[Any]) -> tuple[bool, Sequence[Any]]:
+    """Return values as they are, or, of whole numbers whose differences are numbers of 64 bits, as differences."""
+    if values and all(type(value) is int and -_HALF <= value < _HALF for value in values):
+        return True, [values[0], *(later - earlier for earlier, later in pairwise(values))]
+    return False, values
+
+
+def decode(content: bytes) -> KeySummary | None:
+    """Return the summary that :func:`encode` made bytes of; None where they are not what was written."""
+    body = content[len(_MAGIC) + _SUM_BYTES :]
+    if not content.startswith(_MAGIC) or content[len(_MAGIC) :][:_SUM_BYTES] != xxhash.xxh3_64_digest(body):
+        return None
+    try:
+        rows, columns, counts = msgspec.msgpack.decode(zlib.decompress(body))
+    except (zlib.error, msgspec.MsgspecError, ValueError):
+        return None
+    parts = [list(accumulate(values)) if differences else values for differences, values in columns]
+    return KeySummary(rows, dict(zip(zip(*parts, strict=True), counts, strict=True)))

@@ -1,0 +1,166 @@
+"""The key summaries of data files, each in a file beside the one that it is of: ``.NAME.parquet.keys``.
+
+A summary belongs to a data file: it is written by the commit that makes the file, leaves with it, and is swept where the file is
+not named. Nothing else names it, nobody waits until it is on the disk, and no answer needs it: one that is missing, damaged or of
+other rows tells nothing, which costs time. In an object store, where each would be a request, none is made.
+
+Source: promising-tuples sheet, 11 (summary table); its rows are files here, so that sealing, erasure and vacuum need no more.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from warehouse.limits import limits
+from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode
+from warehouse.storage.beside import SUMMARY
+from warehouse.storage.store import store_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import pyarrow as pa
+
+__all__ = ["count_keys", "read_summary", "share_summary", "summary_path", "write_summary"]
+
+_LEAST_BYTES = 64
+"""Of a summary: less holds no more than a few keys."""
+_FEWEST_ROWS = 1.25
+"""Rows of a key, on average, below which keys are nearly unique: then their number in each file is no news."""
+_BYTES_OF_A_KEY = 2
+"""No key is written in less."""
+_SAMPLED_GROUPS = 4
+
+
+def summary_path(file: Path) -> Path:
+    """Return where the summary of a data file is."""
+    return file.with_name(f".{file.name}{SUMMARY}")
+
+
+def write_summary(file: Path, key: Sequence[str]) -> None:
+    """Write the summary of a data file that has just been written, if there is one that is small enough."""
+    most = int(file.stat().st_size * limits().summary_share)
+    if most < _LEAST_BYTES or not store_of(file).cheap_requests:
+        return
+    content = _content(file, key, most)
+    if content is not None:
+        with suppress(OSError):  # a disk that is full will tell the commit
+            summary_path(file).write_bytes(content)
+
+
+def read_summary(file: str, rows: int | None, most_bytes: int | None = None) -> KeySummary | None:
+    """Return the summary of a data file of so many rows; None: there is none, or it has more bytes."""
+    directory, _, name = file.rpartition("/")
+    try:
+        with open(f"{directory}/.{name}{SUMMARY}", "rb") as stream:  # noqa: PTH123 - a path object costs more than the read
+            content = stream.read() if most_bytes is None else stream.read(most_bytes + 1)
+    except OSError:
+        return None
+    found = decode(content) if most_bytes is None or len(content) <= most_bytes else None
+    return found if found is not None and found.rows == rows else None
+
+
+def share_summary(file: Path, other: Path) -> None:
+    """Give the summary of a data file, if it has one, to another name of the same bytes."""
+    if store_of(file).local_paths:
+        with suppress(OSError):
+            store_of(file).link_or_copy(summary_path(file), summary_path(other))
+
+
+def count_keys(file: Path, key: Sequence[str]) -> KeySummary | None:
+    """Count the keys of a data file again; None: it has no such columns, or their values have no summaries."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - those who only read never need it
+
+    parquet = pq.ParquetFile(file)
+    if not _can_be_counted(parquet, key):
+        return None
+    columns, counts = _runs(parquet.read(columns=list(key)), key)
+    found: dict[tuple[Any, ...], int] = {}
+    for one, count in zip(zip(*(_listed(column) for column in columns), strict=True), counts.tolist(), strict=True):
+        found[one] = found.get(one, 0) + count
+    return KeySummary(parquet.metadata.num_rows, found)
+
+
+def _content(file: Path, key: Sequence[str], most: int) -> bytes | None:
+    import pyarrow as pa  # noqa: PLC0415 - those who only read never need it
+    import pyarrow.parquet as pq  # noqa: PLC0415 - same
+
+    parquet = pq.ParquetFile(file)
+    rows = parquet.metadata.num_rows
+    if not rows or not _can_be_counted(parquet, key):
+        return None
+    if parquet.num_row_groups > _SAMPLED_GROUPS and _nearly_unique(parquet.read_row_group(0, columns=list(key)), key):
+        return None
+    table = parquet.read(columns=list(key))
+    columns, counts = _runs(table, key)
+    if len(counts) * _FEWEST_ROWS > rows:
+        return None
+    places = _most_frequent(counts, most // _BYTES_OF_A_KEY)
+    if places is not None:
+        columns, counts = [column.take(pa.array(places)) for column in columns], counts[places]
+    try:
+        return encode(rows, [_listed(column) for column in columns], counts.tolist(), most)
+    except UnicodeDecodeError:
+        return None
+
+
+def _nearly_unique(table: pa.Table, key: Sequence[str]) -> bool:
+    return bool(len(_runs(table, key)[1]) * _FEWEST_ROWS > table.num_rows)
+
+
+def _most_frequent(counts: Any, most: int) -> Any:  # noqa: ANN401 - arrays of NumPy
+    """The places of the most frequent keys in order, where there are surely too many; None: all may be written."""
+    import numpy as np  # noqa: PLC0415 - as above
+
+    if len(counts) <= most:
+        return None
+    places = np.sort(np.argpartition(counts, len(counts) - most)[len(counts) - most :])
+    return places[counts[places] >= LEAST_COUNT]
+
+
+def _runs(table: pa.Table, key: Sequence[str]) -> tuple[list[Any], Any]:
+    """The distinct keys of sorted rows, a column for each part, and how many rows have each."""
+    import numpy as np  # noqa: PLC0415 - as above
+    import pyarrow as pa  # noqa: PLC0415 - same
+    import pyarrow.compute as pc  # noqa: PLC0415 - same
+
+    columns = [_comparable(table[name].combine_chunks()) for name in key]
+    ends: Any = np.array([], dtype=np.int64)
+    for column in columns:
+        encoded = pc.run_end_encode(column, run_end_type=pa.int64())
+        ends = np.union1d(ends, encoded.run_ends.to_numpy())
+    return [column.take(pa.array(ends - 1)) for column in columns], np.diff(ends, prepend=0)
+
+
+def _comparable(column: Any) -> Any:  # noqa: ANN401 - an Arrow array
+    """Instants as microseconds and dates as days."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    if pa.types.is_timestamp(column.type):
+        return column.cast(pa.timestamp("us", column.type.tz)).cast(pa.int64())
+    return column.cast(pa.int32()) if pa.types.is_date32(column.type) else column
+
+
+def _listed(column: Any) -> list[Any]:  # noqa: ANN401 - an Arrow array
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    values: list[Any] = column.to_pylist()
+    if pa.types.is_decimal(column.type):
+        return [None if value is None else format(value, "f") for value in values]
+    return values
+
+
+def _can_be_counted(parquet: Any, key: Sequence[str]) -> bool:  # noqa: ANN401 - pyarrow has no types
+    """Whether a file has the columns of a key, and their types have values that are equal to themselves alone."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+
+    kinds = {field.name: field.type for field in parquet.schema_arrow}
+    tests = (
+        pa.types.is_string, pa.types.is_large_string, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date32,
+        pa.types.is_timestamp, pa.types.is_decimal,
+    )  # fmt: skip
+    return bool(key) and all(name in kinds and any(test(kinds[name]) for test in tests) for name in key)
