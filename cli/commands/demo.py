@@ -56,6 +56,18 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "One of its rows",
         ("scan", "with_plane", "--where", "dest = 'SFO'", "--columns", "tailnum,manufacturer,model,seats", "--limit", "3"),
     ),
+    ("An aggregate: what departed in the last hour, six hours and day, landed or not", ("explain", "traffic")),
+    (
+        "One update gave the answers of all the hours that it passed",
+        (
+            "sql",
+            "select window_end, flights from traffic where origin = 'EWR' and window_length = '6h' order by 1 desc limit 4",
+        ),
+    ),
+    (
+        "Frequent items: where more than a twentieth of a day's departures went",
+        ("scan", "busy_routes", "--columns", "window_end,item,at_least,at_most", "--limit", "5"),
+    ),
     ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
     ("Where everything stands", ("status", "-o", "table")),
     ("One line an update", ("history", "-o", "table")),

@@ -74,6 +74,14 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
         ({"group_by": "nobody"}, "group_by", "a column of s"),
         ({"group_by": ["parts"]}, "group_by", "columns without parts"),
         ({"group_by": ["d"]}, "search_key", "another `search_key`"),
+        ({"group_by": ["v + 1"]}, "group_by", "an expression of them with a name"),
+        ({"group_by": ["v + 1 AS k"]}, "group_by", "which a column of s has"),
+        ({"group_by": ["nobody + 1 AS x"]}, "group_by", "nobody"),
+        ({"group_by": ["d * 2 AS x"]}, "group_by", "CAST(d * 2 AS int) AS x"),
+        ({"group_by": ["v + 1 AS epoch"]}, "group_by", "another name"),
+        ({"group_by": ["v + 1 AS x", "v AS x"]}, "group_by", "twice"),
+        ({"group_by": ["rand() AS x"]}, "group_by", "chance"),
+        ({"group_by": ["v + 1 AS _x"]}, "group_by", "reserved"),
         ({"where": "nobody > 1"}, "where", "nobody"),
         ({"select": {"n": "first(v)"}}, "select.n", "count(*)"),
         ({"select": {"n": "sum(v + 1)"}}, "select.n", "declared as a column of the stream"),
@@ -97,7 +105,10 @@ def test_values_have_the_types_that_spark_gives(tmp_path: Path) -> None:
             "frequent.exact",
             "rows of s expire",
         ),
-        ({"error": 0.01}, "error", "unknown"),
+        ({"error": 0.01}, "error", "no value that a sketch estimates"),
+        ({"error": 0.0001}, "error", "from 0.002"),
+        ({"error": 0.01, "select": None, "frequent": {"item": "k", "top": 3}}, "error", "`k` says how close"),
+        ({"error": 0.01, "select": {"n": "count(DISTINCT k)", "n_low": "min(v)"}}, "select.n", "another name"),
         ({"stream": {"erase_within": "20d"}, "keep": "90d"}, "keep", "groups and extremes show values of rows"),
     ],
 )
@@ -116,3 +127,23 @@ def test_frequent_items_have_lists_that_are_long_enough(tmp_path: Path) -> None:
     assert (asked.search_key, dict(asked.columns)["item"], asked.values) == (("item",), "string", ())
     asked = declared(tmp_path, select=None, frequent={"item": "v", "top": 3, "exact": True}, over="live").definition
     assert asked.frequent == FrequentItems("v", "int", None, 3, 30, exact=True)
+
+
+def test_groups_may_be_expressions_with_a_name(tmp_path: Path) -> None:
+    """Their types are told by the expression; a CAST tells those of other numbers. They are keys as columns are."""
+    given = ["k", "v + 1 AS next", "CAST(d AS decimal(9, 2)) AS price", "v > 3 AS many", "to_date(b) AS day", "upper(k) as up"]
+    definition = declared(tmp_path, group_by=given).definition
+    assert definition.group_by == (
+        ("k", "string"), ("next", "bigint"), ("price", "decimal(9,2)"), ("many", "boolean"), ("day", "date"), ("up", "string"),
+    )  # fmt: skip
+    assert definition.computed[0] == ("next", "v + 1")
+    assert definition.search_key == ("k", "next", "price", "many", "day", "up")
+
+
+def test_an_error_that_is_allowed_makes_estimates(tmp_path: Path) -> None:
+    """Of distinct values and percentiles, with their bounds; other values stay exact."""
+    select = {"n": "count(*)", "kinds": "count(DISTINCT k)", "p": "percentile(v, 0.9)"}
+    definition = declared(tmp_path, error=0.02, select=select).definition
+    assert [value.size for value in definition.values] == [None, 14, 269]
+    assert dict(definition.columns)["kinds_high"] == "bigint"
+    assert [name for name, _ in definition.columns if name.startswith("p")] == ["p", "p_low", "p_high"]

@@ -337,3 +337,16 @@ def test_answers_that_stood_still_say_what_they_miss(begun: Project, moved: Proj
     assert {key[2]: row["full"] for key, row in found.items() if key[2] > 3} == {4: False, 5: False, 6: True, 7: True}
     whole = {key: row["n"] for key, row in found.items() if row["full"]}
     assert whole == {key: asked[key]["n"] for key in whole}
+
+
+def test_a_group_whose_expression_fails_is_null_and_not_full(begun: Project, tmp_path: Path) -> None:
+    """Rows that it fails on count in no value; other groups stay as they are."""
+    project = begun.copy(tmp_path / "copy")
+    grouped = {"from": "a", "group_by": ["CAST(100 / (v + 3) AS int) AS part"], "select": {"n": "count(*)"}, "keep": "8h"}
+    project.aggregates["parts"] = {**grouped, "windows": ["1h"], "search_key": "window_end"}
+    project.declare()
+    project.update(6)
+    project.land("7.csv", csv(*(f"a,{v},{text(6.5)},{text(8)}" for v in (-3, 7, 7)), header="k,v,b,e"))
+    project.update(7)
+    found = {row["part"]: row for row in project.stored("parts") if to_micros(row["window_end"]) == at(7)}
+    assert {part: (row["n"], row["full"]) for part, row in found.items()} == {None: (0, False), 10: (2, True)}

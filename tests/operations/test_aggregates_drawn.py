@@ -38,7 +38,7 @@ def declared(directory: Path, spark: SparkSession, *, lifetime: str = "3h") -> P
     often = {**common, "frequent": {"item": "k", "above": ABOVE}}
     aggregates: dict[str, dict[str, object]] = {
         "arrived": grouped,
-        "arrived_spark": {**grouped, "where": "v < 1000"},
+        "arrived_spark": {**grouped, "where": "v < 1000", "group_by": ["concat(k, '!') AS g"]},
         "living": {**grouped, "over": "live"},
         "often": often,
         "often_living": {**often, "over": "live"},
@@ -117,7 +117,7 @@ def require_equal(drawn: Drawn) -> None:
         for row in drawn.project.stored(table):
             end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
             answer = given.setdefault((row["window_length"], end), {})
-            name = row["item" if "often" in table else "k"]
+            name = row["item"] if "often" in table else row.get("k") or row["g"].removesuffix("!")
             assert name not in answer, (table, row)
             answer[name] = row
         first = min(drawn.slots.values())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["ITEM_COLUMNS", "OWN_COLUMNS", "Definition", "Due", "FrequentItems", "Function", "Over", "Value", "Window"]
+__all__ = ["BOUNDS", "ITEM_COLUMNS", "OWN_COLUMNS", "Definition", "Due", "FrequentItems", "Function", "Over", "Value", "Window"]
 
 Function = Literal[
     "rows", "count", "sum", "min", "max", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop", "distinct", "percentile"
@@ -23,6 +23,9 @@ OWN_COLUMNS = ("window_length", "window_end", "epoch", "full", "late")
 """The columns that every answer has, whatever it asks."""
 ITEM_COLUMNS = ("item", "at_least", "at_most", "certain", "complete")
 """The columns that answers about frequent items have besides."""
+
+BOUNDS = ("_low", "_high")
+"""What the columns of an estimate's bounds have after its name."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,8 @@ class Value:
     """One value of an answer.
 
     ``type`` is its Spark SQL type, ``column`` what it is calculated from with ``column_type`` (None: rows are counted),
-    ``share`` the share of rows at or below a percentile.
+    ``share`` the share of rows at or below a percentile. ``size`` is that of the sketch that it is estimated from (log2 of the
+    registers of HLL, the k of KLL); None: it is exact.
     """
 
     name: str
@@ -55,6 +59,13 @@ class Value:
     column: str | None = None
     column_type: str = ""
     share: float | None = None
+    size: int | None = None
+
+    @property
+    def columns(self) -> tuple[tuple[str, str], ...]:
+        """Its columns with their types: an estimate has bounds beside it."""
+        bounds = () if self.size is None else BOUNDS
+        return tuple((self.name + suffix, self.type) for suffix in ("", *bounds))
 
 
 @dataclass(frozen=True)
@@ -70,6 +81,7 @@ class Window:
 class Definition:
     """What an aggregate asks of the rows of a stream; ``group_by`` are columns with their types.
 
+    Those of them that are ``computed`` are no columns of the stream, but what an expression (Spark SQL) gives, by their names.
     ``where`` is Spark SQL over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds.
     ``over`` says which rows count: those that arrived in the window, or of these the ones that live on at its end. With
     ``frequent`` an answer has a row for each item, and no values.
@@ -84,6 +96,7 @@ class Definition:
     search_key: tuple[str, ...]
     frequent: FrequentItems | None = None
     over: Over = "arrivals"
+    computed: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -92,7 +105,7 @@ class Definition:
             *self.group_by,
             ("window_length", "string"),
             ("window_end", "timestamp"),
-            *((value.name, value.type) for value in self.values),
+            *(column for value in self.values for column in value.columns),
             *self._items(),
             ("epoch", "bigint"),
             ("full", "boolean"),

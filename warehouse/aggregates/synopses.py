@@ -5,8 +5,9 @@ Invariant of a synopsis: the rows of slot ``a`` and group ``g`` merge to
 slot, so nothing that is stored is ever rewritten. It is a basic interval synopsis, with an interval of one slot.
 
 Exact holistic aggregates (COUNT DISTINCT, percentiles) have a synopsis of their own, grouped by the value too: its states are
-the counts of the values. Frequent items have lists (:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch
-are the list's items by rank, and one of rank 0 with the rows of the whole batch.
+the counts of the values. Estimated ones are states like others: sketches, which merge. Frequent items have lists
+(:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch are the list's items by rank, and one of rank 0 with
+the rows of the whole batch.
 
 Over live rows the rows of a synopsis are apart by their slot of expiration too: those of a later one than the end of a window
 live on then.
@@ -37,9 +38,11 @@ __all__ = [
     "State",
     "Synopsis",
     "assigned",
+    "counts_values",
     "lengthened",
     "missing",
     "needs",
+    "sketch_of",
 ]
 
 ARRIVED = "_arrived"
@@ -58,23 +61,28 @@ DELTA = "_delta"
 AFTER = "_after"
 """The counts of the last item of a list, if it is full, and of the first one after it."""
 
-StateFunction = Literal["count", "sum", "min", "max", "mean", "m2"]
+StateFunction = Literal["count", "sum", "min", "max", "mean", "m2", "hll", "kll"]
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 _COUNTED = ("distinct", "percentile")
 
 
 @dataclass(frozen=True)
 class State:
-    """A mergeable state of a column's values: ``m2`` is the sum of squared differences from their mean."""
+    """A mergeable state of a column's values.
+
+    ``m2`` is the sum of squared differences from their mean; ``hll`` and ``kll`` are sketches (of distinct values, of
+    percentiles) of a ``size``.
+    """
 
     function: StateFunction
     column: str
     type: str
+    size: int | None = None
 
     @property
     def name(self) -> str:
         """The column of a synopsis that holds it."""
-        return f"_{self.function}_{self.column}"
+        return f"_{self.function}{self.size or ''}_{self.column}"
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class Synopsis:
     """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) how often each value came.
 
     With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
-    rows apart by the slot in which they expire.
+    rows apart by the slot in which they expire. ``computed`` are the groups that an expression gives, by name.
     """
 
     source: str
@@ -92,6 +100,7 @@ class Synopsis:
     states: tuple[State, ...]
     listed: int | None = None
     live: bool = False
+    computed: tuple[tuple[str, str], ...] = ()
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -107,7 +116,8 @@ class Synopsis:
     def alike(self, other: Synopsis) -> bool:
         """Whether both are of the same rows, in the same groups."""
         mine, theirs = (
-            (each.source, each.where, each.group_by, each.counted, each.listed is None, each.live) for each in (self, other)
+            (each.source, each.where, each.group_by, each.computed, each.counted, each.listed is None, each.live)
+            for each in (self, other)
         )
         return mine == theirs
 
@@ -122,27 +132,43 @@ class Need:
 
 def needs(definition: Definition) -> tuple[Need, ...]:
     """Return the synopses that a definition needs: one of states, and one for each column whose values it counts."""
-    live = definition.over == "live"
+    live, computed = definition.over == "live", definition.computed
     if definition.frequent is not None:
         item = (definition.frequent.column, definition.frequent.type)
         lists = Synopsis(
-            definition.source, definition.where, definition.group_by, item, (), listed=definition.frequent.k, live=live
-        )
+            definition.source, definition.where, definition.group_by, item, (), listed=definition.frequent.k, live=live,
+            computed=computed,
+        )  # fmt: skip
         return (Need(lists, definition.longest),)
     states = dict.fromkeys(state for value in definition.values for state in _states(value))
     counted = dict.fromkeys(
-        (value.column, value.column_type) for value in definition.values if value.function in _COUNTED and value.column
+        (value.column, value.column_type) for value in definition.values if counts_values(value) and value.column
     )
     common = (definition.source, definition.where, definition.group_by)
     every = (
-        Synopsis(*common, None, tuple(states), live=live),
-        *(Synopsis(*common, column, (), live=live) for column in counted),
+        Synopsis(*common, None, tuple(states), live=live, computed=computed),
+        *(Synopsis(*common, column, (), live=live, computed=computed) for column in counted),
     )
     return tuple(Need(synopsis, definition.longest) for synopsis in every)
 
 
+def counts_values(value: Value) -> bool:
+    """Whether a value comes from how often each value of its column came."""
+    return value.function in _COUNTED and value.size is None
+
+
+def sketch_of(value: Value) -> State | None:
+    """Return the sketch that a value is estimated from; None of an exact one."""
+    if value.size is None or value.column is None:
+        return None
+    return State("hll" if value.function == "distinct" else "kll", value.column, "binary", value.size)
+
+
 def _states(value: Value) -> Iterator[State]:
     column, function = value.column, value.function
+    sketch = sketch_of(value)
+    if sketch is not None:
+        yield sketch
     if column is None or function in _COUNTED:
         return
     if function not in ("min", "max"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, Definition, FrequentItems, Function, Value, Window
 from warehouse.aggregates.synopses import sum_type
+from warehouse.catalog.aggregate_groups import Group, groups_of
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, nearest
@@ -17,6 +18,8 @@ from warehouse.catalog.types import Atomic, Decimal, SqlType, canonical, is_key_
 from warehouse.layout.columns import is_reserved
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sqlglot import exp
 
     from warehouse.catalog.checks import Draft
@@ -30,6 +33,8 @@ _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _MIDDLE = 0.5
 _ABOVE_LISTED = 4
 """Times the least length of a list: bounds are then at most a quarter of the share apart (frequent-items sheet, G7)."""
+_LEAST_REGISTERS = 12
+"""log2 of the registers of a sketch of distinct values at least: 4 KB, of which the error is well known."""
 _TOP_LISTED = 10
 """Items of a list for each that is asked for."""
 _NO_EXPRESSION = "an expression is declared as a column of the stream, with `expr`"
@@ -89,11 +94,13 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
     windows, found = list(_windows(draft)), list(_frequent(draft))
     for rule in (_where, _names, _keep, _search_key, _erasable):
         faults += rule(draft)
+    faults += _error(draft, [value for value in values if isinstance(value, Value)])
     faults += [each for each in (*groups, *values, *windows, *found) if isinstance(each, tuple)]
     if faults:
         return None, tuple(faults)
     section = draft.section
-    grouped = tuple((group.name, group.type) for group in groups if isinstance(group, _Group))
+    grouped = tuple((group.name, canonical(group.type)) for group in groups if isinstance(group, Group))
+    computed = tuple((group.name, group.expression) for group in groups if isinstance(group, Group) and group.expression)
     frequent = next((each for each in found if isinstance(each, FrequentItems)), None)
     key = section.search_key or (("item",) if frequent else tuple(name for name, _ in grouped)) or ("window_end",)
     return Definition(
@@ -106,13 +113,8 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         search_key=key,
         frequent=frequent,
         over=section.over,
+        computed=computed,
     ), ()
-
-
-@dataclass(frozen=True)
-class _Group:
-    name: str
-    type: str
 
 
 def _required(draft: AggregateDraft) -> _Faults:
@@ -152,19 +154,14 @@ def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultErro
     return own, kind
 
 
-def _groups(draft: AggregateDraft) -> Iterator[_Group | tuple[str, FaultError]]:
-    seen: set[str] = set()
-    for name in draft.section.group_by:
-        found = _column(draft, name)
-        if isinstance(found, FaultError):
-            yield "group_by", found
-        elif found[0] in seen:
-            yield "group_by", FaultError(f'"{name}" twice', "each column once")
-        elif not isinstance(found[1], (Atomic, Decimal)):
-            yield "group_by", FaultError(f'the column "{name}" of type {canonical(found[1])}', "columns without parts")
-        else:
-            seen.add(found[0])
-            yield _Group(found[0], canonical(found[1]))
+def _groups(draft: AggregateDraft) -> Iterator[Group | tuple[str, FaultError]]:
+    for found in groups_of(draft.section.group_by, draft.types, draft.section.source or ""):
+        yield ("group_by", found) if isinstance(found, FaultError) else found
+
+
+def _sound_groups(draft: AggregateDraft) -> dict[str, SqlType]:
+    """The groups that are sound, by name with their types."""
+    return {group.name: group.type for group in _groups(draft) if isinstance(group, Group)}
 
 
 def _where(draft: AggregateDraft) -> _Faults:
@@ -175,7 +172,7 @@ def _where(draft: AggregateDraft) -> _Faults:
 
 def _names(draft: AggregateDraft) -> _Faults:
     """Yield what is wrong with the names of values, among them those of groups."""
-    taken = {name.lower(): "a group" for name in draft.section.group_by}
+    taken = {name.lower(): "a group" for name in _sound_groups(draft)}
     own = (*OWN_COLUMNS, *(ITEM_COLUMNS if draft.section.frequent else ()))
     for name in taken:
         if name in own:
@@ -266,7 +263,36 @@ def _value(draft: AggregateDraft, name: str, text: str) -> Value:
         raise FaultError(f"{text}, of a column of type {type_}", "a column of numbers")
     own = {"min": type_, "max": type_, "sum": sum_type(type_)}
     result = own | {"count": "bigint", "distinct": "bigint"}
-    return Value(name, function, result.get(function, "double"), column, type_, share)
+    size = None if draft.section.error is None else _sketch_size(function, draft.section.error)
+    return Value(name, function, result.get(function, "double"), column, type_, share, size)
+
+
+def _sketch_size(function: Function, error: float) -> int | None:
+    """Return how large a sketch is whose error is at most that; None of a value that is exact all the same.
+
+    >>> _sketch_size("distinct", 0.01), _sketch_size("percentile", 0.01), _sketch_size("sum", 0.01)
+    (16, 547, None)
+    """
+    if function == "distinct":
+        return max(_LEAST_REGISTERS, math.ceil(2 * math.log2(2 * 1.04 / error)))
+    half = error / 2  # the other half is for a percentile's place between two values
+    return math.ceil((2.296 / half) ** (1 / 0.9723)) if function == "percentile" else None
+
+
+def _error(draft: AggregateDraft, values: Sequence[Value]) -> _Faults:
+    """Yield what is wrong with `error`, and names that the bounds of estimates take."""
+    if draft.section.error is None:
+        return
+    if draft.section.frequent is not None:
+        yield "error", FaultError("`error` beside `frequent`", "`frequent` alone: its `k` says how close bounds are")
+    elif values and all(value.size is None for value in values):
+        yield "error", FaultError("no value that a sketch estimates", "no such key: only count(DISTINCT ...) and percentiles are")
+    groups = {name.lower() for name in _sound_groups(draft)}
+    taken = {*OWN_COLUMNS, *groups, *(value.name.lower() for value in values)}
+    for value in values:
+        for name, _ in value.columns[1:]:
+            if name.lower() in taken:
+                yield f"select.{value.name}", FaultError(f'the name "{name}" of a bound of it twice', "another name")
 
 
 def _parsed(text: str) -> tuple[Function, str | None, float | None]:
@@ -374,11 +400,12 @@ def _keep(draft: AggregateDraft) -> _Faults:
 
 def _search_key(draft: AggregateDraft) -> _Faults:
     section = draft.section
-    keys: dict[str, SqlType | None] = {name: kind for name, kind in draft.types.items() if name in section.group_by}
+    groups = _sound_groups(draft)
+    keys: dict[str, SqlType | None] = dict(groups)
     if section.frequent is not None:
         keys |= {"item": Atomic("string")}
     keys |= {"window_length": Atomic("string"), "window_end": Atomic("timestamp")}
-    for name in section.search_key or (() if section.frequent else section.group_by):
+    for name in section.search_key or (() if section.frequent else groups):
         kind = keys.get(name)
         if section.search_key is not None and name not in keys:
             allowed = f"columns of the answers ({', '.join(keys)})"

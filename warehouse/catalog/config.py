@@ -238,12 +238,13 @@ class AggregateSection(BaseModel):
 
     source: str | None = Field(default=None, alias="from", description='the name of a stream such as "flights"')
     where: SqlText | None = Field(default=None, description="a Spark SQL condition over columns of the stream")
-    group_by: Names = Field(default=(), description='a column of the stream, or a list of them such as ["origin"]')
+    group_by: Names = Field(default=(), description='a column, or a list of them such as ["origin", "year(day) AS year"]')
     select: Selected = Field(default=(), description='a table of values such as { flights = "count(*)", late = "max(delay)" }')
     windows: Durations = Field(default=(), description='a list of durations such as ["1h", "1d"]')
     every: Durations = Field(default=(), description='a duration such as "6h", or a list with one for each window')
     frequent: FrequentSection | None = Field(default=None, description='a table such as { item = "host", above = 0.01 }')
     over: Literal["arrivals", "live"] = Field(default="arrivals", description='"arrivals" | "live"')
+    error: float | None = Field(default=None, description="a share from 0.002 to 0.5, such as 0.01", ge=0.002, le=0.5)
     keep: Duration | None = Field(default=None, description='a duration such as "90d"')
     search_key: SearchKey | None = Field(default=None, description="a column of the answers, or a list of them")
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.spelling import FaultError
-from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical
+from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, parse_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from sqlglot import exp
 
-__all__ = ["Family", "family_of", "type_faults"]
+__all__ = ["Family", "family_of", "type_faults", "type_of"]
 
 Family = Literal["number", "string", "boolean", "date", "timestamp", "array", "struct", "binary"]
 _FAMILIES: dict[str, Family] = {
@@ -45,6 +45,39 @@ def family_of(kind: SqlType) -> Family:
             return "number"
         case Atomic(name):
             return _FAMILIES[name]
+
+
+def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
+    """Return the type of an expression in Spark's SQL; None where it cannot be told without Spark.
+
+    Whole numbers are ``bigint``; other numbers need a CAST.
+
+    >>> columns = {"day": Atomic("date"), "n": Atomic("int")}
+    >>> [type_of(text, columns) for text in ("n", "year(day)", "n / 2", "CAST(n / 2 AS decimal(9, 2))")]
+    [Atomic(name='int'), Atomic(name='bigint'), None, Decimal(precision=9, scale=2)]
+    """
+    import sqlglot  # noqa: PLC0415 - as below
+    from sqlglot import exp  # noqa: PLC0415 - as below
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415 - as below
+    from sqlglot.optimizer.annotate_types import annotate_types  # noqa: PLC0415 - as below
+
+    lower = {name.lower(): kind for name, kind in scope.items()}
+    try:
+        whole = sqlglot.parse_one(text, read="spark").unnest()
+    except SqlglotError:
+        return None
+    if isinstance(whole, exp.Column) and len(whole.parts) == 1:
+        return lower.get(whole.name.lower())
+    if isinstance(whole, exp.Cast | exp.TryCast):
+        try:
+            return parse_type(whole.to.sql("spark"))
+        except FaultError:
+            return None
+    typed = annotate_types(_with_types(whole, lower), dialect="spark")
+    if typed.type is not None and typed.type.this in exp.DataType.INTEGER_TYPES:
+        return Atomic("bigint")
+    family = _family(typed)
+    return Atomic(family) if family in ("string", "boolean", "date", "timestamp") else None
 
 
 def type_faults(whole: exp.Expr, scope: Mapping[str, SqlType | None], gives: SqlType | None) -> Iterator[FaultError]:

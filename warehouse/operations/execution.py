@@ -125,8 +125,13 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
     for aggregate in catalog.aggregates:
         asked = aggregate.definition
         source = catalog.stream(asked.source)
-        if asked.where is not None and source is not None and aggregate.name in followed:
+        if source is None or aggregate.name not in followed:
+            continue
+        if asked.where is not None:
             check_condition(context.writing_spark(), source, f"aggregates.{aggregate.name}.where", asked.where)
+        for name, sql in asked.computed:
+            typed = f"CAST(({sql}) AS {dict(asked.group_by)[name]}) IS NULL"
+            check_condition(context.writing_spark(), source, f"aggregates.{aggregate.name}.group_by", typed)
 
 
 def _execute(context: WriteContext, plan: Plan, last: Epoch | None) -> Epoch:

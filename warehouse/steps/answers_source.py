@@ -22,6 +22,7 @@ from warehouse.layout import slot_sql
 from warehouse.steps.exact_items import exact_items
 from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items
+from warehouse.steps.sketches import estimated
 from warehouse.steps.synopsis_source import full_from, known_batch, table_move
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
@@ -154,7 +155,13 @@ class AnswersSource:
                 query = merged(own.definition, own.reads, ends=ends, epoch=plan.epoch)
             else:
                 query = merged_items(own.definition, ends=ends, epoch=plan.epoch)
-            return self._counted(connection.sql(query).to_arrow_table(), due)
+            found = connection.sql(query).to_arrow_table()
+        return self._counted(self._estimated(found), due)
+
+    def _estimated(self, found: pa.Table) -> pa.Table:
+        """Answers with estimates in place of their sketches."""
+        values = self.own.definition.values
+        return estimated(self.session, found, values) if any(value.size is not None for value in values) else found
 
     def _counted(self, found: pa.Table, due: pa.Table) -> pa.Table:
         """Answers about frequent items, counted in the stored rows where that is asked and the rows are there."""

@@ -50,6 +50,9 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
     session = rows.sparkSession
     windows = session.createDataFrame(due.select(["_text", "_end", "_first"]))
     sought = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
+    for name, sql in definition.computed:
+        kind = dict(definition.group_by)[name]
+        rows = rows.withColumn(name, guarded(session, f"CAST(({sql}) AS {kind})").getField("v"))
     kept = rows if definition.where is None else rows.where(guarded(session, definition.where).getField("v"))
     same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
     same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]

@@ -22,7 +22,8 @@ _APART = ("float", "double", "binary")
 def calculable(synopsis: Synopsis) -> bool:
     """Whether both engines give the same states of a synopsis."""
     counted = () if synopsis.counted is None else (synopsis.counted,)
-    return synopsis.where is None and not any(kind in _APART for _, kind in (*synopsis.group_by, *counted))
+    own = synopsis.where is None and not synopsis.computed and all(state.size is None for state in synopsis.states)
+    return own and not any(kind in _APART for _, kind in (*synopsis.group_by, *counted))
 
 
 def slot_of(micros: str, anchor: int, interval: int) -> str:
@@ -96,3 +97,5 @@ def _state(state: State) -> str:
             return f"avg({column}::DOUBLE)"
         case "m2":
             return f"var_pop({column}::DOUBLE) * count({column})"
+        case "hll" | "kll":
+            raise TypeError(f"{state.name} is a sketch, which Spark makes")

@@ -2,14 +2,15 @@
 
 States merge as the sheet says (shared-aggregates, 2): counts and sums by addition, extremes by comparison, variances from counts,
 means and squared differences (Chan, Golub and LeVeque), counts of values by addition for each value. A percentile is between
-the two values around its place, in proportion, as Spark's ``percentile`` has it.
+the two values around its place, in proportion, as Spark's ``percentile`` has it. Of an estimate the query gives the list of
+its sketches, which Spark merges (:mod:`warehouse.steps.sketches`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, UNTIL, VALUE, State
+from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, UNTIL, VALUE, State, counts_values, sketch_of
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -43,7 +44,8 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
     joins, values = [], {value.name: _value(value) for value in definition.values}
     for number in counted:
         column = reads[number].synopsis.counted
-        asked = [value for value in definition.values if column is not None and value.column == column[0] and _of_values(value)]
+        own = [value for value in definition.values if counts_values(value)]
+        asked = [value for value in own if column is not None and value.column == column[0]]
         parts.append(f"ranked_{number} AS ({_ranked(definition, number, groups)})")
         parts.append(f"counted_{number} AS ({_counted(number, asked, groups)})")
         same = [f"m.{name} IS NOT DISTINCT FROM c{number}.{name}" for name in ("_text", "_end", *groups)]
@@ -108,6 +110,8 @@ def _merged_state(state: State) -> Iterator[str]:
         case "m2":
             mean, whole = _of("mean", state.column), _of("whole", state.column)
             yield f"sum({own} + {count} * ({mean} - {whole}) * ({mean} - {whole}))"
+        case "hll" | "kll":
+            yield f"list({own}) FILTER ({own} IS NOT NULL)"
 
 
 def _value(value: Value) -> str:
@@ -132,11 +136,8 @@ def _value(value: Value) -> str:
         case "stddev_samp":
             return f"CASE WHEN {count} > 1 THEN sqrt({squares} / ({count} - 1)) END"
         case "distinct" | "percentile":
-            return "NULL"
-
-
-def _of_values(value: Value) -> bool:
-    return value.function in ("distinct", "percentile")
+            sketch = sketch_of(value)
+            return "NULL" if sketch is None else f"m.{quoted(sketch.name)}"
 
 
 def _reached(definition: Definition) -> str:

@@ -23,13 +23,13 @@ __all__ = ["states_of"]
 def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
     """Return a row for each slot and group, and for each value where these are counted; of lists, those of ``batch``.
 
-    A row for which ``where`` fails counts as failed in its slot and group, and in no state.
+    A row for which ``where`` or the expression of a group fails counts as failed in its slot and group, and in no state.
     """
     groups = [ARRIVED, *([UNTIL] if synopsis.live else []), *(quoted(name) for name, _ in synopsis.group_by)]
-    failed = "false"
+    rows, failed = _grouped(rows, synopsis)
     if synopsis.where is not None:
         tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))
-        rows, failed = tried.where("_tried IS NULL OR _tried.v"), "_tried IS NULL"
+        rows, failed = tried.where("_tried IS NULL OR _tried.v"), f"{failed} OR _tried IS NULL"
     if synopsis.counted is not None:
         column, kind = synopsis.counted
         if synopsis.listed is not None:
@@ -45,6 +45,17 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
     return rows.groupBy(*groups).agg(
         F.expr(f"count(*) {sound} AS {ROWS}"), F.expr(f"count_if({failed}) AS {FAILED}"), *states
     )
+
+
+def _grouped(rows: DataFrame, synopsis: Synopsis) -> tuple[DataFrame, str]:
+    """Return rows with the groups that are computed, and when one of these failed: the row is then of a group that is null."""
+    kinds = dict(synopsis.group_by)
+    tried = [f"_group_{place}" for place in range(len(synopsis.computed))]
+    for name, (group, sql) in zip(tried, synopsis.computed, strict=True):
+        rows = rows.withColumn(name, guarded(rows.sparkSession, f"CAST(({sql}) AS {kinds[group]})"))
+    for name, (group, _) in zip(tried, synopsis.computed, strict=True):
+        rows = rows.withColumn(group, F.expr(f"{name}.v"))
+    return rows, " OR ".join(["false", *(f"{name} IS NULL" for name in tried)])
 
 
 def _lists(counts: DataFrame, synopsis: Synopsis, groups: Sequence[str], batch: int) -> DataFrame:
@@ -81,3 +92,7 @@ def _state(state: State, sound: str) -> str:
             return f"avg(CAST({column} AS double)) {sound}"
         case "m2":
             return f"(var_pop(CAST({column} AS double)) {sound} * count({column}) {sound})"
+        case "hll":
+            return f"hll_sketch_agg(concat('.', CAST({column} AS string)), {state.size}) {sound}"  # it leaves empty texts out
+        case "kll":
+            return f"kll_sketch_agg_double(CAST({column} AS double), {state.size}) {sound}"

@@ -1,0 +1,103 @@
+"""``group_by`` of an aggregate: columns of its stream, and expressions of them that are named with ``AS``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.expression import expression_faults
+from warehouse.catalog.expression_types import type_of
+from warehouse.catalog.spelling import FaultError, nearest
+from warehouse.catalog.types import Array, Atomic, Decimal, SqlType, Struct, canonical, unusable_name
+from warehouse.layout.columns import is_reserved
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["Group", "groups_of"]
+
+_EXAMPLE = '"year(day) AS year"'
+
+
+@dataclass(frozen=True)
+class Group:
+    """A group's column in answers: a column of the stream, or what ``expression`` (Spark's SQL) gives."""
+
+    name: str
+    type: SqlType
+    expression: str | None = None
+
+
+def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source: str) -> Iterator[Group | FaultError]:
+    """Yield each group of a list, or what is wrong with it.
+
+    Parameters
+    ----------
+    given
+        Names of columns, and expressions with their names.
+    types
+        The columns of the stream with their types; None where a type is at fault.
+    source
+        The stream, for messages.
+
+    """
+    seen: set[str] = set()
+    for text in given:
+        own = next((name for name in types if name.lower() == text.lower()), None)
+        found = _named(text, types, source) if own is None else _column(own, types[own])
+        if isinstance(found, Group):
+            if found.name.lower() in seen:
+                yield FaultError(f'"{found.name}" twice', "each column once")
+                continue
+            seen.add(found.name.lower())
+        yield found
+
+
+def _column(name: str, kind: SqlType | None) -> Group | FaultError:
+    if kind is None or isinstance(kind, Array | Struct):
+        told = "a type at fault" if kind is None else f"type {canonical(kind)}"
+        return FaultError(f'the column "{name}" of {told}', "columns without parts")
+    return Group(name, kind)
+
+
+def _named(text: str, types: Mapping[str, SqlType | None], source: str) -> Group | FaultError:
+    """Return the group of an expression ``EXPRESSION AS NAME``."""
+    columns = f"a column of {source} ({', '.join(types)})"
+    cut = _cut(text)
+    if cut is None:
+        remedy = f"{columns}, or an expression of them with a name, e.g. {_EXAMPLE}"
+        return FaultError(f'"{text}"', remedy, nearest(text, types))
+    expression, name = cut
+    if any(name.lower() == column.lower() for column in types):
+        return FaultError(f'the name "{name}" of an expression, which a column of {source} has', "another name")
+    if is_reserved(name):
+        return FaultError(f'the reserved name "{name}"', "names other than sub_index, exp_block and _*")
+    if why := unusable_name(name):
+        return FaultError(f'{why} in the name "{name}"', "letters, digits and underscores")
+    kind = type_of(expression, types)
+    for fault in expression_faults(expression, types, ts=False, gives=kind or Atomic("string")):
+        if kind is not None or "which gives" not in fault.found:
+            return fault
+    if not isinstance(kind, Atomic | Decimal):
+        remedy = f"an expression whose type is written, e.g. CAST({expression} AS int) AS {name}"
+        return FaultError(f'"{expression}", whose type is not known', remedy)
+    return Group(name, kind, expression)
+
+
+def _cut(text: str) -> tuple[str, str] | None:
+    """Return an expression as it is written, and its name; None where it has none.
+
+    >>> _cut("year(day) AS y"), _cut("day")
+    (('year(day)', 'y'), None)
+    """
+    import sqlglot  # noqa: PLC0415 - it takes time to import, and most warehouses have no aggregate
+    from sqlglot.errors import SqlglotError  # noqa: PLC0415 - same
+
+    try:
+        tokens = sqlglot.tokenize(text, read="spark")
+    except SqlglotError:
+        return None
+    least = 3
+    if len(tokens) < least or tokens[-2].text.lower() != "as" or tokens[-1].token_type.name == "STRING":
+        return None
+    return text[: tokens[-2].start].strip(), tokens[-1].text
