@@ -17,8 +17,8 @@ from warehouse.operations.backup import back_up, verify
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.operations.space import forget_past
 from warehouse.project import Warehouse
-from warehouse.publishing.live.log import LIVE, live_rules, newest_state
-from warehouse.publishing.live.publish import purge
+from warehouse.publishing.live.log import LIVE, newest_state
+from warehouse.publishing.live.publish import live_rules, purge
 
 if TYPE_CHECKING:
     from pathlib import Path
