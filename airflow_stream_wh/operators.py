@@ -149,7 +149,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             self.log.info("update time %s, from %s", format_instant(at), source)
             ended = self.run_verb("update", "--at", format_instant(at), "-o", "json", *self._options())
             record = self._record(ended)
-            return self._told(context, at, record)
+            return self._result(context, at, record)
         except WarehouseError as error:
             failed(error)
 
@@ -189,7 +189,7 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         if problems:
             self.log.warning("%s", judgement.reason)
 
-    def _told(self, context: Context, at: int, record: Mapping[str, Any]) -> dict[str, Any]:
+    def _result(self, context: Context, at: int, record: Mapping[str, Any]) -> dict[str, Any]:
         epochs = (*record["completed"], *record["epochs"])
         state = newest_epoch(self._line, self.env)
         if state is None:

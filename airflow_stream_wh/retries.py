@@ -17,7 +17,7 @@ from airflow_stream_wh.verdict import Verdict, judge
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-__all__ = ["StreamWarehouseRetryPolicy", "exit_code_told"]
+__all__ = ["StreamWarehouseRetryPolicy", "exit_code_in"]
 
 _CODES = (
     re.compile(r"\. Error code is: (-?[1-9]\d*)\."),  # SparkSubmitHook, of spark-submit where the driver runs in it
@@ -37,17 +37,17 @@ class StreamWarehouseRetryPolicy(RetryPolicy):
     ) -> RetryDecision:
         """Decide by the exit code that an exception tells."""
         del try_number, max_tries, context
-        code = exit_code_told(str(exception))
+        code = exit_code_in(str(exception))
         if code is None:
             return RetryDecision.default()
         judgement = judge(Ended(code, "", ()))
         return RetryDecision.default() if judgement.verdict is Verdict.RETRY else RetryDecision.fail(judgement.reason)
 
 
-def exit_code_told(text: str) -> int | None:
+def exit_code_in(text: str) -> int | None:
     """Return the exit code that the text of an exception tells; none where it tells none but success.
 
-    >>> exit_code_told("Cannot execute: spark-submit jobs/update.py. Error code is: 2.")
+    >>> exit_code_in("Cannot execute: spark-submit jobs/update.py. Error code is: 2.")
     2
     """
     found = next((match for pattern in _CODES if (match := pattern.search(text))), None)

@@ -86,14 +86,14 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
         if not self.deferrable:
             super().execute(context)
             return
-        expected, deadline = self._sought(context)
+        expected, deadline = self._expected(context)
         if not self._look(expected, deadline):
             trigger = LandingTrigger(expected.to_json(), deadline, self.poke_interval)
             self.defer(trigger=trigger, method_name="execute_complete")
 
     def poke(self, context: Context) -> bool:
         """Look once; true when the wait is over."""
-        return self._look(*self._sought(context))
+        return self._look(*self._expected(context))
 
     def execute_complete(self, context: Context, event: Mapping[str, Any]) -> None:
         """Go on after the trigger has fired."""
@@ -102,7 +102,7 @@ class StreamWarehouseLandingSensor(BaseSensorOperator):
             raise AirflowFailException(event["error"])
         self._over(tuple(event["missing"]))
 
-    def _sought(self, context: Context) -> tuple[Expected, int]:
+    def _expected(self, context: Context) -> tuple[Expected, int]:
         try:
             at, source = update_time(self.at, context)
             executable = self.executable or default_executable()

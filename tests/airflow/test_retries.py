@@ -11,7 +11,7 @@ from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOpe
 from airflow.sdk import DAG, RetryAction
 
 from airflow_stream_wh import StreamWarehouseRetryPolicy
-from airflow_stream_wh.retries import exit_code_told
+from airflow_stream_wh.retries import exit_code_in
 
 from .conftest import known
 
@@ -38,7 +38,7 @@ def test_no_exit_code_is_no_verdict() -> None:
     """A pod that never began, a driver in a cluster, a lost connection: Airflow decides as it would without a policy."""
     policy = StreamWarehouseRetryPolicy()
     for text in ("Pod took longer than 120 seconds to start", "Driver driver-1 exited with status FAILED", ""):
-        assert exit_code_told(text) is None
+        assert exit_code_in(text) is None
         assert policy.evaluate(Exception(text), 1, 5).action is RetryAction.DEFAULT
 
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from warehouse.layout.tasks import FILE_BYTES, FILE_ROWS, deal, file_rows, key_ranges, largest_file, loads
+from warehouse.layout.tasks import FILE_BYTES, FILE_ROWS, distribute, file_rows, key_ranges, largest_file, loads
 
 
 @given(st.lists(st.integers(1, 6_000_000), min_size=1, max_size=30), st.integers(1, 8))
 def test_no_task_is_much_fuller_than_the_others(runs: list[int], workers: int) -> None:
     """Each run has one task, none is left without one, and the fullest has at most one run more than the emptiest."""
-    tasks = deal(runs, workers)
+    tasks = distribute(runs, workers)
     held = loads(runs, tasks)
     assert sum(held) == sum(runs)
     assert min(held) > 0
@@ -34,7 +34,7 @@ def test_no_task_is_much_fuller_than_the_others(runs: list[int], workers: int) -
 )
 def test_large_runs_are_cut(runs: list[int], workers: int, ranges: int) -> None:
     """Only where others would wait for the task that has it, or where it is several files anyway."""
-    assert key_ranges(runs, deal(runs, workers), workers) == ranges
+    assert key_ranges(runs, distribute(runs, workers), workers) == ranges
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_large_runs_are_cut(runs: list[int], workers: int, ranges: int) -> None:
 )
 def test_runs_are_cut_by_the_size_of_a_file(runs: list[int], workers: int, target: int, ranges: int) -> None:
     """What is larger than a file should be is cut into as many as it makes."""
-    assert key_ranges(runs, deal(runs, workers, target), workers, target) == ranges
+    assert key_ranges(runs, distribute(runs, workers, target), workers, target) == ranges
 
 
 @given(st.none() | st.integers(10**6, 10**12), st.integers(0, 10**10), st.integers(1, 10**5))

@@ -138,7 +138,7 @@ def reading_digest(declared: Stream | Declaration) -> str:
     Columns that files brought do not count, so that it changes with what the user declares and with nothing else.
     """
     columns = tuple(column for column in declared.columns if column.name not in declared.added)
-    told = (
+    content = (
         declared.format,
         declared.options,
         declared.timezone,
@@ -150,7 +150,7 @@ def reading_digest(declared: Stream | Declaration) -> str:
         declared.max_expansion,
         *([declared.partitions] if declared.partitions else []),  # digests of before there were any stay
     )
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def with_added(stream: Stream, recorded: Declaration | None) -> Stream:

@@ -114,8 +114,8 @@ def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[st
     whole = {table for table in tables if table and (_none_of(table, before) or _none_of(table, now))}
     found = [_of_table(table, declared=_none_of(table, before)) for table in sorted(whole) if before]
     found += [_of_key(key, before.get(key), now.get(key), unfit.get(key)) for key in changed if _table(key) not in whole]
-    told = {verdict.key for verdict in found}
-    found += [_of_key(key, each.old, now.get(key), each) for key, each in unfit.items() if key not in told]
+    reported = {verdict.key for verdict in found}
+    found += [_of_key(key, each.old, now.get(key), each) for key, each in unfit.items() if key not in reported]
     return tuple(sorted(found, key=lambda verdict: verdict.key))
 
 
@@ -187,8 +187,8 @@ def _read_otherwise(name: str, before: str, now: str | None) -> bool:
         if not isinstance(written, dict):
             return {}
         listed = written.get("format")
-        told = {**written, "format": [listed]} if isinstance(listed, str) else written
-        return {key: value for key, value in told.items() if key != "type" and (key, value) != ("from", name)}
+        settings = {**written, "format": [listed]} if isinstance(listed, str) else written
+        return {key: value for key, value in settings.items() if key != "type" and (key, value) != ("from", name)}
 
     return reading(before) != reading(now)
 

@@ -40,7 +40,7 @@ RUN_CLAIM = ".run.claim.json"
 """Of the process that keeps a warehouse up to date."""
 _CLOCK = ".update.clock"
 _doing: dict[str, str] = {}
-"""What this process does in each root, told with its next sign of life."""
+"""What this process does in each root, record with its next sign of life."""
 
 
 @contextmanager
@@ -141,8 +141,8 @@ def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threadi
         number += 1
         try:
             doing = _doing.get(str(path.parent))
-            told = {**facts, "signs": number, **({"doing": doing} if doing else {})}
-            tag = path.put(json.dumps(told).encode(), {"e_tag": tag})
+            record = {**facts, "signs": number, **({"doing": doing} if doing else {})}
+            tag = path.put(json.dumps(record).encode(), {"e_tag": tag})
         except (FileExistsError, FileNotFoundError):
             text = "%s was taken over: this process gave no sign of life for too long; what it does from here on will be refused"
             logging.getLogger("warehouse").warning(text, path)

@@ -101,8 +101,8 @@ class _Sum:
         self._left_out = {name: {each.file.path: each for each in known.left_out} for name, known in self._shards.items()}
         self._reload = {name: set(known.reload) for name, known in self._shards.items()}
         self._add(self.base.files)
-        for told in _epochs(root, self.base.epoch + 1, upto):
-            self._add(told.files)
+        for epoch in _epochs(root, self.base.epoch + 1, upto):
+            self._add(epoch.files)
 
     @property
     def files(self) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["FILE_ROWS", "TASK_ROWS", "deal", "file_rows", "key_ranges", "largest_file", "loads"]
+__all__ = ["FILE_ROWS", "TASK_ROWS", "distribute", "file_rows", "key_ranges", "largest_file", "loads"]
 
 TASK_ROWS = 20_000
 """Fewer rows are not dealt to a second task."""
@@ -59,7 +59,7 @@ def largest_file(target_rows: int) -> int:
     return target_rows + target_rows // 4
 
 
-def deal(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> list[int]:
+def distribute(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> list[int]:
     """The number of the task that writes each run: largest first to the least loaded; small batches are one task.
 
     Parameters
@@ -73,7 +73,7 @@ def deal(runs: Sequence[float], workers: int, target_rows: int = FILE_ROWS) -> l
 
     Examples
     --------
-    >>> deal([15_000, 30_000, 20_000], 2)
+    >>> distribute([15_000, 30_000, 20_000], 2)
     [1, 0, 1]
     """
     total = sum(runs)
@@ -100,7 +100,7 @@ def key_ranges(runs: Sequence[float], tasks: Sequence[int], workers: int, target
     Examples
     --------
     >>> runs = [3_000_000, 2_500_000]
-    >>> key_ranges(runs, deal(runs, 2), 2), key_ranges(runs, deal(runs, 8), 8)
+    >>> key_ranges(runs, distribute(runs, 2), 2), key_ranges(runs, distribute(runs, 8), 8)
     (0, 6)
     >>> key_ranges([9_000_000], [0], 1)
     3

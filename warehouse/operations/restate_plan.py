@@ -17,7 +17,7 @@ from warehouse.planning.inputs import landed_before
 from warehouse.planning.plan import StreamInput, make_plan
 from warehouse.planning.restoring import Restoring
 from warehouse.planning.steps import ReplaceTable, RestoreTable, Step, StoreRejected
-from warehouse.steps.relanding import grouped_with, planned_back
+from warehouse.steps.relanding import grouped_with, restored_files
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +69,9 @@ def restate_base(
         elif state.name == table and changed is not None:
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
-            states.append(replace(_put_back(restoring, state, found.since), stopped=None))
+            states.append(replace(_restored(restoring, state, found.since), stopped=None))
         elif (state.synopsis or state.coalesced) is not None and state.followed == table and found.retried is None:
-            states.append(_put_back(restoring, state, found.since))
+            states.append(_restored(restoring, state, found.since))
         elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
             states.append(restoring.rebuilt(state))
         else:
@@ -80,7 +80,7 @@ def restate_base(
     return Base(epoch, tuple(restoring.steps), rejected)
 
 
-def _put_back(restoring: Restoring, state: TableState, since: Epoch | None) -> TableState:
+def _restored(restoring: Restoring, state: TableState, since: Epoch | None) -> TableState:
     old = since.table(state.name) if since else None
     return restoring.emptied(state) if old is None else restoring.restored(state, old)
 
@@ -116,13 +116,13 @@ def restate_plan(
     given = StreamInput(stream, layout, groups, tuple(problems), more=len(rest), continues=continues)
     landed = landed_before(catalog, found.since, without_points(catalog, epoch) if found.since else [])
     plan = make_plan(catalog, epoch, [given], slot=epoch.slot, clock=clock, nodes=nodes, landed=landed)
-    back = planned_back(stream, found.back)
+    back = restored_files(stream, found.back)
     steps: list[Step] = [*base.steps, *(_keeping_rejected(step, found, base) for step in plan.steps)]
     return msgspec.structs.replace(
         plan,
         steps=tuple(steps),
         streams=tuple(
-            msgspec.structs.replace(each, retried=found.retried or (), put_back=back) if each.lands else each
+            msgspec.structs.replace(each, retried=found.retried or (), restored_files=back) if each.lands else each
             for each in plan.streams
         ),
         base=epoch,

@@ -150,4 +150,4 @@ def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
         return ViewVerdict(state.name, epoch.number, "same")
     if isinstance(found, Doubt):
         return ViewVerdict(state.name, epoch.number, "not comparable", found.reason)
-    return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.told()))
+    return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.messages()))

@@ -67,12 +67,12 @@ def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
     """Return what to tell of views that are rebuilt although they are there."""
     again = unbuilt(nodes, last)
     views = dict.fromkeys(given.view for given in nodes if given.node.table in again)
-    told = []
+    messages = []
     for view in views:
         state = last.table(view) if last else None
         if state is not None and state.view is not None:
-            told.append(f'view "{view}" is rebuilt over the live rows: {_why(state.view, declared=state.declared)}')
-    return tuple(told)
+            messages.append(f'view "{view}" is rebuilt over the live rows: {_why(state.view, declared=state.declared)}')
+    return tuple(messages)
 
 
 def _why(view: ViewRecord, *, declared: bool) -> str:

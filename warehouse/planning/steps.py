@@ -34,9 +34,9 @@ __all__ = [
     "MoveWindow",
     "NodePlan",
     "Plan",
-    "PutBack",
     "ReplaceTable",
     "RestoreTable",
+    "RestoredFile",
     "RewriteBuckets",
     "RewriteCells",
     "Role",
@@ -288,8 +288,8 @@ class InputFiles(msgspec.Struct, frozen=True):
     files: tuple[LandingFile, ...]
 
 
-class PutBack(msgspec.Struct, frozen=True):
-    """A landing file that was put away: where it lies, relative to the landing directory, and its path in there."""
+class RestoredFile(msgspec.Struct, frozen=True):
+    """An archived landing file to move back: its place, relative to the landing directory, and its path in that directory."""
 
     source: str
     path: str
@@ -362,7 +362,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     ``first`` is true when the table gets its first build: load slots are clamped to ``k - p + 1 .. k`` and nothing is
     late. ``k0`` is this stream's last processed slot (``k - p`` on a first build). ``more`` files wait for the next
     plan, ``gone`` loaded ones are no longer in the landing directory. Of ``retried`` files only the records that were
-    rejected are loaded. Files that were put away are ``put_back`` before anything is read. ``archive_of`` names the stream
+    rejected are loaded. The archived ``restored_files`` are moved back before anything is read. ``archive_of`` names the stream
     whose expired rows the table gets, when it is an archive; ``synopsis``, ``answers`` and ``coalesced`` say what it gets
     otherwise.
     """
@@ -377,7 +377,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
     gone: tuple[str, ...] = ()
     more: int = 0
     retried: tuple[str, ...] = ()
-    put_back: tuple[PutBack, ...] = ()
+    restored_files: tuple[RestoredFile, ...] = msgspec.field(default=(), name="put_back")
     archive_of: str | None = None
     synopsis: SynopsisPlan | None = None
     answers: AnswersPlan | None = None

@@ -51,7 +51,7 @@ class _Values:
         """How many nulls come first."""
         return int(self.column.null_count)
 
-    def among(self, wanted: Iterable[object]) -> pa.ChunkedArray:
+    def in_values(self, wanted: Iterable[object]) -> pa.ChunkedArray:
         """Return for each value whether it is one of those; a null is if they have one."""
         import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
         import pyarrow.compute as pc  # noqa: PLC0415 - same
@@ -87,7 +87,7 @@ class Rows:
                     end = values.nulls if value is None else _end_of_run(values, value, start)
                     yield self._slice(start, end)
             case Keys(keys) if values is not None:
-                yield self.table.filter(values.among(key[0] for key in keys))
+                yield self.table.filter(values.in_values(key[0] for key in keys))
             case KeyRange(low, high) if values is not None:
                 start = values.nulls if low is None else bisect_left(values, _number(low[0]), lo=values.nulls)
                 end = len(values) if high is None else bisect_right(values, _number(high[0]), lo=start)

@@ -455,13 +455,13 @@ class Reader:
             return self._built(build)
         except EpochVacuumedError as error:
             if not self.refresh():
-                raise self._told(error) from error
+                raise self._as_lost(error) from error
         try:
             return self._built(build)
         except EpochVacuumedError as error:
-            raise self._told(error) from error
+            raise self._as_lost(error) from error
 
-    def _told(self, error: EpochVacuumedError) -> WarehouseError:
+    def _as_lost(self, error: EpochVacuumedError) -> WarehouseError:
         """Return the error, or if the epoch is the newest one still what it means that a part of it is gone."""
         newest = self._as_of is None and epoch_at(self.root, None).number == self.epoch.number
         return lost_part(self.root, self.epoch, error) if newest else error

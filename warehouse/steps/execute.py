@@ -25,7 +25,7 @@ from warehouse.steps.kind import Task
 from warehouse.steps.outcome import Outcome, epoch_of
 from warehouse.steps.progress import after_restoring, expected_commits, progress
 from warehouse.steps.registry import kind_of
-from warehouse.steps.relanding import put_back_planned
+from warehouse.steps.relanding import restore_archived
 from warehouse.steps.sources import Sources
 from warehouse.steps.view_proof import prove_first_builds
 from warehouse.storage.checkpoints import checkpoint, checkpoint_due
@@ -87,7 +87,7 @@ def execute(
     newest, last = last, plan.base or last
     expected = expected_commits(plan, newest)
     done = progress(root, expected)
-    put_back_planned(plan, root)
+    restore_archived(plan, root)
     sources = Sources(plan, root, spark, done, last)
     heads = {path: table.head for path, table in done.items()}
     seconds: list[StepSeconds] = []

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["answers_record", "coalesced_record", "standing_beside", "synopsis_record"]
+__all__ = ["answers_record", "coalesced_record", "stopped_followers", "synopsis_record"]
 
 
 def synopsis_record(
@@ -95,7 +95,7 @@ def coalesced_record(
     )
 
 
-def standing_beside(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
+def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
     """Return the tables that follow a stream that stands still, or that stand still themselves: as they were."""
     still = dict(plan.stopped)
     following = [state for state in (last.tables if last else ()) if state.followed is not None]

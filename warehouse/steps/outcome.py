@@ -38,7 +38,7 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
-from warehouse.steps.following import answers_record, coalesced_record, standing_beside, synopsis_record
+from warehouse.steps.following import answers_record, coalesced_record, stopped_followers, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
@@ -100,10 +100,10 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
             for name, state in states.items()
         }
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
-    states.update(_standing(outcome))
-    states.update(standing_beside(plan, last))
+    states.update(_stopped_tables(outcome))
+    states.update(stopped_followers(plan, last))
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
-    states.update(_left_beside(outcome, states))
+    states.update(_side_tables_of_stopped(outcome, states))
     forgotten = forgotten_state(plan, states)
     removed = {path: removed_files(table) for path, table in (outcome.logged or outcome.done).items()}
     return Epoch(
@@ -143,7 +143,7 @@ def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
     return outcome.last.refused
 
 
-def _standing(outcome: Outcome) -> dict[str, TableState]:
+def _stopped_tables(outcome: Outcome) -> dict[str, TableState]:
     """The tables that stand still: as they were, and from which slot they go on."""
     last, found = outcome.last, {}
     for name, reason in outcome.plan.stopped:
@@ -156,7 +156,7 @@ def _standing(outcome: Outcome) -> dict[str, TableState]:
     return found
 
 
-def _left_beside(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
+def _side_tables_of_stopped(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
     """The tables that stand still while the windows move: rows leave, and grow older, in the tables beside them."""
     plan, last = outcome.plan, outcome.last
     if last is None or plan.slot <= last.slot:

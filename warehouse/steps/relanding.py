@@ -18,7 +18,7 @@ from warehouse.catalog.places import place_of
 from warehouse.ingest.files import LandingFile, numbered, unnumbered
 from warehouse.ingest.landing import list_landing
 from warehouse.planning.inputs import grouped
-from warehouse.planning.steps import InputFiles, PutBack
+from warehouse.planning.steps import InputFiles, RestoredFile
 from warehouse.storage.beneath import restore_beneath
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LeftOut
     from warehouse.planning.steps import Plan
 
-__all__ = ["ArchivedFiles", "grouped_with", "planned_back", "put_back_planned"]
+__all__ = ["ArchivedFiles", "grouped_with", "restore_archived", "restored_files"]
 
 
 @dataclass
@@ -100,17 +100,17 @@ def grouped_with(
     return stream, tuple(InputFiles(header, tuple(members)) for header, members in by_header.items()), problems
 
 
-def planned_back(stream: Stream, back: Mapping[str, str]) -> tuple[PutBack, ...]:
+def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFile, ...]:
     """Return what a plan says of the files to put back; no absolute path, so that a copied project works."""
     if stream.move_to is None:
         return ()
     there = Path(os.path.relpath(stream.move_to, stream.landing))
-    return tuple(PutBack((there / place).as_posix(), path) for path, place in back.items())
+    return tuple(RestoredFile((there / place).as_posix(), path) for path, place in back.items())
 
 
-def put_back_planned(plan: Plan, root: Path) -> None:
+def restore_archived(plan: Plan, root: Path) -> None:
     """Put back what a plan lists and is not back yet; one that is in neither place is missed by whoever reads it."""
     for planned in plan.streams:
         landing = place_of(planned.declaration.landing, root)
-        for entry in planned.put_back:
+        for entry in planned.restored_files:
             restore_beneath(Path(os.path.normpath(landing / entry.source)), landing, entry.path)

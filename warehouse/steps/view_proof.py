@@ -45,7 +45,7 @@ def prove_first_builds(sources: Sources, now: int) -> None:
             continue
         record_finding(root, ViewFinding(planned.view, plan.epoch, now, found.summary))
         logger = logging.getLogger("warehouse")
-        for line in found.told():
+        for line in found.messages():
             logger.warning('view "%s", %s', planned.view, line)
         for each in plan.nodes:
             if each.view == planned.view:

@@ -66,12 +66,12 @@ def checkpoint(table: Path, version: int) -> None:
         if not store_of(table).local_paths:
             DeltaTable(str(table), version=version).create_checkpoint()
         else:
-            _checkpoint_beside(table, version)
+            _checkpoint_on_disk(table, version)
     except (DeltaError, OSError, NotDurableError) as error:
         logging.getLogger("warehouse").warning("%s: no checkpoint of version %d (%s)", table, version, error)
 
 
-def _checkpoint_beside(table: Path, version: int) -> None:
+def _checkpoint_on_disk(table: Path, version: int) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
 
     log, beside = table / "_delta_log", table / _BESIDE

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, WAITING_SLOT
-from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges, largest_file
+from warehouse.layout.tasks import FILE_ROWS, distribute, key_ranges, largest_file
 from warehouse.storage.cluster import cores
 from warehouse.storage.commit import commit, stage, unstage
 from warehouse.storage.driver_writer import stage_in_driver, stage_side_rows
@@ -198,7 +198,7 @@ def place(rows: DataFrame, key: Sequence[str], sizes: Mapping[tuple[int, int], i
     workers = cores(rows.sparkSession)
     cells = sorted(sizes)
     runs = [sizes[cell] for cell in cells]
-    tasks = deal(runs, workers, target_rows)
+    tasks = distribute(runs, workers, target_rows)
     ranges = key_ranges(runs, tasks, workers, target_rows)
     if ranges:
         return rows.repartitionByRange(ranges, *CELL, *[quoted(name) for name in key])

@@ -36,7 +36,7 @@ from warehouse.views.algebra import (
 )
 from warehouse.views.changes import changed
 from warehouse.views.labels import STR, label
-from warehouse.views.language.chains import chain_of, put_back
+from warehouse.views.language.chains import chain_of, rebuilt
 from warehouse.views.language.columns import columns_of, types_of
 from warehouse.views.language.dialect import column_of, expression_of, text
 from warehouse.views.language.simplify import simplified, with_inputs
@@ -138,9 +138,9 @@ class _Compiler:
             return _Shape(cut, group.keys, (group.keys,)) if group.keys else _Shape(cut, (), ())
         key = changed(core, self._known.columns) if strict else None
         if key is None:
-            return _Shape(put_back(chain, self._cut(core)), (), ())
+            return _Shape(rebuilt(chain, self._cut(core)), (), ())
         stored = key.stored(chain)
-        return None if stored is None else _Shape(put_back(chain, self._cut(core)), stored, key.by)
+        return None if stored is None else _Shape(rebuilt(chain, self._cut(core)), stored, key.by)
 
     def _distinct(self, chain: Sequence[Filter | Project], core: Distinct, *, strict: bool) -> _Shape | None:
         """DISTINCT is stored whole; over rows that leave early it is a count of each value (update-patterns sheet, 2.2)."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.views.labels import Label
     from warehouse.views.language.types import Types
 
-__all__ = ["ViewPlan", "ViewPlans", "compile_views", "cycles", "judged_views", "named_in", "ordered", "telling"]
+__all__ = ["ViewPlan", "ViewPlans", "compile_views", "cycles", "judged_views", "named_in", "ordered", "with_short_lived"]
 
 
 _log = logging.getLogger(__name__)
@@ -116,14 +116,14 @@ class ViewPlans:
 
     def warnings(self) -> tuple[str, ...]:
         """Return all warnings, each with the key that it is about; one for all views that lose short-lived results."""
-        told = [f"views.{view.name}.{text}" for view in self.views for text in view.warnings]
+        messages = [f"views.{view.name}.{text}" for view in self.views for text in view.warnings]
         losing = [plan.name for plan in self.views if plan.loses_unasked]
         if losing:
-            told.append(
+            messages.append(
                 f"views.*.short_lived: of {', '.join(losing)}, results that come and go between two updates"
                 f' ({format_duration(self.interval)}) are not kept; "report" records them, "drop" says that none is wanted'
             )
-        return tuple(told)
+        return tuple(messages)
 
 
 def compile_views(catalog: Catalog) -> ViewPlans:
@@ -156,8 +156,8 @@ def judged_views(catalog: Catalog) -> tuple[ViewPlans, tuple[Problem, ...]]:
         if named_in(queries[name]) & faulty:
             faulty.add(name)
             continue
-        plan, told = _judged(catalog, view, queries[name], tables, plans)
-        problems += told
+        plan, faults = _judged(catalog, view, queries[name], tables, plans)
+        problems += faults
         if plan is not None:
             plans[name] = plan
         else:
@@ -177,7 +177,7 @@ def _judged(
         if plan is None:
             return None, _problems(catalog, view.name, faults)
         every = (*(node for each in plans.values() for node in each.nodes), *plan.nodes)
-        plan = replace(plan, tells=view.name in telling(every, *_arriving(catalog)))
+        plan = replace(plan, tells=view.name in with_short_lived(every, *_arriving(catalog)))
         problems = [*_problems(catalog, view.name, faults), *_option_problems(catalog, plan)]
         tables[view.name] = _table(plan)
         return plan, problems  # noqa: TRY300 - the errors of all of it are caught
@@ -285,7 +285,7 @@ def _table(plan: ViewPlan) -> Table:
 # (update-patterns sheet, 4.4).
 
 
-def telling(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
+def with_short_lived(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[str]) -> frozenset[str]:
     """Return the tables whose short-lived rows are known.
 
     Parameters
@@ -296,7 +296,7 @@ def telling(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[s
         The declared names; versions of a relation are no results.
 
     """
-    told, keyed = set(streams), set(relations)
+    known, keyed = set(streams), set(relations)
     for node in nodes:
         read, core = set(scanned(node.operator)), stateful_of(node.operator)
         if node.label == "STR":
@@ -306,10 +306,10 @@ def telling(nodes: Iterable[Node], streams: Iterable[str], relations: Iterable[s
         if (
             (node.label != "STR" and not counted)
             or (isinstance(core, AntiJoin) and not read & keyed)
-            or (core is None and not windowed and read <= told)
+            or (core is None and not windowed and read <= known)
         ):
-            told.add(node.table)
-    return frozenset(told)
+            known.add(node.table)
+    return frozenset(known)
 
 
 def _operators(tree: Operator) -> Iterator[Operator]:

@@ -14,7 +14,7 @@ import msgspec
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import AntiJoin, Distinct, Join, Named, Project, inputs_of
-from warehouse.views.language.chains import Chain, chain_of, name_above, put_back
+from warehouse.views.language.chains import Chain, chain_of, name_above, rebuilt
 from warehouse.views.language.columns import columns_of
 from warehouse.views.language.dialect import column_of
 from warehouse.views.language.simplify import simplified, with_inputs
@@ -95,7 +95,7 @@ def _distinct_down(tree: Operator, _: Mapping[str, tuple[str, ...]]) -> Operator
     if any(name is None for name in names):
         return tree
     on = tuple((name, right) for name, (_, right) in zip(names, core.on, strict=True) if name is not None)
-    return AntiJoin(Distinct(put_back(chain, core.left)), core.right, on)
+    return AntiJoin(Distinct(rebuilt(chain, core.left)), core.right, on)
 
 
 _PULLED = (

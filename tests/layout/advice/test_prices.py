@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from warehouse.layout.advice import Lifetimes, Prices, busiest_task, shares
-from warehouse.layout.tasks import deal, key_ranges, loads
+from warehouse.layout.tasks import distribute, key_ranges, loads
 
 
 def test_an_estimate_has_the_variance_of_its_parts() -> None:
@@ -22,7 +22,7 @@ def test_an_estimate_has_the_variance_of_its_parts() -> None:
 def test_the_busiest_worker_has_its_share_and_whole_tasks(sizes: list[int], workers: int) -> None:
     """Never less than a fair share; as much as the fullest task that is not cut, or the ranges of its last round."""
     busiest = busiest_task(sizes, workers)
-    tasks = deal(sizes, workers)
+    tasks = distribute(sizes, workers)
     ranges = key_ranges(sizes, tasks, workers)
     assert busiest >= sum(sizes) / workers - 1e-6 or not ranges
     assert busiest >= (sum(sizes) / ranges if ranges else max(loads(sizes, tasks))) - 1e-6

@@ -11,7 +11,7 @@ from heapq import heapreplace
 from math import log2
 from typing import TYPE_CHECKING
 
-from warehouse.layout.tasks import FILE_ROWS, deal, key_ranges, loads
+from warehouse.layout.tasks import FILE_ROWS, distribute, key_ranges, loads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -86,7 +86,7 @@ def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_R
     runs = [float(size) for size in sizes if size > 0]
     if not runs:
         return 0.0
-    tasks = deal(runs, workers, target_rows)
+    tasks = distribute(runs, workers, target_rows)
     ranges = key_ranges(runs, tasks, workers, target_rows)
     if ranges:
         return -(-ranges // workers) * sum(runs) / ranges

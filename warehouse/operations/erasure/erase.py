@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.steps.erased_keys import ErasedKeys
 
-__all__ = ["Outlook", "answers_of", "beside", "complete", "is_open", "landing_files", "outlook", "tables_above"]
+__all__ = ["Outlook", "answers_of", "complete", "is_open", "landing_files", "outlook", "related_tables", "tables_above"]
 
 
 _END_OF_TIME = 1 << 62
@@ -139,7 +139,7 @@ def outlook(
         salt=secrets.token_hex(16),
     )
     dead_by = last.window_time if state.kind == "stream" else None
-    archives = beside(last, state.name)
+    archives = related_tables(last, state.name)
     tables = [FoundRows(state, tuple(rows_of_keys(catalog.root, state, erased)), dead_by)]
     tables += [FoundRows(each, tuple(rows_of_keys(catalog.root, each, erased.within(each))), None) for each in archives]
     built = nodes_to_build(nodes, above)
@@ -154,13 +154,13 @@ def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
     """Yield what aggregates that are not grouped by the key still hold of erased rows: nobody can tell their part."""
     table = erasure.table or ""
     for each in answers_of(epoch, table) if erasure.keys else ():
-        if each.answers is not None and each not in beside(epoch, table):
+        if each.answers is not None and each not in related_tables(epoch, table):
             yield (
                 f'the aggregate "{each.name}" is not grouped by the key, so its groups, counts, sums and extremes still have '
                 f"these rows' part, until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, "
                 f"`stream-wh update` and `stream-wh drop {each.name}`"
             )
-        if each.coalesced is not None and each not in beside(epoch, table):
+        if each.coalesced is not None and each not in related_tables(epoch, table):
             yield (
                 f'the coalesced table "{each.name}" is not grouped by the key, so it still has stamps and values of these rows, '
                 f"until its window has passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
@@ -297,7 +297,7 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
     if keys is not None and plan.erasure is not None:
         named = _named(root, newest)
         table = plan.erasure.table or ""
-        own = frozenset((table, *(other.name for other in beside(newest, table))))
+        own = frozenset((table, *(other.name for other in related_tables(newest, table))))
         return prove(root, own, keys, named, passed_over=plan_path(root, newest.number))
     left = Proof()
     for step in plan.steps:
@@ -315,7 +315,7 @@ def _proof(catalog: Catalog, plan: Plan, newest: Epoch, keys: ErasedKeys | None)
 # --- what an erasure touches: the tables above a table, by what the epoch records of views ---
 
 
-def beside(epoch: Epoch, table: str) -> tuple[TableState, ...]:
+def related_tables(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     """Return the tables from which the rows of a stream's keys go too: its archive, and what follows it by its key."""
     state = epoch.table(table)
     key = () if state is None else state.declaration.search_key
@@ -334,7 +334,7 @@ def tables_above(epoch: Epoch, table: str) -> tuple[TableState, ...]:
     Relations that a view looks versions up in count as read, and answers that have a stream's key as the stream.
     """
     above: set[str] = set()
-    followed = (*beside(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))
+    followed = (*related_tables(epoch, table), *(state for state in answers_of(epoch, table) if state.coalesced is not None))
     below = {table, *(state.name for state in followed if state.answers is not None or state.coalesced is not None)}
     while True:
         found = {

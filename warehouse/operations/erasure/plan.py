@@ -103,7 +103,7 @@ def erasure_plan(
     inputs = [name for given in nodes for name in scanned(given.node.operator) if name not in built]
     planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch)
     for node in planned:
-        steps.extend(_anew(node, last, epoch=epoch, clock=clock))
+        steps.extend(_rebuilt(node, last, epoch=epoch, clock=clock))
     steps.extend(
         EraseRows(state.name, "restored", state.restored.path, state.restored.table_id, state.restored.version, (),
                   state.restored.rows, keyed=True)
@@ -144,7 +144,7 @@ def _erased(table: FoundRows, *, keyed: bool) -> Iterator[EraseRows]:
             yield EraseRows(state.name, found.role, side.path, side.table_id, side.version, found.cells, found.rows, keyed)
 
 
-def _anew(node: NodePlan, last: Epoch, *, epoch: int, clock: int) -> Iterator[Step]:
+def _rebuilt(node: NodePlan, last: Epoch, *, epoch: int, clock: int) -> Iterator[Step]:
     """The steps that build a node; there is nothing to report as short-lived."""
     for step in node_steps(node, last.table(node.name), last.slot, epoch=epoch, clock=clock):
         if not isinstance(step, StoreRestored) and not (isinstance(step, CreateTable) and step.role == "restored"):

@@ -81,8 +81,8 @@ def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConn
         own, expected = _rows(pin, state, table, found, connection)
     except (WarehouseError, duckdb.Error) as error:
         return LiveDifference("damaged", f"it cannot be compared: {str(error).partition(chr(10))[0]}")
-    told = f"it holds {own[0]} rows, which are not the {expected[0]} live ones"
-    return None if own == expected else LiveDifference("changed", told)
+    message = f"it holds {own[0]} rows, which are not the {expected[0]} live ones"
+    return None if own == expected else LiveDifference("changed", message)
 
 
 def _damaged(table: Path, found: LiveState) -> tuple[str, str] | None:

@@ -293,8 +293,8 @@ def _live_file(path: str, action: Mapping[str, Any]) -> LiveFile:
 
 
 def _digest(metadata: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> str:
-    told = [[metadata["id"], metadata["schemaString"]], *sorted([path, add["size"]] for path, add in files.items())]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    content = [[metadata["id"], metadata["schemaString"]], *sorted([path, add["size"]] for path, add in files.items())]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
 # --- the versions of a live table that are over: readable for ``retain`` after the next one, then their files go ---

@@ -1,4 +1,4 @@
-"""Filters and projections above an operator, taken off and put back."""
+"""Filters and projections above an operator: split off, and built again over another operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["Chain", "chain_of", "name_above", "put_back"]
+__all__ = ["Chain", "chain_of", "name_above", "rebuilt"]
 
 Chain = list[Filter | Project]
 """Outermost first."""
@@ -29,7 +29,7 @@ def chain_of(operator: Operator) -> tuple[Chain, Operator]:
     return chain, operator
 
 
-def put_back(chain: Sequence[Filter | Project], core: Operator) -> Operator:
+def rebuilt(chain: Sequence[Filter | Project], core: Operator) -> Operator:
     """Return the same filters and projections over another operator."""
     for each in reversed(chain):
         core = msgspec.structs.replace(each, input=core)

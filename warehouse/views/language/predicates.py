@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.language.scope import Scope
 
-__all__ = ["Predicate", "Sought", "predicate_of", "sought"]
+__all__ = ["Predicate", "SubQuery", "predicate_of", "sub_query_of"]
 
 _CLAUSES = ("group", "having", "qualify", "order", "limit", "offset", "distinct", "with_")
 
@@ -37,7 +37,7 @@ class Predicate:
 
 
 @dataclass(frozen=True)
-class Sought:
+class SubQuery:
     """A sub-query that gives one column for each equality, named by ``names``, and the outer expressions, unbound."""
 
     query: exp.Query
@@ -71,8 +71,8 @@ def _modified(query: exp.Query) -> bool:
     return any(query.args.get(clause) for clause in _CLAUSES)
 
 
-def sought(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.Select], Scope], prefix: str) -> Sought:
-    """Return what a predicate looks for.
+def sub_query_of(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.Select], Scope], prefix: str) -> SubQuery:
+    """Return the sub-query of a predicate, with its equalities to the outer query.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def sought(predicate: Predicate, outer: Scope, inner_scope: Callable[[exp.Select
     narrowed = query.copy()
     narrowed.set("expressions", [_named(each, name) for each, name in zip(inner, names, strict=True)])
     narrowed.set("where", exp.Where(this=exp.and_(*kept, copy=True, wrap=True)) if kept else None)
-    return Sought(narrowed, names, tuple(pairs_outer))
+    return SubQuery(narrowed, names, tuple(pairs_outer))
 
 
 def _listed(query: exp.Query, predicate: Predicate) -> list[exp.Expr]:
@@ -135,7 +135,7 @@ def _aggregated(query: exp.Select) -> bool:
 
 def _closed(
     predicate: Predicate, query: exp.Query, inner: Sequence[exp.Expr], prefix: str, outer: Sequence[exp.Expr]
-) -> Sought:
+) -> SubQuery:
     """A sub-query that groups, unites or limits is taken as it is: it cannot name the outer query."""
     if not inner:
         raise _unrelated(predicate)
@@ -146,7 +146,7 @@ def _closed(
     outside = exp.Select(expressions=[_named(each, name) for each, name in zip(listed, names, strict=True)])
     alias = exp.TableAlias(this=exp.to_identifier(prefix, quoted=True))
     outside.set("from_", exp.From(this=exp.Subquery(this=query.copy(), alias=alias)))
-    return Sought(outside, names, tuple(outer))
+    return SubQuery(outside, names, tuple(outer))
 
 
 def _names(inner: Sequence[exp.Expr], prefix: str) -> tuple[str, ...]:

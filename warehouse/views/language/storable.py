@@ -1,6 +1,6 @@
-"""What no table can hold, told before Spark is asked: maps, and texts with a collation, stored or compared by key.
+"""What no table can hold, reported before Spark is asked: maps, and texts with a collation, stored or compared by key.
 
-Types are not known of every expression before a session is there. These two are told by the functions that make them; the
+Types are not known of every expression before a session is there. These two are reported by the functions that make them; the
 other types that a table cannot have are found when Spark analyses the query.
 """
 
@@ -74,7 +74,7 @@ def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> 
 
     """
     known = {**tables, **{node.table: node.columns for node in nodes}}
-    told = set()
+    reported = set()
     for node in nodes:
         places = [(name, node.operator, _MAP, _is_map) for name in node.columns]
         places += [(name, node.operator, _COLLATED, _is_collated) for name in node.columns]
@@ -82,8 +82,8 @@ def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> 
         for name, operator, (what, allowed), test in places:
             made = _made(operator, name, known)
             sql = next((sql for sql in made if test(expression_of(sql))), None)
-            if sql is not None and (sql, what) not in told:
-                told.add((sql, what))
+            if sql is not None and (sql, what) not in reported:
+                reported.add((sql, what))
                 yield Fault(f"{as_written(sql)}, {what}", allowed)
 
 

@@ -16,7 +16,7 @@ from warehouse.views.language.dialect import text
 from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.nullability import never_null
-from warehouse.views.language.predicates import sought
+from warehouse.views.language.predicates import sub_query_of
 from warehouse.views.language.scope import Item, bound_column, owners_of
 from warehouse.views.language.units import Unit
 
@@ -64,7 +64,7 @@ def keyed_by(
     keyed = []
     taken = {item.alias.lower() for item in scope.items}
     for number, predicate in enumerate(predicates, start=1):
-        found = sought(predicate, scope, inner_scope, _prefix(predicate, number, taken))
+        found = sub_query_of(predicate, scope, inner_scope, _prefix(predicate, number, taken))
         taken.add(found.names[0].split(".", 1)[0].lower())
         for each in found.outer:
             check_expression(each, scope.faults, "rows")

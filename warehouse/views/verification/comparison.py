@@ -56,7 +56,7 @@ class Difference:
         least = "at least " if max(self.held, self.asked) >= MOST else ""
         return f"{least}{self.held} row(s) only in its table, {least}{self.asked} only in Spark's answer to its query"
 
-    def told(self) -> Iterator[str]:
+    def messages(self) -> Iterator[str]:
         """Yield the first rows of both, for whoever looks now."""
         yield from (f"only in its table: {row}" for row in self.first_held)
         yield from (f"only in Spark's answer: {row}" for row in self.first_asked)
