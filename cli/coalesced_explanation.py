@@ -9,6 +9,8 @@ from warehouse.time import format_duration, format_instant
 from warehouse.units import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
 
 __all__ = ["of_coalesced"]
@@ -31,7 +33,23 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
             f"  not taken: {counted(found.late, 'point')} that had left the window before they were loaded, "
             f"{found.repeated} with the group and time of another"
         )
+    lines += map("  {}".format, _shedding(found))
     return Report(_record(found), tuple(lines), data=True)
+
+
+def _shedding(found: CoalescedExplanation) -> Iterator[str]:
+    asked, figures = found.definition, found.shed
+    if asked.budget is None:
+        return
+    bounds = ", ".join(f"{name} = {value:g}" for name, value in vars(asked.budget).items() if value is not None)
+    yield f"sheds members beyond {bounds}, by {asked.shed}; the open member of each group stays"
+    if figures is None:
+        return
+    yield (
+        f"shed: {counted(figures.shed, 'member')} of {figures.kept + figures.shed}, of {counted(figures.runs, 'row')}, "
+        f"{figures.lost} of them whole; {format_duration(figures.length_lost)} of their {format_duration(figures.length)}"
+    )
+    yield f"accuracy: {figures.accuracy:.4f}"
 
 
 def _alike(found: CoalescedExplanation) -> str:
@@ -71,4 +89,8 @@ def _record(found: CoalescedExplanation) -> dict[str, object]:
         "rows": found.rows,
         "late": found.late,
         "repeated": found.repeated,
+        "budget": None if asked.budget is None else {k: v for k, v in vars(asked.budget).items() if v is not None},
+        "shed": None if asked.budget is None else asked.shed,
+        "accuracy": None if found.shed is None else found.shed.accuracy,
+        "ledger": None if found.shed is None else {k: v for k, v in vars(found.shed).items() if k != "accuracy"},
     }

@@ -35,6 +35,8 @@ def of_view(found: Explanation) -> Report:
         lines.extend(_order(order))
     for other in plan.alternatives:
         lines.extend(_alternative(found, other))
+    for table, share in found.shed:
+        lines.append(f"stands on members that were shed, of {table}: its accuracy is {share:.4f}, that of the view is not known")
     if found.measured is None:
         lines.append("no figures: no update has built it yet")
     return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
@@ -96,6 +98,7 @@ def _record(found: Explanation) -> Mapping[str, object]:
     return {
         "view": found.name,
         "epoch": found.epoch,
+        "shed": dict(found.shed),
         "plan": _lines(plan.lines),
         "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],
         "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from warehouse.cli.accuracy import Asked
 from warehouse.cli.outcome import Moment, Report, Rows, render_turn
 from warehouse.errors import NoEpochError
 from warehouse.time import rough
@@ -98,6 +99,7 @@ def probed(
     *,
     as_of: int | None,
     explain: bool,
+    asked: Asked,
 ) -> Rows:
     """Return the rows of what ``select`` makes of the key columns."""
     reader = opened(directory).reader(as_of)
@@ -109,13 +111,14 @@ def probed(
 
         return None if options["limit"] == 0 else why_no_key(reader, table, selection)
 
-    return replace(_answered(answer, options["now"], explain=explain), why_empty=why_empty)
+    return replace(_answered(answer, options["now"], asked, explain=explain), why_empty=why_empty)
 
 
 def scanned(
     directory: Path, table: str, options: Mapping[str, Any], *, as_of: int | None, memory: int | None, timeout: int | None
 ) -> Rows:
     """Return the live rows of a table."""
+    asked, options = Asked.of(options)
     reader = _bounded(directory, as_of, memory, timeout)
 
     def why_empty() -> str | None:
@@ -123,14 +126,15 @@ def scanned(
 
         return None if options["limit"] == 0 else why_no_row(reader, table)
 
-    return replace(_answered(reader.scan(table, **options), options["now"]), why_empty=why_empty)
+    return replace(_answered(reader.scan(table, **options), options["now"], asked), why_empty=why_empty)
 
 
 def queried(
     directory: Path, query: str, options: Mapping[str, Any], *, as_of: int | None, memory: int | None, timeout: int | None
 ) -> Rows:
     """Return the answer to a query."""
-    return _answered(_bounded(directory, as_of, memory, timeout).sql(query, **options), options["now"])
+    asked, options = Asked.of(options)
+    return _answered(_bounded(directory, as_of, memory, timeout).sql(query, **options), options["now"], asked)
 
 
 def changed(directory: Path, table: str, options: Mapping[str, Any]) -> Rows:
@@ -148,7 +152,7 @@ def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: in
     return warehouse.reader(as_of, resources=for_a_process(warehouse.resources(bounds), bounds))
 
 
-def _answered(answer: Answer, now: int | None, *, explain: bool = False) -> Rows:
+def _answered(answer: Answer, now: int | None, asked: Asked, *, explain: bool = False) -> Rows:
     def explained() -> Mapping[str, object]:
         told = answer.explain
         if told is None:
@@ -169,6 +173,7 @@ def _answered(answer: Answer, now: int | None, *, explain: bool = False) -> Rows
         behind = "" if answer.newest else ": updates come faster than this answer"
         notes = (f"committed {rough(answer.staleness)} ago{behind}",)
     moment = Moment(answer.epoch, answer.window_time, now, answer.committed_at)
+    notes += asked.notes(answer)
     return Rows(answer, moment, explained if explain else None, notes=notes)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NewType
 
 import msgspec
 
+from warehouse.cli.accuracy import Asked
 from warehouse.cli.human import ago
 from warehouse.cli.library import opened
 from warehouse.cli.outcome import Moment, Report, Rows
@@ -43,7 +44,8 @@ class StatusRow:
     expired and is still on disk is dead, at the latest by a slot. ``old_layout_rows`` are in layouts that a migration side by
     side has not emptied yet, of the rows that were there ``old_layout_share``, where ``old_layout_predicted`` is
     expected. ``live_table`` is the directory of the Delta table of exactly its live rows. ``failed`` says why the last update
-    could not move it: a view that could not be maintained, a table changed from outside.
+    could not move it: a view that could not be maintained, a table changed from outside. ``accuracy`` is the share that shedding
+    has left of a coalesced table.
     """
 
     table: str
@@ -70,6 +72,7 @@ class StatusRow:
     old_layout_predicted: float | None
     live_table: str | None
     failed: str | None = None
+    accuracy: float | None = None
 
 
 @dataclass(frozen=True)
@@ -112,12 +115,16 @@ class PartitionRow:
     max_exp_slot: int
 
 
-def status(directory: Path, *, verbose: bool, expanded: bool, check: bool = False) -> Rows:
+def status(
+    directory: Path, *, verbose: bool, expanded: bool, check: bool = False, asked: Asked | None = None
+) -> Rows:
     """Return a row for every table, or with ``verbose`` for each sub-index, the state tables of operators included.
 
     A table on a terminal has a line for each table, with ``verbose`` what ends next; ``expanded`` gives every fact there
-    too. With ``check`` the exit code is 4 when something needs a person.
+    too. With ``check`` the exit code is 4 when something needs a person, with a least accuracy when shedding has left less of a
+    table.
     """
+    from warehouse.serving.catalogue import accuracies
     from warehouse.serving.catalogue import status as stand
 
     warehouse = opened(directory)
@@ -128,20 +135,22 @@ def status(directory: Path, *, verbose: bool, expanded: bool, check: bool = Fals
     found = stand(reader, retain=warehouse.catalog.retain)
     visible = tuple(each for each in found if each.kind != "state")
     visible = (*visible, *_unbuilt(warehouse, reader))
+    asked = asked or Asked()
+    shares = accuracies(reader, asked.at_least or 0)
     if verbose:
         result = Records.of(PartitionRow, [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions])
         brief = Records.of(EndingRow, _ending(reader, visible))
     else:
-        result = Records.of(StatusRow, _status_rows(warehouse, reader, visible, landing, now))
+        result = Records.of(StatusRow, _status_rows(warehouse, reader, visible, landing, now, shares))
         brief = Records.of(BriefRow, [_brief(each, landing.get(each.table), judged, now) for each in visible])
     return Rows(
         result,
         _moment(reader),
         brief=None if expanded else brief,
-        headline=_headline(judged, reader, now),
+        headline=(*_headline(judged, reader, now), *(f"  {line}" for line in asked.lines(shares))),
         warnings=tuple(str(each) for each in judged.concerns),
-        notes=judged.notes,
-        exit_code=CHECK_FAILED if check and judged.level != "ok" else 0,
+        notes=(*judged.notes, *asked.lines(shares)),
+        exit_code=CHECK_FAILED if asked.missed(shares) or (check and judged.level != "ok") else 0,
     )
 
 
@@ -192,7 +201,12 @@ def _unbuilt(warehouse: Warehouse, reader: Reader) -> Iterator[TableStatus]:
 
 
 def _status_rows(
-    warehouse: Warehouse, reader: Reader, found: tuple[TableStatus, ...], landing: Mapping[str, LandingFacts], now: int
+    warehouse: Warehouse,
+    reader: Reader,
+    found: tuple[TableStatus, ...],
+    landing: Mapping[str, LandingFacts],
+    now: int,
+    shares: Mapping[str, float],
 ) -> Iterator[StatusRow]:
     from warehouse.operations.erasure.overdue import dead_since
     from warehouse.publishing.live.log import live_place
@@ -205,7 +219,8 @@ def _status_rows(
         bounded = replace(each, on_disk_for=min(each.on_disk_for, bounds.get(each.table, each.on_disk_for)))
         is_stale = each.table in stale if each.table in catalog.stale_after else None
         live = live_place(warehouse.root, each.table, reader.epoch)
-        yield _status_row(bounded, landing.get(each.table), now, is_stale, dead.get(each.table), live)
+        row = _status_row(bounded, landing.get(each.table), now, is_stale, dead.get(each.table), live)
+        yield replace(row, accuracy=shares.get(each.table))
 
 
 def _status_row(

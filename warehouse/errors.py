@@ -24,6 +24,7 @@ __all__ = [
     "ForeignChangeError",
     "LandingError",
     "LockHeldError",
+    "LowAccuracyError",
     "MigrationError",
     "MissingPartError",
     "NewerFormatError",
@@ -417,6 +418,20 @@ class ViewFailedError(WarehouseError):
         super().__init__(
             f'view "{view}" could not be maintained by the last update ({reason}); change its SQL so that it does not fail '
             f"on these rows, then update: it is rebuilt. Earlier epochs can still be read (as_of)"
+        )
+
+
+class LowAccuracyError(WarehouseError):
+    """Shedding has left less of a coalesced table than the caller asks for."""
+
+    code = "low_accuracy"
+    exit_code = 4
+
+    def __init__(self, table: str, accuracy: float, minimum: float) -> None:
+        self.table, self.accuracy, self.minimum = table, accuracy, minimum
+        super().__init__(
+            f'table "{table}" has an accuracy of {accuracy:.4f}, and {minimum:g} was asked for: members of it were shed; '
+            f"raise or remove its budget in [coalesced.{table}], or ask for less. `stream-wh explain {table}` says what went"
         )
 
 

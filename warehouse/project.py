@@ -653,7 +653,8 @@ class Warehouse:
         from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - as above
         from warehouse.serving.coalesced_explanation import explained_coalesced  # noqa: PLC0415 - nothing else needs it
 
-        found = explained_coalesced(self.catalog, table, newest_epoch(self.root))
+        reader = None if newest_epoch(self.root) is None else self._newest(None)
+        found = explained_coalesced(self.catalog, table, reader)
         if found is None:
             names = [each.name for each in self.catalog.coalesced]
             raise UnknownNameError("coalesced table", table, names, nearest(table, names))

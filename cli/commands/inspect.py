@@ -8,6 +8,7 @@ import click
 
 from warehouse.cli import knowledge
 from warehouse.cli import status as standing
+from warehouse.cli.accuracy import Asked, accuracy_options
 from warehouse.cli.options import command, complete_views, limit_option, project, report_command, rows_command, table_argument
 
 if TYPE_CHECKING:
@@ -22,16 +23,20 @@ __all__ = ["describe", "files", "health", "history", "rejected", "restored", "st
 @click.option("-v", "--verbose", is_flag=True, help="What ends next; as csv, json, ...: each sub-index and expiry block.")
 @click.option("-x", "--expanded", is_flag=True, help="Every fact on a terminal too, not a line a table.")
 @click.option("--check", is_flag=True, help="Exit code 4 when something needs a person.")
+@accuracy_options
 @rows_command
 @project
-def status(directory: Path, *, verbose: bool, expanded: bool, check: bool) -> Rows:
+def status(
+    directory: Path, *, verbose: bool, expanded: bool, check: bool, at_least: int | None, minimum_accuracy: float | None
+) -> Rows:
     """Print the verdict, each thing that needs a person with what helps, and a line for each table.
 
     csv, json and the other formats for programs have every fact of each table: window time, live rows, files, bytes, lag,
     waiting, changed and unreadable files. A view has no landing files. With -v these formats have a row for each sub-index,
     and the tables in which operators of views keep their state.
     """
-    return standing.status(directory, verbose=verbose, expanded=expanded, check=check)
+    asked = Asked(at_least, minimum_accuracy)
+    return standing.status(directory, verbose=verbose, expanded=expanded, check=check, asked=asked)
 
 
 @command("health", "The verdict alone, and what helps.", "stream-wh health", "stream-wh health -o json")

@@ -10,6 +10,7 @@ from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.types import Atomic, Decimal, Field, SqlType, Struct, canonical
+from warehouse.coalescing.budgets import Budget
 from warehouse.coalescing.definition import HOLDS, OWN_COLUMNS, PREVIOUS, Definition
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class CoalescedDraft:
 def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
     """Return what a sound declaration holds, and every fault of an unsound one by its key."""
     section = draft.section
-    faults = [*_unbuilt(draft), *_required(draft), *_source(draft), *_window(draft)]
+    faults = [*_unbuilt(draft), *_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
     if section.source not in draft.streams or draft.faulty or draft.interval is None:
         return None, tuple(faults)
     groups, wrong = _columns(draft, "group_by", section.group_by)
@@ -75,6 +76,9 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
         rows=section.rows,
         same=None if section.same is None else section.same.strip(),
         of=None if section.of is None else section.of.strip(),
+        budget=None if (asked := section.budget) is None else Budget(asked.rows, asked.bytes, asked.keep, asked.accuracy),
+        shed=section.shed or "cals",
+        ledger=section.budget is not None,
     )
     faults = [*_names(definition), *_search_key(draft, definition), *_erasable(draft)]
     if faults:
@@ -87,11 +91,25 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
 
 def _unbuilt(draft: CoalescedDraft) -> _Faults:
     """Yield keys that are known and not built yet."""
-    for key in ("budget", "shed"):
-        if getattr(draft.section, key) is not None:
-            yield key, FaultError(f"`{key}`, shedding, which is not built yet", "no such key: every member is kept")
     if draft.section.how == "lazy":
         yield "how", FaultError('"lazy", which is not built yet', '"eager", or "auto", which is eager now')
+
+
+def _budget(draft: CoalescedDraft) -> _Faults:
+    """Yield what is wrong with the bounds of what is kept."""
+    section, given = draft.section, draft.section.budget
+    if any(key.startswith("budget.") for key in draft.faulty):
+        return
+    if given is None:
+        if section.shed is not None and "budget" not in draft.faulty:
+            yield "shed", FaultError("`shed` without `budget`", "`budget`, a table such as { rows = 50_000 }, beside it")
+        return
+    if section.how == "lazy":
+        yield "budget", FaultError('`budget` with how = "lazy"', 'how = "eager": a lazy table stores no members to shed')
+    try:
+        Budget(given.rows, given.bytes, given.keep, given.accuracy)
+    except ValueError as error:
+        yield "budget", FaultError("such a table", str(error))
 
 
 def _required(draft: CoalescedDraft) -> _Faults:

@@ -44,6 +44,7 @@ from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them w
     SqlText,
     TimeZone,
 )
+from warehouse.coalescing.definition import Shed
 from warehouse.health import Kind, Thresholds
 from warehouse.layout import Expiration, Insertion, Technique
 
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AggregateSection",
+    "BudgetSection",
     "CoalescedSection",
     "FrequentSection",
     "HealthSection",
@@ -250,6 +252,17 @@ class AggregateSection(BaseModel):
 
 
 
+class BudgetSection(BaseModel):
+    """``budget`` of ``[coalesced.NAME]``."""
+
+    model_config = _STRICT
+
+    rows: int | None = Field(default=None, description="a number of points such as 50_000", ge=1)
+    bytes: Size | None = Field(default=None, description='a size such as "64MB"')
+    keep: float | None = Field(default=None, description="a share of the points above 0 and up to 1, such as 0.5", gt=0, le=1)
+    accuracy: float | None = Field(default=None, description="a share above 0 and up to 1, such as 0.95", gt=0, le=1)
+
+
 class CoalescedSection(BaseModel):
     """``[coalesced.NAME]``; ``from`` is a word of Python's, so its field is ``source``."""
 
@@ -264,10 +277,8 @@ class CoalescedSection(BaseModel):
     rows: int | None = Field(default=None, description="a number of points such as 100_000", ge=1)
     how: Literal["eager", "lazy", "auto"] = Field(default="auto", description='"eager" | "lazy" | "auto"')
     search_key: SearchKey | None = Field(default=None, description="a column of the table, or a list of them")
-    budget: dict[str, int | float | str] | None = Field(default=None, description="a table such as { rows = 50_000 }")
-    shed: Literal["cals", "cals-v", "cals-i", "random"] | None = Field(
-        default=None, description='"cals" | "cals-v" | "cals-i" | "random"'
-    )
+    budget: BudgetSection | None = Field(default=None, description="a table such as { rows = 50_000 }")
+    shed: Shed | None = Field(default=None, description=_words(Shed))
 
 
 _ENDS = "nothing: a version of a relation ends when its key changes next"
@@ -281,7 +292,7 @@ _VERSIONS_NEED_NO = {
     "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
-_NESTED: dict[str, type[BaseModel]] = {"layout": LayoutSection, "frequent": FrequentSection}
+_NESTED: dict[str, type[BaseModel]] = {"layout": LayoutSection, "frequent": FrequentSection, "budget": BudgetSection}
 _NAMED = frozenset({"columns", "sources"})
 """Tables whose keys are the user's names."""
 _HOMES: dict[str, type[BaseModel]] = {
@@ -295,6 +306,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[aggregates.NAME]": AggregateSection,
     "frequent of [aggregates.NAME]": FrequentSection,
     "[coalesced.NAME]": CoalescedSection,
+    "budget of [coalesced.NAME]": BudgetSection,
 }
 
 

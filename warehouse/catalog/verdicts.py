@@ -48,6 +48,7 @@ _PUBLISHED = "the next update makes live/NAME; one that is not published any mor
 _OF_ROWS_TO_COME = "it is for rows loaded from now on; `stream-wh restate` applies it to others"
 _KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
+_OF_SHEDDING = ("budget", "shed")
 _OF_POINTS = ("from", "group_by", "of", "rows", "same", "search_key", "values", "window")
 
 
@@ -152,12 +153,8 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
     if section == "views" and outer in _OF_VIEW:
         why = f"the next update builds {name} again over the live rows, unless it means the same"
         return Verdict(key, before, now, "rebuild", why)
-    if section == "coalesced" and outer in _OF_POINTS:
-        why = (
-            f"the next update builds {name} again of landing files that are still there, else of the rows that its stream and "
-            "archive hold, unless it means the same or its window is shorter now"
-        )
-        return Verdict(key, before, now, "rebuild", why)
+    if section == "coalesced" and outer in (*_OF_POINTS, *_OF_SHEDDING):
+        return Verdict(key, before, now, *_of_coalesced(name, outer))
     if outer == "columns":
         if before is None:
             return Verdict(key, before, now, "from now on", "the next update adds it; rows loaded before have null")
@@ -174,6 +171,16 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
         why = "it is for results that come" if section == "views" else _OF_ROWS_TO_COME
         return Verdict(key, before, now, "from now on", why)
     return Verdict(key, before, now, "free", "it is in force at once" if outer != "search_key" else "it means the same")
+
+
+def _of_coalesced(name: str, outer: str) -> tuple[VerdictWord, str]:
+    if outer in _OF_SHEDDING:
+        return "from now on", "the next update sheds by it; without a budget it brings all members back, which the ledger has"
+    why = (
+        f"the next update builds {name} again of landing files that are still there, else of the rows that its stream and "
+        "archive hold, unless it means the same or its window is shorter now"
+    )
+    return "rebuild", why
 
 
 def _read_otherwise(name: str, before: str, now: str | None) -> bool:

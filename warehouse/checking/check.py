@@ -9,6 +9,7 @@ from warehouse.checking.findings import CheckReport, Finding
 from warehouse.checking.logs import logs_findings, named_tables
 from warehouse.checking.published import database_findings, live_findings
 from warehouse.checking.records import read_records, records_findings
+from warehouse.checking.shed import shed_findings
 from warehouse.checking.summaries import summary_findings
 from warehouse.epochs.journal import numbers
 from warehouse.errors import EpochVacuumedError, NoEpochError
@@ -85,6 +86,8 @@ def _checked(root: Path, *, rows: bool, resources: Resources, published: Collect
         findings += database_findings(root) if records.open_plan is None else []  # whoever completes it makes it again
         if records.open_plan is None:
             findings += live_findings(root, published, rows=rows, resources=resources)
+        if rows and records.open_plan is None and not any(each.severity == "fault" for each in findings):
+            findings += shed_findings(root, resources)  # rows that cannot be read were reported
         findings += left_over_findings(root, every, tables)
     findings.sort(key=lambda finding: finding.severity != "fault")
     return CheckReport(tuple(findings), len(records.epochs), len(tables), len(every), reading.rows)

@@ -9,13 +9,28 @@ from its first stamp to the first stamp of the next row of its group, the last o
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-__all__ = ["OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "values_column"]
+from warehouse.coalescing.budgets import Budget  # noqa: TC001 - records are decoded by it
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["LEDGER", "OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "Shed", "values_column"]
+
+Shed = Literal["cals", "cals-v", "cals-i", "random"]
+"""The words of ``shed``."""
 
 OWN_COLUMNS = ("valid_from", "valid_to", "members", "open")
 """The columns that every coalesced table has."""
 STAMPS = "_stamps"
 """The state column that holds the stamps of a row's members in microseconds, in order."""
+LEDGER = "_ledger"
+"""The state column of a group's open row that lists the exact runs of the group that lost members to shedding.
+
+An entry has the ``stamps`` of all members of its run, those that were ``shed``, where the run ends (``until``), and the compared
+values ``v0``, ``v1``, ...; under ``same`` of each member.
+"""
 PREVIOUS = "previous"
 """What ``same`` calls the neighbour before."""
 HOLDS = "holds"
@@ -33,7 +48,8 @@ class Definition:
 
     ``values`` are the columns by which neighbours are compared: for equality, or by the condition ``same`` (Spark SQL over them
     and ``previous``). With ``of`` it is the truth of that condition, and ``values`` is ``holds``. One of ``window``, in
-    microseconds, and ``rows`` is given.
+    microseconds, and ``rows`` is given. With a ``budget`` members are shed as ``shed`` says; the ``ledger`` of what was shed is a
+    column of the table from the first budget on.
     """
 
     source: str
@@ -44,6 +60,9 @@ class Definition:
     rows: int | None = None
     same: str | None = None
     of: str | None = None
+    budget: Budget | None = None
+    shed: Shed = "cals"
+    ledger: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -74,6 +93,13 @@ class Definition:
 
     @property
     def state(self) -> tuple[tuple[str, str], ...]:
-        """What is stored beside them: the stamps of the members; under ``same`` their values too."""
+        """What is stored beside them: the stamps of the members; under ``same`` their values too; what was shed."""
         values = () if self.same is None else ((values_column(name), f"array<{kind}>") for name, kind in self.values)
-        return ((STAMPS, "array<bigint>"), *values)
+        ledger = ((LEDGER, f"array<{self._entry}>"),) if self.ledger else ()
+        return ((STAMPS, "array<bigint>"), *values, *ledger)
+
+    @property
+    def _entry(self) -> str:
+        kinds: Sequence[str] = [kind if self.same is None else f"array<{kind}>" for _, kind in self.values]
+        own = "".join(f",v{place}:{kind}" for place, kind in enumerate(kinds))
+        return f"struct<stamps:array<bigint>,shed:array<bigint>,until:bigint{own}>"

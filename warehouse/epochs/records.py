@@ -38,6 +38,7 @@ __all__ = [
     "Partition",
     "PinnedEntry",
     "Removed",
+    "ShedRecord",
     "SideTable",
     "StepSeconds",
     "Stopped",
@@ -180,12 +181,22 @@ class AnswersRecord:
 
 
 @dataclass(frozen=True)
+class ShedRecord:
+    """What shedding left of a coalesced table's window: members that are kept and that are not, and the accuracy, a share."""
+
+    kept: int
+    shed: int
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class CoalescedRecord:
     """What a coalesced table holds, and which points it did not take.
 
     ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
     stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
-    before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row.
+    before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row. ``shed`` is None where
+    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger tells.
     """
 
     definition: CoalescedDefinition
@@ -193,6 +204,7 @@ class CoalescedRecord:
     repeated: int = 0
     late: int = 0
     emptied: bool = False
+    shed: ShedRecord | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,13 @@ A table that is new, or whose declaration changed, gets what landing files still
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.catalog.model import DEFAULT_PERIODS
 from warehouse.layout import keyed_layout
-from warehouse.planning.steps import CoalescedPlan, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
+from warehouse.planning.steps import AddColumns, CoalescedPlan, CreateTable, ReplaceTable, RewriteBuckets, StreamPlan
 from warehouse.storage.tables import schema_file
 
 if TYPE_CHECKING:
@@ -110,6 +111,8 @@ def _plan(
     definition, state = table.definition, last.table(table.name) if last else None
     first = unlike(definition, state)
     history = first and last is not None and last.table(stream.name) is not None
+    sheds = definition.ledger or (not first and _has_ledger(state))
+    definition = replace(definition, ledger=sheds)
     columns = tuple(ColumnRecord(name, kind) for name, kind in definition.columns)
     layout = state.layout if state is not None else keyed_layout(DEFAULT_PERIODS)
     return StreamPlan(
@@ -137,7 +140,14 @@ def coalesced_steps(planned: StreamPlan, state: TableState | None, table_id: str
         yield CreateTable(name, "rows", path, table_id)
     elif planned.first and state.coalesced is not None and not state.coalesced.emptied:
         yield ReplaceTable(name, path, state.table_id, state.version)
+    elif planned.coalesced is not None and planned.coalesced.definition.ledger and not _has_ledger(state):
+        yield AddColumns(name, "rows", path, state.table_id, state.version)
     yield RewriteBuckets(name, path, state.table_id if state else table_id, state.version if state else 0)
+
+
+def _has_ledger(state: TableState | None) -> bool:
+    """Whether the table has a column for what was shed: from its first budget on."""
+    return state is not None and state.coalesced is not None and state.coalesced.definition.ledger
 
 
 def coalesced_schema_file(planned: StreamPlan, state: TableState | None, epoch: int) -> str:

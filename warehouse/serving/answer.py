@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import duckdb
 
-from warehouse.errors import PlatformError, UsageError
+from warehouse.errors import LowAccuracyError, PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
 from warehouse.serving.statement import Statement
 from warehouse.serving.watch import Watch
@@ -98,6 +98,10 @@ class Answer:
         When the epoch was committed, in microseconds.
     put
         How many files an answer of partial results is of, and how many were read for it; None: it is read from the rows.
+    shed
+        The shed tables that it stands on.
+    share
+        Gives the accuracy of one of them, for rows of at least so many microseconds.
 
     """
 
@@ -115,9 +119,13 @@ class Answer:
         ended: Callable[[Explain], None] | None = None,
         committed_at: int = 0,
         put: tuple[int, int] | None = None,
+        shed: tuple[str, ...] = (),
+        share: Callable[[str, int], float] | None = None,
     ) -> None:
         self.committed_at = committed_at
         self.put = put
+        self.shed = shed
+        self._share = share
         self.newest: bool | None = None
         self._renew: Callable[[], Answer | None] | None = None
         self._resources = resources
@@ -162,7 +170,7 @@ class Answer:
         statement = in_memory_rows(self.arrow(), self.columns)
         held = Answer(
             self._connection, statement, self.columns, epoch=self.epoch, window_time=self.window_time, failed=self._failed,
-            committed_at=self.committed_at, put=self.put,
+            committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share,
         )  # fmt: skip
         held.newest = self.newest
         return held
@@ -177,12 +185,39 @@ class Answer:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What Arrow schemas carry: the window state."""
+        """What Arrow schemas carry: the window state, and of shed tables that the rows stand on their names and the accuracy."""
+        accuracy = {} if not self.shed else {"stream_wh.accuracy": repr(self.accuracy()), "stream_wh.shed": ", ".join(self.shed)}
         return {
             "stream_wh.window_time": format_instant(self.window_time),
             "stream_wh.epoch": str(self.epoch),
             "stream_wh.committed": format_instant(self.committed_at),
+            **accuracy,
         }
+
+    def accuracy(self, at_least: int = 0, *, minimum: float = 0.0) -> float | None:
+        """Return the accuracy, a share, of the shed tables that the answer stands on, of the least accurate one; None for none.
+
+        It is that of the table's window, all groups together, not of the rows that were asked for.
+
+        Parameters
+        ----------
+        at_least
+            Microseconds: the accuracy for rows of at least that length.
+        minimum
+            The share that it must reach.
+
+        Raises
+        ------
+        LowAccuracyError
+            When it does not.
+
+        """
+        if self._share is None or not self.shed:
+            return None
+        share, table = min((self._share(name, at_least), name) for name in self.shed)
+        if share < minimum:
+            raise LowAccuracyError(table, share, minimum)
+        return share
 
     def rows(self, size: int = ROWS) -> Iterator[list[tuple[Any, ...]]]:
         """Yield the rows as lists of at most ``size`` tuples, in bounded memory.
@@ -351,6 +386,7 @@ class Answer:
         self._connection, self._statement, self._failed = newer._connection, newer._statement, newer._failed
         self._plan, self._resources, self._ended = newer._plan, newer._resources, newer._ended
         self.columns, self.put = newer.columns, newer.put
+        self.shed, self._share = newer.shed, newer._share
         self.epoch, self.window_time, self.committed_at = newer.epoch, newer.window_time, newer.committed_at
 
     def _tell_end(self) -> None:

@@ -13,6 +13,7 @@ import duckdb
 
 from warehouse.catalog.declaration import origin_of
 from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
+from warehouse.serving.accuracy import is_shed, shed_share
 from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
 from warehouse.serving.pin import require
@@ -38,6 +39,7 @@ __all__ = [
     "TableFiles",
     "TableStatus",
     "ViewDescription",
+    "accuracies",
     "describe",
     "files",
     "rejected",
@@ -291,6 +293,16 @@ def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
     """Return where a table stands as far as its epoch tells without the table."""
     rows, number, size = (sum(getattr(part, name) for part in state.partitions) for name in ("rows", "files", "bytes"))
     return replace(_status(reader, reader.pin, state, retain, ()), rows=rows, files=number, bytes=size)
+
+
+def accuracies(reader: Reader, at_least: int = 0) -> dict[str, float]:
+    """Return the accuracy of each shed table at the epoch that can be read, for rows of at least so many microseconds."""
+    found, _ = each_table(
+        reader,
+        lambda epoch: tuple(filter(is_shed, epoch.tables)),
+        lambda pin, state: shed_share(pin, reader.connection, state, at_least),
+    )
+    return found
 
 
 def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:

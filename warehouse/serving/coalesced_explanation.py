@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.serving.accuracy import shed_figures
+
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
     from warehouse.coalescing.definition import Definition
-    from warehouse.epochs.records import Epoch
+    from warehouse.serving.accuracy import ShedFigures
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
 
 __all__ = ["CoalescedExplanation", "explained_coalesced"]
 
@@ -20,7 +24,7 @@ class CoalescedExplanation:
     Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
     instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
     removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
-    time of another.
+    time of another. ``shed`` tells of one with a budget.
     """
 
     name: str
@@ -31,16 +35,18 @@ class CoalescedExplanation:
     rows: int = 0
     late: int = 0
     repeated: int = 0
+    shed: ShedFigures | None = None
 
 
-def explained_coalesced(catalog: Catalog, name: str, epoch: Epoch | None) -> CoalescedExplanation | None:
-    """Explain a declared coalesced table; None when none of that name is declared."""
+def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> CoalescedExplanation | None:
+    """Explain a declared coalesced table; None when none of that name is declared. ``reader`` is of the newest epoch."""
+    epoch = reader.epoch if reader else None
     declared = catalog.coalesced_table(name)
     if declared is None:
         return None
     definition, state = declared.definition, epoch.table(name) if epoch else None
     record = state.coalesced if state else None
-    if epoch is None or state is None or record is None:
+    if reader is None or epoch is None or state is None or record is None:
         return CoalescedExplanation(name, definition)
     return CoalescedExplanation(
         name,
@@ -51,4 +57,9 @@ def explained_coalesced(catalog: Catalog, name: str, epoch: Epoch | None) -> Coa
         rows=sum(part.rows for part in state.partitions),
         late=record.late,
         repeated=record.repeated,
+        shed=None if record.definition.budget is None else reader.retrying(lambda pin: _shed(reader, pin, name)),
     )
+
+
+def _shed(reader: Reader, pin: Pin, name: str) -> ShedFigures:
+    return shed_figures(pin, reader.connection, pin.state(name))

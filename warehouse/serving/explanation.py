@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
+from warehouse.serving.accuracy import shed_below
+from warehouse.serving.catalogue import accuracies
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share
@@ -65,6 +67,8 @@ class Explanation:
         is a negation on one attribute below a join of two inputs, all of them streams, relations, or views.
     epoch
         The epoch of all figures; None when there is no epoch yet.
+    shed
+        The shed tables that it stands on, with their accuracies.
 
     """
 
@@ -75,6 +79,7 @@ class Explanation:
     joins: tuple[JoinOrder, ...]
     placement: Placement | None
     epoch: int | None
+    shed: tuple[tuple[str, float], ...] = ()
 
     @property
     def name(self) -> str:
@@ -125,7 +130,13 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         joins=tuple(_orders(reader, epochs, plan)) if reader is not None else (),
         placement=_placement(reader, epochs, plan.tree) if reader is not None else None,
         epoch=reader.epoch.number if reader is not None else None,
+        shed=() if reader is None else _shed(reader, view),
     )
+
+
+def _shed(reader: Reader, view: str) -> tuple[tuple[str, float], ...]:
+    below = shed_below(reader.epoch, (view,))
+    return tuple((name, share) for name, share in accuracies(reader).items() if name in below) if below else ()
 
 
 def _predicted(plan: ViewPlan, interval: int) -> Fraction | None:

@@ -17,6 +17,7 @@ from warehouse.epochs.journal import epoch_at
 from warehouse.errors import EpochVacuumedError, UnknownNameError, UsageError, WarehouseError
 from warehouse.layout.columns import CELL
 from warehouse.objects.path import path_of
+from warehouse.serving.accuracy import shed_below, shed_share
 from warehouse.serving.answer import Answer, Explain, Plan, in_memory_rows
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
@@ -361,15 +362,16 @@ class Reader:
             if between is not None and not bound.parameters and now is None:
                 put = self._partials.put_together(pin, sandbox, checked, columns, between)
                 if put is not None:
-                    return self._put(pin, put, columns)
-            return self.answer(pin, sandbox, replace(bound, sql=checked.sql), columns, users=True)
+                    return self._put(pin, put, columns, checked.tables)
+            statement = replace(bound, sql=checked.sql)
+            return self.answer(pin, sandbox, statement, columns, users=True, tables=checked.tables)
 
         return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
 
-    def _put(self, pin: Pin, put: Put, columns: tuple[tuple[str, str], ...]) -> Answer:
+    def _put(self, pin: Pin, put: Put, columns: tuple[tuple[str, str], ...], tables: Iterable[str]) -> Answer:
         """Return the answer that was put together of partial results."""
         statement = in_memory_rows(put.rows, columns)
-        return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read))
+        return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read), tables=tables)
 
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
         """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that told of them.
@@ -438,7 +440,7 @@ class Reader:
 
         def build(pin: Pin) -> Answer:
             read = changes_of(self.connection, pin, table, since, to, request)
-            return self.answer(read.pin, self.connection, read.statement, read.columns)
+            return self.answer(read.pin, self.connection, read.statement, read.columns, tables=(table,))
 
         return self.retrying(build)
 
@@ -491,7 +493,8 @@ class Reader:
         text = select(source, [name for name, _ in shown], condition.sql, order, request.limit)
         statement = Statement(text, condition.parameters, source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=self._noted(pin, state, selection))
+        ended = self._noted(pin, state, selection)
+        return self.answer(pin, self.connection, statement, shown, plan=plan, ended=ended, tables=(state.name,))
 
     def _noted(self, pin: Pin, state: TableState, selection: Selection) -> Callable[[Explain], None] | None:
         """Return what notes the end of a read of files in the log."""
@@ -525,7 +528,8 @@ class Reader:
         end = "" if request.limit is None else f" LIMIT {request.limit}"
         statement = Statement(text + end, tables=source.tables)
         plan = choice.plan(state.name, tau, time.perf_counter() - start)
-        return self.answer(pin, sandbox, statement, shown, plan=plan, users=True, ended=self._noted(pin, state, All()))
+        ended = self._noted(pin, state, All())
+        return self.answer(pin, sandbox, statement, shown, plan=plan, users=True, ended=ended, tables=(state.name,))
 
     def answer(
         self,
@@ -538,8 +542,12 @@ class Reader:
         users: bool = False,
         ended: Callable[[Explain], None] | None = None,
         put: tuple[int, int] | None = None,
+        tables: Iterable[str] = (),
     ) -> Answer:
-        """Return the answer of a statement; ``users`` tells that its SQL holds text of the user's, ``ended`` is told its end."""
+        """Return the answer of a statement.
+
+        ``users`` tells that its SQL holds text of the user's, ``ended`` is told its end, ``tables`` are what it reads.
+        """
         return Answer(
             connection,
             statement,
@@ -552,6 +560,8 @@ class Reader:
             ended=ended,
             committed_at=pin.epoch.committed_at,
             put=put,
+            shed=shed_below(pin.epoch, tables),
+            share=lambda table, at_least: shed_share(pin, self.connection, pin.state(table), at_least),
         )
 
 

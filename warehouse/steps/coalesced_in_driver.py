@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["DriverReplacement", "no_stored_rows"]
+__all__ = ["DriverReplacement", "asked", "no_stored_rows", "replaced_groups"]
 
 
 def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
@@ -53,7 +53,7 @@ class DriverReplacement:
     own
         Its rows that were live at the last epoch, with all columns.
     arrived
-        The classified rows of the stream's batch; None: no point came.
+        The classified rows of the stream's batch, or the points of these; None: no point came.
 
     Raises
     ------
@@ -71,12 +71,6 @@ class DriverReplacement:
     def _groups(self) -> list[str]:
         return [quoted(name) for name in self.definition.groups]
 
-    def _asked(self, query: str, **tables: pa.Table) -> pa.Table:
-        found = here(query, tables)
-        if found is None:
-            raise LeftToSparkError("DuckDB did not coalesce the points")
-        return found
-
     @cached_property
     def _points(self) -> pa.Table:
         """The points that arrived: the columns of the group, those that are compared, and their stamps."""
@@ -84,8 +78,10 @@ class DriverReplacement:
         names = [*definition.groups, *definition.compared]
         if self.arrived is None:
             return self.own.select([*names]).slice(0, 0).append_column(AT, pa.array([], pa.int64()))
+        if AT in self.arrived.column_names:
+            return self.arrived
         shown = ", ".join([*map(quoted, names), f"epoch_us(_ts) AS {AT}"])
-        found = self._asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=self.arrived)
+        found = asked(f"SELECT {shown} FROM arrived WHERE {ARRIVED_ROWS}", arrived=self.arrived)
         kinds = [*(self.own.schema.field(name) for name in names), pa.field(AT, pa.int64())]
         return found.cast(pa.schema(kinds))
 
@@ -95,7 +91,7 @@ class DriverReplacement:
         shown = ", ".join([*self._groups, AT])
         held = ", ".join([*self._groups, f"unnest({STAMPS}) AS {AT}"])
         query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
-        return self._asked(query, own=self.own, points=self._points)
+        return asked(query, own=self.own, points=self._points)
 
     @cached_property
     def _edge(self) -> Edge:
@@ -107,7 +103,7 @@ class DriverReplacement:
             return Edge()
         order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self._groups)])
         shown = ", ".join([AT, *self._groups])
-        found = self._asked(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
+        found = asked(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
         stamp, *group = (column[0].as_py() for column in found.columns)
         return Edge(stamp, tuple(map(_literal, group)))
 
@@ -116,10 +112,10 @@ class DriverReplacement:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
         points, groups = self._points, self._groups
         inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
-        taken = self._asked(inside, points=points)
+        taken = asked(inside, points=points)
         shown = ", ".join([*groups, AT])
         held = ", ".join([*groups, f"unnest({STAMPS}) AS {AT}"])
-        new = self._asked(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
+        new = asked(f"SELECT {shown} FROM taken EXCEPT SELECT {held} FROM own", taken=taken, own=self.own)
         late = points.num_rows - taken.num_rows
         return {"points": points.num_rows, "late": late, "repeated": taken.num_rows - new.num_rows}
 
@@ -131,31 +127,77 @@ class DriverReplacement:
         inside = f"coalesce({within(edge, f'{STAMPS}[1]', self._groups)}, false)"
         cut = f"NOT {inside} AND epoch_us(_exp) > {move.now}"
         shown = ", ".join(self._groups) or "1 AS one"
-        keys = self._asked(
+        keys = asked(
             f"SELECT DISTINCT {shown} FROM (SELECT {shown} FROM points UNION ALL SELECT {shown} FROM own WHERE {cut})",
             points=self._points, own=self.own,
         )  # fmt: skip
         if not keys.num_rows:
             return Replacement(None, {}, {}, 0)
-        equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in self._groups) or "true"
-        held, rest = (
-            self._asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=self.own, k=keys).cast(self.own.schema)
-            for how in ("SEMI", "ANTI")
-        )
-        query = coalesced(definition, DUCKDB, edge, stored="held", arrived="points").whole()
-        columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
-        names = [*columns, *state, "_ts", "_exp"]
-        answer = self._asked(query, held=held, points=self._points).select(names)
-        answer = answer.cast(pa.schema([self.own.schema.field(name) for name in names]))
-        matched = matched_rows(held, answer, columns, state)
-        matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, self.layout))
-        touched = touched_buckets(matched, stateful=True)
-        if not touched:
-            return Replacement(None, {}, {}, 0)
-        written, others = (_of(rows, list(touched)) for rows in (matched, rest))
-        fresh = entered(written, columns, state, move, dated=False)
-        kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
-        return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
+        held, _ = parted(definition, self.own, keys)
+        answer = self.coalesced(held)
+        return replaced_groups(definition, self.layout, move, self.own, keys, answer)
+
+    def coalesced(self, held: pa.Table) -> pa.Table:
+        """Return the rows that these stored ones and the points make, with all columns but those of the grid."""
+        query = coalesced(self.definition, DUCKDB, self._edge, stored="held", arrived="points").whole()
+        return asked(query, held=held, points=self._points)
+
+
+def asked(query: str, **tables: pa.Table) -> pa.Table:
+    """Return what a query gives.
+
+    Raises
+    ------
+    LeftToSparkError
+        When DuckDB cannot answer.
+    """
+    found = here(query, tables)
+    if found is None:
+        raise LeftToSparkError("DuckDB did not coalesce the points")
+    return found
+
+
+def parted(definition: Definition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Return the rows of some groups, and the others; without groups all are of one."""
+    equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
+    held, rest = (
+        asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")
+    )
+    return held, rest
+
+
+def replaced_groups(
+    definition: Definition, layout: Layout, move: Move, own: pa.Table, keys: pa.Table, answer: pa.Table
+) -> Replacement:
+    """Return the new content of the buckets in which rows of some groups changed.
+
+    Parameters
+    ----------
+    definition, layout, move, own
+        As of a :class:`DriverReplacement`.
+    keys
+        The groups.
+    answer
+        Their rows as they are now.
+
+    Raises
+    ------
+    LeftToSparkError
+        When DuckDB cannot answer.
+    """
+    held, rest = parted(definition, own, keys)
+    columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
+    names = [*columns, *state, "_ts", "_exp"]
+    answer = answer.select(names).cast(pa.schema([own.schema.field(name) for name in names]))
+    matched = matched_rows(held, answer, columns, state)
+    matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, layout))
+    touched = touched_buckets(matched, stateful=True)
+    if not touched:
+        return Replacement(None, {}, {}, 0)
+    written, others = (_of(rows, list(touched)) for rows in (matched, rest))
+    fresh = entered(written, columns, state, move, dated=False)
+    kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
+    return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 
 def _of(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:

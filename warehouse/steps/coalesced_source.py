@@ -21,6 +21,7 @@ from warehouse.limits import limits
 from warehouse.steps.arrived_rows import ArrivedRows
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.steps.node_source import move_of
+from warehouse.steps.shedding import ShedReplacement, exact_rows
 from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
@@ -32,6 +33,7 @@ from warehouse.views.maintenance.keys import semi_joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -118,8 +120,9 @@ class CoalescedSource:
 
     @property
     def told(self) -> Mapping[str, object]:
-        """What its commit says beside the counts: the points that it did not take."""
-        return self._losses
+        """What its commit says beside the counts: the points that it did not take, and what it shed."""
+        shedding = self._shedding
+        return self._losses if shedding is None else {**self._losses, **shedding.told}
 
     def require_unchanged(self) -> None:
         """Look at the files of its stream again, as a step of the stream does."""
@@ -165,9 +168,55 @@ class CoalescedSource:
         )  # fmt: skip
 
     @cached_property
+    def _held(self) -> DataFrame | None:
+        """Its rows as they were, each with all members, shed ones too."""
+        if not self.definition.ledger:
+            return self._table.own()
+        return None if self._table.move.first else self.session.createDataFrame(exact_rows(self.definition, self._own))
+
+    @cached_property
+    def _own(self) -> pa.Table:
+        """Its rows as they were, with all columns, in the driver."""
+        table = self._table
+        if table.move.first or table.base is None:
+            return no_stored_rows(self.columns)
+        held = table.all_own()
+        if held is not None:
+            return held
+        schema = no_stored_rows(self.columns).schema
+        rows = table.own()
+        if rows is None:
+            return schema.empty_table()
+        found = rows.withColumns({name: F.lit(0).cast("bigint") for name in schema.names if name not in rows.columns}).toArrow()
+        return found.select(schema.names).cast(schema)
+
+    @cached_property
+    def _shedding(self) -> ShedReplacement | None:
+        """What replaces the rows of a table that sheds, or did; None of another one."""
+        definition, table = self.definition, self._table
+        if not definition.ledger:
+            return None
+        own = self._own
+        if definition.same is None:
+            return ShedReplacement(definition, self.layout, table.move, own, self._in_driver.coalesced(self._in_driver.own))
+        exact = self._rows(self._held, self._points, self._edge, None).toArrow()
+        return ShedReplacement(definition, self.layout, table.move, own, exact)
+
+    @cached_property
+    def _in_driver(self) -> DriverReplacement:
+        """What the driver makes of all points of a table that sheds by values or the truth of a condition."""
+        definition, own = self.definition, self._own
+        arrived = self.below().batch.known if self.own.arrives and not self.own.history and definition.of is None else None
+        points = self._points if arrived is None else None
+        return DriverReplacement(
+            definition, self.layout, self._table.move, exact_rows(definition, own),
+            arrived if points is None else points.toArrow(),
+        )  # fmt: skip
+
+    @cached_property
     def _edge(self) -> Edge:
         """Where the window begins: the least member of a window of rows is the one after as many as are too many."""
-        definition, stored, points = self.definition, self._table.own(), self._points
+        definition, stored, points = self.definition, self._held, self._points
         if definition.window is not None:
             return Edge(self.plan.window_time - definition.window)
         groups = [quoted(name) for name in definition.groups]
@@ -212,6 +261,8 @@ class CoalescedSource:
     @cached_property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
+        if self._shedding is not None:
+            return self._shedding.replacement
         if self._few is not None:
             return self._few.replacement
         definition, table, points = self.definition, self._table, self._points
@@ -263,7 +314,9 @@ class CoalescedSource:
     @cached_property
     def _losses(self) -> dict[str, int]:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
-        if self._few is not None:
+        if self.definition.ledger and self.definition.same is None:
+            return self._in_driver.losses
+        if not self.definition.ledger and self._few is not None:
             return self._few.losses
         points = self._points
         if points is None:
@@ -271,7 +324,7 @@ class CoalescedSource:
         groups = [quoted(name) for name in self.definition.groups]
         inside = within(self._edge, AT, groups)
         stamps = points.where(inside).select(*groups, AT)
-        known = self._table.own()
+        known = self._held
         new = stamps.distinct()
         if known is not None:
             held = known.selectExpr(*groups, f"explode({STAMPS}) AS {AT}")

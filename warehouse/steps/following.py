@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warehouse.epochs.records import AnswersRecord, CoalescedRecord, SynopsisRecord
+from warehouse.epochs.records import AnswersRecord, CoalescedRecord, ShedRecord, SynopsisRecord
 from warehouse.steps.answers_source import ANSWERED
+from warehouse.steps.shedding import SHED
 from warehouse.steps.synopsis_source import full_from, lacks_files
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ def coalesced_record(
         full_from,
         repeated=(before.repeated if before else 0) + int(metadata.get("repeated", 0)),
         late=(before.late if before else 0) + int(metadata.get("late", 0)),
+        shed=ShedRecord(**metadata[SHED]) if SHED in metadata else None,
     )
 
 

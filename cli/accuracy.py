@@ -1,0 +1,70 @@
+"""``--at-least`` and ``--minimum-accuracy``: what commands ask of shed tables that an answer stands on, and what they tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from warehouse.cli.options import DURATION
+from warehouse.time import format_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from warehouse.serving import Answer
+
+__all__ = ["Asked", "accuracy_options"]
+
+_Function = TypeVar("_Function", bound="Callable[..., Any]")
+
+
+def accuracy_options(function: _Function) -> _Function:
+    """Add the options."""
+    least = "Of shed tables tell the accuracy for rows that are at least so long."
+    minimum = "Exit code 4 when shedding has left less of a table; a share."
+    function = click.option("--minimum-accuracy", type=click.FloatRange(0, 1), metavar="SHARE", help=minimum)(function)
+    return click.option("--at-least", type=DURATION, metavar="DURATION", help=least)(function)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The length of rows that count, in microseconds, and the least share."""
+
+    at_least: int | None = None
+    minimum: float | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> tuple[Asked, dict[str, Any]]:
+        """Return what the options of a command ask, and the others."""
+        own = ("at_least", "minimum_accuracy")
+        return cls(*map(options.get, own)), {name: value for name, value in options.items() if name not in own}
+
+    @property
+    def _length(self) -> str:
+        return f" for rows of at least {format_duration(self.at_least)}" if self.at_least else ""
+
+    def notes(self, answer: Answer) -> tuple[str, ...]:
+        """Return what to tell of an answer over shed tables.
+
+        Raises
+        ------
+        LowAccuracyError
+            When they are less accurate than asked for.
+
+        """
+        share = answer.accuracy(self.at_least or 0, minimum=self.minimum or 0.0)
+        if share is None:
+            return ()
+        return (f"members of {', '.join(answer.shed)} were shed: accuracy {share:.4f}{self._length}",)
+
+    def missed(self, shares: Mapping[str, float]) -> bool:
+        """Tell whether a table is less accurate than asked for."""
+        return any(share < (self.minimum or 0.0) for share in shares.values())
+
+    def lines(self, shares: Mapping[str, float]) -> Iterator[str]:
+        """Yield what to tell of each shed table."""
+        for table, share in shares.items():
+            low = f", less than {self.minimum:g}" if self.minimum is not None and share < self.minimum else ""
+            yield f"members of {table} were shed: accuracy {share:.4f}{self._length}{low}"

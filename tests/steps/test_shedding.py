@@ -1,0 +1,210 @@
+"""A table that sheds: at every update it stores the exact rows without the members that went, which its ledger tells."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from tests.coalescing.model import Model, Reading
+from warehouse.catalog.declaration import ColumnRecord
+from warehouse.coalescing.accuracy import accuracy
+from warehouse.coalescing.budgets import Budget
+from warehouse.coalescing.definition import LEDGER, STAMPS, Definition
+from warehouse.coalescing.runs import Run
+from warehouse.layout import keyed_layout
+from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
+from warehouse.steps.shedding import SHED, ShedReplacement, exact_rows
+from warehouse.time import HOUR
+from warehouse.views.maintenance.inputs import Move
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.coalescing.definition import Shed
+
+BUDGETS = {
+    "rows": Budget(rows=12),
+    "bytes": Budget(bytes=700),
+    "keep": Budget(keep=0.5),
+    "accuracy": Budget(accuracy=0.8),
+    "floor": Budget(rows=5, accuracy=0.9),
+}
+
+
+def defined(budget: Budget | None, shed: Shed = "cals", *, window: int | None = 20 * HOUR, groups: bool = True) -> Definition:
+    """A table over points of groups g with values v."""
+    return Definition(
+        "s", (("g", "string"),) if groups else (), (("v", "int"),), ("g",) if groups else ("valid_from",), window,
+        None if window else 20, budget=budget, shed=shed, ledger=True,
+    )  # fmt: skip
+
+
+def move_to(hour: int, *, first: bool) -> Move:
+    """Move from the hour before."""
+    return Move(k0=hour - 1, k=hour, before=(hour - 1) * HOUR, now=hour * HOUR, anchor=0, interval=HOUR, first=first)
+
+
+def updated(definition: Definition, own: pa.Table, points: Sequence[Reading], hour: int) -> ShedReplacement:
+    """Move a table to an hour with points whose stamps are in microseconds."""
+    arrived = pa.table({
+        "g": pa.array([group for group, _, _ in points], pa.string()),
+        "v": pa.array([value for _, _, value in points], pa.int32()),
+        "_at": pa.array([stamp for _, stamp, _ in points], pa.int64()),
+    })  # fmt: skip
+    arrived = arrived if definition.groups else arrived.drop(["g"])
+    layout, move = keyed_layout(8), move_to(hour, first=not own.num_rows)
+    inner = DriverReplacement(definition, layout, move, exact_rows(definition, own), arrived)
+    return ShedReplacement(definition, layout, move, own, inner.coalesced(inner.own))
+
+
+def stored_after(made: ShedReplacement, own: pa.Table, hour: int) -> pa.Table:
+    """The live rows of the table after a replacement: those of buckets that were written, and of others."""
+    content = made.replacement
+    live = own.filter(pc.greater(own["_exp"].cast(pa.int64()), hour * HOUR))
+    if content.rows is None:
+        return live
+    assert isinstance(content.rows, pa.Table)
+    rest = live.filter(pc.invert(pc.is_in(live["sub_index"], pa.array(content.sizes, live.schema.field("sub_index").type))))
+    fresh = content.rows.filter(pc.greater(content.rows["_exp"].cast(pa.int64()), hour * HOUR))
+    return pa.concat_tables([rest, fresh.select(own.column_names).cast(own.schema)])
+
+
+def empty(definition: Definition) -> pa.Table:
+    """The table before its first update."""
+    return no_stored_rows([ColumnRecord(name, kind) for name, kind in (*definition.columns, *definition.state)])
+
+
+def shed_of(rows: pa.Table) -> set[tuple[str | None, int]]:
+    """What the ledger says that was shed, by group."""
+    return {
+        (row.get("g"), stamp) for row in rows.to_pylist() for entry in row[LEDGER] or () for stamp in entry["shed"]
+    }
+
+
+def model_runs(model: Model, gone: set[tuple[str | None, int]]) -> list[Run]:
+    """The exact rows with what is left of them."""
+    last = {group: stamp for group, stamp, _ in model.members()}
+    found = []
+    for group, value, _, end, stamps in model.table():
+        numbers = frozenset(number for number, stamp in enumerate(stamps) if (group, stamp) in gone)
+        found.append(Run(group, value, stamps, end, numbers, open=stamps[-1] == last[group]))
+    return found
+
+
+def shown(runs: list[Run]) -> list[tuple[object, ...]]:
+    """The rows that are stored of exact ones: their fragments."""
+    found = []
+    for run in runs:
+        for piece in run.fragments:
+            is_open = run.open and piece.last == len(run.stamps) - 1
+            members = piece.last - piece.first + 1
+            found.append((run.group or "", run.value or 0, piece.start, piece.end, members, is_open))
+    return sorted(found, key=repr)
+
+
+def shown_rows(rows: pa.Table) -> list[tuple[object, ...]]:
+    """Stored rows in the same way; their stamps are as many as their members."""
+    found = []
+    for row in rows.to_pylist():
+        assert len(row[STAMPS]) == row["members"]
+        assert row[LEDGER] is None or row["open"]
+        begins, ends = (int(row[name].timestamp() * 10**6) for name in ("valid_from", "valid_to"))
+        found.append((row.get("g") or "", row["v"] or 0, begins, ends, row["members"], row["open"]))
+    return sorted(found, key=repr)
+
+
+def stream(draw: random.Random, hour: int, *, groups: bool) -> list[Reading]:
+    """Points of an hour, 40 % of them late: some too late for the window, some with the stamp of another."""
+    found = []
+    for _ in range(draw.randint(0, 8)):
+        late = draw.random() < 0.4
+        at = draw.randint(max(0, hour - 24), hour - 1) if late else hour - 1
+        stamp = at * HOUR + draw.randint(0, 5) * HOUR // 6
+        found.append((draw.choice(["p", "q", None]) if groups else None, stamp, draw.choice([1, 1, 1, 2, None])))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("budget", "shed", "window", "groups"),
+    [
+        ("rows", "cals", 20 * HOUR, True),
+        ("rows", "cals-v", None, True),
+        ("bytes", "random", 20 * HOUR, True),
+        ("keep", "cals-i", 20 * HOUR, False),
+        ("accuracy", "cals", None, True),
+        ("floor", "cals", 20 * HOUR, False),
+    ],
+)
+def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, window: int | None, *, groups: bool) -> None:
+    """On random streams: holes do not close, what went stays gone, open members stay, points find shed neighbours."""
+    draw = random.Random(f"{budget} {shed}")  # noqa: S311 - a random stream
+    definition = defined(BUDGETS[budget], shed, window=window, groups=groups)
+    model, own, lost = Model(window=window, rows=None if window else 20), empty(definition), 0
+    gone: set[tuple[str | None, int]] = set()
+    for hour in range(30, 46):
+        points = stream(draw, hour, groups=groups)
+        model.arrive(points, hour * HOUR)
+        made = updated(definition, own, points, hour)
+        own = stored_after(made, own, hour)
+        inside = {(group, stamp) for group, stamp, _ in model.members()}
+        before, gone = gone & inside, shed_of(own)
+        assert before <= gone <= inside
+        runs = model_runs(model, gone)
+        assert shown_rows(own) == shown(runs)
+        told = made.told[SHED]
+        assert told == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
+        _within(BUDGETS[budget], runs, grew=gone != before)
+        lost += len(gone - before)
+    assert lost
+
+
+def _within(budget: Budget, runs: list[Run], *, grew: bool) -> None:
+    """A budget holds, or none is left to shed; a floor of accuracy stops it."""
+    kept = sum(len(run.stamps) - len(run.shed) for run in runs)
+    every = sum(len(run.stamps) for run in runs)
+    if grew and budget.accuracy is not None:
+        assert accuracy(runs).share >= budget.accuracy
+    if budget.accuracy is None:
+        only_open = all((run.open and len(run.shed) == len(run.stamps) - 1) or len(run.shed) == len(run.stamps) for run in runs)
+        if budget.rows is not None:
+            assert kept <= budget.rows or only_open
+        if budget.keep is not None:
+            assert kept <= -(-every // 2) or only_open
+
+
+def test_a_budget_below_the_groups_is_exceeded() -> None:
+    """The open member of each group stays."""
+    definition = defined(Budget(rows=1))
+    points: list[Reading] = [(group, hour * HOUR, 1) for group in "abc" for hour in range(5)]
+    made = updated(definition, empty(definition), points, 6)
+    assert [(row["members"], row["open"]) for row in made.rows.to_pylist()] == [(1, True)] * 3
+    assert made.told[SHED] == {"kept": 3, "shed": 12, "accuracy": 0.0}
+
+
+def test_without_a_budget_all_members_are_back() -> None:
+    """The ledger has the stamps and values of all that went."""
+    definition = defined(Budget(rows=3))
+    points: list[Reading] = [(group, hour * HOUR, hour // 3) for group in ("a", None) for hour in range(9)]
+    made = updated(definition, empty(definition), points, 10)
+    own = stored_after(made, empty(definition), 10)
+    assert shed_of(own)
+    free = defined(None)
+    back = updated(free, own, [], 11)
+    model = Model(window=20 * HOUR)
+    model.arrive(points, 11 * HOUR)
+    assert shown_rows(stored_after(back, own, 11)) == shown(model_runs(model, set()))
+    assert back.told[SHED] == {"kept": 18, "shed": 0, "accuracy": 1.0}
+
+
+def test_a_replay_sheds_the_same() -> None:
+    """Also at random."""
+    points: list[Reading] = [(group, hour * HOUR + 7, hour // 2) for group in "abc" for hour in range(9)]
+    definition = defined(Budget(rows=9), "random")
+    one, other = (updated(definition, empty(definition), each, 10) for each in (points, points[::-1]))
+    assert one.rows.sort_by([("g", "ascending"), ("valid_from", "ascending")]) == other.rows.sort_by(
+        [("g", "ascending"), ("valid_from", "ascending")]
+    )

@@ -1,0 +1,97 @@
+"""Whether the ledgers of shed tables are even at the newest epoch.
+
+Invariants: the members of an exact run are those of the rows that lie in it, and its shed ones; each row in it ends where its
+last member ends, so that lengths add up: shed = exact - kept. What the record says of members and accuracy, rows and ledger say.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from warehouse.checking.findings import Finding, fault
+from warehouse.coalescing.definition import LEDGER, STAMPS
+from warehouse.epochs.journal import newest_epoch
+from warehouse.serving.accuracy import ShedFigures, is_shed, shed_figures
+from warehouse.serving.engine import Resources, connect
+from warehouse.serving.pin import Pin
+from warehouse.serving.statement import select
+from warehouse.time import to_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from typing import Any
+
+    import duckdb
+
+    from warehouse.epochs.records import TableState
+
+__all__ = ["shed_findings", "uneven"]
+
+_CLOSE = 1e-9
+_WAY_ON = "tables are written by updates only; go back to an epoch before it with `stream-wh rollback`"
+_Group = tuple[object, ...]
+_Row = tuple[list[int], int]
+"""The stamps of a row, and where it ends."""
+
+
+def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
+    """Yield what is wrong with what shed tables say of their members."""
+    newest = newest_epoch(root)
+    states = [] if newest is None else [state for state in newest.tables if is_shed(state) and state.stopped is None]
+    if newest is None or not states:
+        return
+    pin, connection = Pin(root, newest), connect(resources)
+    try:
+        for state in states:
+            wrong = [*_entries(pin, connection, state), *_recorded(state, shed_figures(pin, connection, state))]
+            if wrong:
+                first, more = wrong[0], f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+                yield fault("ledger", state.path, f"{first}{more}", _WAY_ON, table=state.name)
+    finally:
+        connection.close()
+        pin.close()
+
+
+def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> Iterator[str]:
+    """Yield the runs of which the ledger does not say what the rows do."""
+    groups = [] if state.coalesced is None else [*state.coalesced.definition.groups]
+    tau = pin.epoch.window_time
+    source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
+    rows: dict[_Group, list[_Row]] = defaultdict(list)
+    ledgers: dict[_Group, list[dict[str, Any]]] = {}
+    for *group, stamps, until, ledger in connection.execute(select(source, [*groups, STAMPS, "valid_to", LEDGER])).fetchall():
+        rows[tuple(group)].append((stamps, to_micros(until)))
+        if ledger:
+            ledgers[tuple(group)] = ledger
+    for key, entries in ledgers.items():
+        for entry in entries:
+            if why := uneven(entry, rows[key]):
+                yield f"the run of {key} from {entry['stamps'][0]}: {why}"
+
+
+def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
+    """Return what is wrong with an entry, beside the rows of its group."""
+    stamps, shed, until = entry["stamps"], set(entry["shed"]), entry["until"]
+    within = [(own, end) for own, end in rows if stamps[0] <= own[0] <= stamps[-1]]
+    kept = sorted(stamp for own, _ in within for stamp in own)
+    if stamps != sorted(set(stamps)) or not shed <= set(stamps) or not shed:
+        return "its members are not in order, or none of them was shed"
+    if kept != [stamp for stamp in stamps if stamp not in shed]:
+        return f"{len(stamps)} members are not {len(kept)} kept and {len(shed)} shed ones"
+    following = dict(zip(stamps, [*stamps[1:], until], strict=True))
+    exact, lost = until - stamps[0], sum(following[stamp] - stamp for stamp in shed)
+    left = sum(end - own[0] for own, end in within)
+    return "" if lost == exact - left else f"{lost} microseconds were shed of {exact}, and {left} are kept"
+
+
+def _recorded(state: TableState, found: ShedFigures) -> Iterator[str]:
+    """Yield what the record says otherwise."""
+    record = None if state.coalesced is None or not state.declared else state.coalesced.shed
+    if record is None:
+        return
+    if (record.kept, record.shed) != (found.kept, found.shed):
+        yield f"its record says {record.kept} members kept and {record.shed} shed, there are {found.kept} and {found.shed}"
+    if abs(record.accuracy - found.accuracy) > _CLOSE:
+        yield f"its record says an accuracy of {record.accuracy}, it is {found.accuracy}"

@@ -1,0 +1,111 @@
+"""The rows of a coalesced table that sheds, as queries of DuckDB: fragments of exact rows, and the ledger of what was shed.
+
+A stored row is a fragment of an exact run; its end is frozen, so the hole between two fragments stays. The open row of a group
+lists in ``_ledger`` the exact runs of the group that lost members, with all their stamps. Hence the exact rows are these runs,
+and the stored rows that are fragments of none of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.coalescing.definition import LEDGER, STAMPS, values_column
+from warehouse.coalescing.islands import DUCKDB
+from warehouse.time import NEVER
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.coalescing.definition import Definition
+
+__all__ = ["RUN", "exact_members", "fragments"]
+
+RUN = "_run"
+"""The number of an exact run."""
+
+
+def exact_members(definition: Definition, stored: str) -> str:
+    """Return the query for the exact rows that stored rows tell of: the group, what is compared, and the stamps.
+
+    Parameters
+    ----------
+    definition
+        What the table holds; it has a ledger.
+    stored
+        The relation of its rows.
+
+    """
+    groups, members = _quoted(definition.groups), _members(definition)
+    of_run = [f"e.v{place} AS {name}" for place, name in enumerate(members)]
+    alike = " AND ".join([*(f"o.{name} IS NOT DISTINCT FROM m.{name}" for name in groups), f"o.{STAMPS}[1] = m._at"])
+    shown = ", ".join([*groups, *members, STAMPS])
+    return f"""
+WITH _entries AS (SELECT {_listed(*groups)}unnest({LEDGER}) AS e FROM {stored} WHERE len({LEDGER}) > 0),
+_of_runs AS (SELECT {_listed(*groups)}unnest(e.stamps) AS _at FROM _entries)
+SELECT {shown} FROM {stored} AS o ANTI JOIN _of_runs AS m ON {alike}
+UNION ALL SELECT {", ".join([*groups, *of_run, f"e.stamps AS {STAMPS}"])} FROM _entries"""
+
+
+def fragments(definition: Definition, exact: str, pieces: str, lost: str) -> str:
+    """Return the query for the rows that are stored: what is left of the exact rows, with the ledger beside the open ones.
+
+    Parameters
+    ----------
+    definition
+        What the table holds; it has a ledger.
+    exact
+        The relation of the exact rows, numbered by ``_run``.
+    pieces
+        That of what is left of them: ``_run``, and ``lo`` and ``hi``, the numbers of the first and the last kept member from 1.
+    lost
+        That of the runs that lost members: ``_run``, and ``shed``, their stamps.
+
+    """
+    d, groups = DUCKDB, _quoted(definition.groups)
+    cut = "list_slice(x.{}, p.lo, p.hi)"
+    if definition.same is None:
+        shown, lists = [f"x.{d.quoted(name)}" for name, _ in definition.shown], []
+    else:
+        kept = {name: cut.format(d.quoted(values_column(name))) for name in definition.compared}
+        lists = [f"{piece} AS {d.quoted(values_column(name))}" for name, piece in kept.items()]
+        shown = [
+            f"{text} AS {d.quoted(f'{end}_{name}')}"
+            for name, piece in kept.items()
+            for end, text in (
+                ("first", d.at.format(piece, 1)), ("last", d.at.format(piece, -1)),
+                ("min", d.lowest.format(piece)), ("max", d.highest.format(piece)),
+            )
+        ]  # fmt: skip
+    values = [f"v{place} := x.{name}" for place, name in enumerate(_members(definition))]
+    entry = _listed(f"stamps := x.{STAMPS}", "shed := l.shed", "until := epoch_us(x.valid_to)", *values).removesuffix(", ")
+    by, one = (f" GROUP BY {', '.join(f'x.{name}' for name in groups)}", "") if groups else ("", " HAVING count(*) > 0")
+    of_group = " AND ".join(f"f.{name} IS NOT DISTINCT FROM g.{name}" for name in groups) or "true"
+    start, last = f"x.{STAMPS}[p.lo]", f"x.{STAMPS}[p.hi]"
+    ends = f"{NEVER}" if definition.window is None else f"least({last} + {definition.window} + 1, {NEVER})"
+    return f"""
+WITH _left AS (
+  SELECT {_listed(*(f"x.{name}" for name in groups), *shown)}
+    {d.instant.format(start)} AS valid_from,
+    CASE WHEN p.hi < len(x.{STAMPS}) THEN {d.instant.format(f"x.{STAMPS}[p.hi + 1]")} ELSE x.valid_to END AS valid_to,
+    CAST(p.hi - p.lo + 1 AS BIGINT) AS members, x.open AND p.hi = len(x.{STAMPS}) AS open,
+    {_listed(f"{cut.format(STAMPS)} AS {STAMPS}", *lists)}
+    {d.instant.format(start)} AS _ts, {d.instant.format(ends)} AS _exp
+  FROM {exact} AS x JOIN {pieces} AS p USING ({RUN})),
+_ledgers AS (
+  SELECT {_listed(*(f"x.{name}" for name in groups))}list(struct_pack({entry}) ORDER BY x.{STAMPS}[1]) AS {LEDGER}
+  FROM {exact} AS x JOIN {lost} AS l USING ({RUN}){by}{one})
+SELECT f.*, g.{LEDGER} FROM _left AS f LEFT JOIN _ledgers AS g ON f.open AND {of_group}"""
+
+
+def _members(definition: Definition) -> list[str]:
+    """The columns that hold what the members of a row have in what is compared."""
+    names = definition.compared if definition.same is None else map(values_column, definition.compared)
+    return _quoted([*names])
+
+
+def _quoted(names: Sequence[str]) -> list[str]:
+    return [*map(DUCKDB.quoted, names)]
+
+
+def _listed(*parts: str) -> str:
+    return "".join(f"{part}, " for part in parts)

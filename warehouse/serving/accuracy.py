@@ -1,0 +1,122 @@
+"""How much shedding has left of the coalesced tables that an answer stands on: Eq. 6 of the load-shedding sheet, exactly.
+
+A table's accuracy is over the exact rows of its window, all groups together. Those that lost members are in its ledger; of all
+others the stored row is the exact row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from warehouse.coalescing.accuracy import accuracy
+from warehouse.coalescing.definition import LEDGER, STAMPS
+from warehouse.coalescing.runs import Run
+from warehouse.serving.statement import select
+from warehouse.serving.visible_tables import read_by
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    import duckdb
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.serving.pin import Pin
+
+__all__ = ["ShedFigures", "is_shed", "shed_below", "shed_figures", "shed_share"]
+
+
+def is_shed(state: TableState) -> bool:
+    """Tell whether a table keeps no more of its members than a budget allows."""
+    return state.coalesced is not None and state.coalesced.definition.budget is not None
+
+
+def shed_below(epoch: Epoch, tables: Iterable[str]) -> tuple[str, ...]:
+    """Return the shed tables among these, and those that views among these stand on."""
+    shed = {state.name for state in epoch.tables if is_shed(state)}
+    if not shed:
+        return ()
+    seen, pending = set(), list(tables)
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        state = epoch.table(name)
+        if state is not None and state.view is not None:
+            pending += [below for each in epoch.tables if each.owner == state.owner for below in _read_by(each)]
+    return tuple(sorted(shed & seen))
+
+
+def _read_by(state: TableState) -> Iterator[str]:
+    return read_by(state.view.node.operator) if state.view is not None else iter(())
+
+
+def shed_share(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState, at_least: int = 0) -> float:
+    """Return the accuracy of a shed table, a share; parameters as for :func:`shed_figures`."""
+    record = state.coalesced
+    if not at_least and record is not None and record.shed is not None and state.declared and state.stopped is None:
+        return record.shed.accuracy
+    return shed_figures(pin, connection, state, at_least).accuracy
+
+
+@dataclass(frozen=True)
+class ShedFigures:
+    """What shedding left of a table: members that are kept and that are not, and what that did to its rows.
+
+    ``runs`` exact rows lost members, of which ``lost`` have nothing left; of their ``length`` (microseconds) ``length_lost`` is
+    gone. ``accuracy`` is a share.
+    """
+
+    kept: int
+    shed: int
+    runs: int
+    lost: int
+    length: int
+    length_lost: int
+    accuracy: float
+
+
+def shed_figures(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState, at_least: int = 0) -> ShedFigures:
+    """Return what shedding left of a table, by its rows and its ledger.
+
+    Parameters
+    ----------
+    pin, connection
+        The epoch, and a connection for it.
+    state
+        The table.
+    at_least
+        The length in microseconds that a query asks of rows: others do not count for the accuracy (theta of the sheet).
+
+    """
+    if state.coalesced is None:
+        raise TypeError(f"{state.name} is no coalesced table")
+    tau, window, least = pin.epoch.window_time, state.coalesced.definition.window, max(1, at_least)
+    edge = 0 if window is None else tau - window
+    source = pin.read_source(connection, state, pin.live_files(state, tau), tau, hot=False)
+    inside = f"list_filter({STAMPS}, lambda s : s >= {edge})"
+    own = f"SELECT epoch_us(valid_to) AS until, {inside} AS own FROM ({select(source, ['valid_to', STAMPS])})"
+    query = f"SELECT count(*) FILTER (until - own[1] >= {least}), coalesce(sum(len(own)), 0)::BIGINT FROM ({own})"
+    rows, kept = connection.execute(query).fetchall()[0]
+    ledgers = connection.execute(select(source, [LEDGER], where=f"len({LEDGER}) > 0")).fetchall()
+    runs = [run for (entries,) in ledgers for each in entries if (run := _run(each, edge)) is not None]
+    left = sum(piece.length >= least for run in runs for piece in run.fragments)
+    told = accuracy(runs, at_least)
+    fragments = rows - left + told.rows + told.extraneous
+    return ShedFigures(
+        kept=kept,
+        shed=sum(len(run.shed) for run in runs),
+        runs=sum(bool(run.shed) for run in runs),
+        lost=sum(not run.fragments for run in runs),
+        length=sum(run.length for run in runs),
+        length_lost=sum(run.length - sum(piece.length for piece in run.fragments) for run in runs),
+        accuracy=(rows - left + told.mean_kept * told.rows) / fragments if fragments else 1.0,
+    )
+
+
+def _run(entry: Mapping[str, Any], edge: int) -> Run | None:
+    """The run of an entry, without the members that have left the window; one that is open ends at its last member."""
+    stamps, gone, until = tuple(entry["stamps"]), set(entry["shed"]), int(entry["until"])
+    numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in gone)
+    return Run(None, None, stamps, until, numbers, open=until == stamps[-1]).within(edge)

@@ -1,0 +1,165 @@
+"""What replaces the changed rows of a coalesced table that sheds: members that its budget allows, and the ledger of the others.
+
+All members of the window take part in the choice, so the driver looks through the whole table in each update. The exact rows are
+made first, as without a budget (:mod:`warehouse.steps.coalesced_source`); then members go one by one as ``shed`` picks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from warehouse.catalog.duck_sql import quoted
+from warehouse.coalescing.accuracy import accuracy
+from warehouse.coalescing.definition import LEDGER, STAMPS
+from warehouse.coalescing.runs import Run
+from warehouse.coalescing.scoring import METHODS
+from warehouse.coalescing.shed_rows import RUN, exact_members, fragments
+from warehouse.coalescing.shedding import shed
+from warehouse.steps.coalesced_in_driver import asked, replaced_groups
+from warehouse.views.maintenance.keyed import Replacement
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.coalescing.definition import Definition
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.inputs import Move
+
+__all__ = ["SHED", "ShedReplacement", "exact_rows"]
+
+SHED = "shed"
+"""What a commit says of shedding: members that are kept and that are not, and the accuracy."""
+
+
+def exact_rows(definition: Definition, own: pa.Table) -> pa.Table:
+    """Return the exact rows that stored ones tell of: the group, what is compared, and the stamps of all members."""
+    return asked(exact_members(definition, "own"), own=own)
+
+
+@dataclass(frozen=True, eq=False)
+class ShedReplacement:
+    """The new content of the buckets in which rows changed.
+
+    Parameters
+    ----------
+    definition, layout, move
+        What the table holds, how it is laid out, and from when to when it is moved.
+    own
+        Its rows that were live at the last epoch, with all columns.
+    exact
+        The rows of all groups that it would have now if nothing had ever been shed.
+
+    Raises
+    ------
+    LeftToSparkError
+        By each property, when DuckDB cannot answer.
+    """
+
+    definition: Definition
+    layout: Layout
+    move: Move
+    own: pa.Table
+    exact: pa.Table
+
+    @cached_property
+    def _groups(self) -> list[str]:
+        return [*map(quoted, self.definition.groups)]
+
+    def _group_of(self, rows: pa.Table) -> list[tuple[object, ...]]:
+        columns = [rows[name].to_pylist() for name in self.definition.groups]
+        return list(zip(*columns, strict=True)) if columns else [()] * rows.num_rows
+
+    @cached_property
+    def _shed_before(self) -> dict[tuple[object, ...], set[int]]:
+        """The stamps that were shed, by group."""
+        rows = self.own.filter(pc.greater(pc.fill_null(pc.list_value_length(self.own[LEDGER]), 0), 0))
+        found: dict[tuple[object, ...], set[int]] = {}
+        for group, entries in zip(self._group_of(rows), rows[LEDGER].to_pylist(), strict=True):
+            found.setdefault(group, set()).update(stamp for entry in entries for stamp in entry["shed"])
+        return found
+
+    @cached_property
+    def _exact_runs(self) -> list[Run]:
+        """The exact rows, with what earlier updates shed of them."""
+        exact, gone = self.exact, self._shed_before if self.definition.budget is not None else {}
+        ends = exact["valid_to"].cast(pa.int64()).to_pylist()
+        columns = (self._group_of(exact), exact[STAMPS].to_pylist(), ends, exact["open"].to_pylist())
+        runs = []
+        for group, stamps, end, is_open in zip(*columns, strict=True):
+            lost = gone.get(group)
+            numbers = frozenset(number for number, stamp in enumerate(stamps) if stamp in lost) if lost else frozenset()
+            runs.append(Run(group, None, tuple(stamps), end, numbers, is_open))
+        return runs
+
+    @cached_property
+    def _runs(self) -> Sequence[Run]:
+        """The exact rows with what is left of them now."""
+        runs, budget = self._exact_runs, self.definition.budget
+        if budget is None:
+            return runs
+        method, arrived = METHODS[self.definition.shed], sum(len(run.stamps) for run in runs)
+        while True:
+            kept = sum(len(run.stamps) - len(run.shed) for run in runs)
+            size = self._size(runs) / kept if budget.bytes is not None and kept else 1.0
+            excess = budget.excess(kept, arrived, size)
+            found = shed(runs, excess, method, floor=budget.accuracy) if excess else None
+            if found is None or not found.members:
+                return runs
+            runs = [*found.runs]
+            if budget.bytes is None:
+                return runs
+
+    def _size(self, runs: Sequence[Run]) -> float:
+        """The bytes of rows in memory: those of the stamps, and for each row those of its other columns."""
+        rows = self.exact.num_rows
+        width = (self.exact.nbytes - self.exact[STAMPS].nbytes) / rows if rows else 0.0
+        return sum(8 * (len(run.stamps) - len(run.shed)) + width * len(run.fragments) for run in runs)
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """All rows of the table as they are now, with all columns but those of the grid."""
+        runs, lo, hi = [], [], []
+        for number, run in enumerate(self._runs):
+            for piece in run.fragments:
+                runs.append(number)
+                lo.append(piece.first + 1)
+                hi.append(piece.last + 1)
+        pieces = pa.table({RUN: pa.array(runs, pa.int64()), "lo": pa.array(lo, pa.int64()), "hi": pa.array(hi, pa.int64())})
+        losers = [(number, run) for number, run in enumerate(self._runs) if run.shed]
+        lost = pa.table({
+            RUN: pa.array([number for number, _ in losers], pa.int64()),
+            "shed": pa.array([[run.stamps[each] for each in sorted(run.shed)] for _, run in losers], pa.list_(pa.int64())),
+        })  # fmt: skip
+        exact = self.exact.append_column(RUN, pa.array(range(self.exact.num_rows), pa.int64()))
+        found = asked(fragments(self.definition, "exact", "pieces", "lost"), exact=exact, pieces=pieces, lost=lost)
+        names = [name for name, _ in (*self.definition.columns, *self.definition.state)] + ["_ts", "_exp"]
+        return found.select(names).cast(pa.schema([self.own.schema.field(name) for name in names]))
+
+    @cached_property
+    def told(self) -> Mapping[str, object]:
+        """What the commit says: members that are kept and that are not, and the accuracy."""
+        gone = sum(len(run.shed) for run in self._runs)
+        kept = sum(len(run.stamps) for run in self._runs) - gone
+        return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share}}
+
+    @cached_property
+    def replacement(self) -> Replacement:
+        """The new content of the buckets in which rows changed."""
+        names = self.rows.column_names
+        was = self.own.filter(pc.greater(self.own["_exp"].cast(pa.int64()), self.move.now)).select(names)
+        shown = ", ".join(self._groups) or "1 AS one"
+        keys = asked(
+            f"SELECT DISTINCT {shown} FROM ("
+            "(SELECT * FROM was EXCEPT ALL SELECT * FROM rows) UNION ALL (SELECT * FROM rows EXCEPT ALL SELECT * FROM was))",
+            was=was, rows=self.rows,
+        )  # fmt: skip
+        if not keys.num_rows:
+            return Replacement(None, {}, {}, 0)
+        own = " AND ".join(f"r.{name} IS NOT DISTINCT FROM k.{name}" for name in self._groups) or "true"
+        answer = asked(f"SELECT r.* FROM rows AS r SEMI JOIN k ON {own}", rows=self.rows, k=keys)
+        return replaced_groups(self.definition, self.layout, self.move, self.own, keys, answer)
