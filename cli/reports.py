@@ -328,6 +328,8 @@ def _epoch_lines(epoch: Epoch) -> Iterator[str]:
                 yield f"  {counts.stream}: {_results(counts)}"
             case "aggregate":
                 yield f"  {counts.stream}: {counted(counts.inserted, 'answer')}"
+            case "coalesced":
+                yield f"  {counts.stream}: {_intervals(counts)}"
             case "archive":
                 yield f"  {counts.stream}: {counted(counts.inserted, 'expired row')} kept"
             case _:
@@ -338,6 +340,12 @@ def _results(counts: Counts) -> str:
     """Return what became of a view's rows: no file brought them."""
     others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
     return ", ".join([f"{counted(counts.inserted, 'result')} came", *others])
+
+
+def _intervals(counts: Counts) -> str:
+    """Return what became of a coalesced table's rows, which are made of points that its stream brought."""
+    others = [f"{getattr(counts, name)} {text}" for name, text in _OF_VIEWS.items() if getattr(counts, name)]
+    return ", ".join([f"{counted(counts.inserted, 'interval')} written", *others])
 
 
 def _counts(counts: Counts) -> str:

@@ -7,6 +7,7 @@ import threading
 import time
 import tomllib
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
@@ -15,7 +16,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.points import Observer, nobody
 from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError, UnknownNameError, UsageError
 from warehouse.objects.path import is_uri, path_of
-from warehouse.time import parse_instant
+from warehouse.time import parse_instant, to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,8 +59,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Instant", "Warehouse"]
 
-Instant = int | str
-"""Microseconds since 1970 (UTC), or ISO 8601 text."""
+Instant = int | str | datetime
+"""Microseconds since 1970 (UTC), ISO 8601 text, or a datetime that knows its time zone."""
 
 
 class Warehouse:
@@ -355,7 +356,7 @@ class Warehouse:
         """Read landing files of a stream or relation once more; see :func:`warehouse.operations.restate.restate`."""
         from warehouse.operations.restate import restate  # noqa: PLC0415 - reading does without
 
-        begin = since if since == "first" else _instant(since)
+        begin = _beginning(since)
         context = self._context(observer, spark)
         return restate(context, table, since=begin, rejected=rejected, allow_lost=allow_lost)
 
@@ -978,7 +979,16 @@ def _root(directory: Path, raw: dict[str, Any]) -> Path | None:
 
 
 def _instant(given: Instant | None) -> int | None:
+    if isinstance(given, datetime):
+        if given.tzinfo is None:
+            aware = f"datetime({given.year}, {given.month}, {given.day}, ..., tzinfo=UTC)"
+            raise UsageError(f"the datetime {given.isoformat()} has no time zone; say which it is in, such as {aware}")
+        return to_micros(given)
     return parse_instant(given) if isinstance(given, str) else given
+
+
+def _beginning(given: Instant | Literal["first"] | None) -> int | Literal["first"] | None:
+    return "first" if given == "first" else _instant(given)
 
 
 def _options(
@@ -991,5 +1001,5 @@ def _options(
 ) -> Any:  # noqa: ANN401 - imported late
     from warehouse.operations.update import UpdateOptions  # noqa: PLC0415 - reading does without
 
-    begin = start if start == "first" else _instant(start)
+    begin = _beginning(start)
     return UpdateOptions(at=_instant(at), each=each, start=begin, allow_dead=allow_dead, future=future)

@@ -19,7 +19,7 @@ from warehouse.catalog.spelling import FaultError
         ('STRUCT("(,)" INTEGER)[]', None),
         ('STRUCT("a ""b" INTEGER)', None),
         ("MAP(VARCHAR, INTEGER)", None),
-        ("TIMESTAMP_NS", None),
+        ("TIMESTAMP_NS", "timestamp"),
         ("STRUCT(a TIME)", None),
     ],
 )

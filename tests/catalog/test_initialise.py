@@ -243,7 +243,7 @@ def test_times_in_another_spelling(tmp_path: Path) -> None:
         ("x.parquet", "no parquet", "cannot be read as parquet"),
         ("x.csv", "a,b\nc,d\n", "can be an arrival time"),
         ("x.csv", "a,b\n", "has no rows"),
-        ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", 'the column "a" twice in its header'),
+        ("x.csv", "a,a\n1,2013-01-01 00:00:00\n", "a cannot be declared: its name stands in the header more than once"),
     ],
 )
 def test_unusable_files(tmp_path: Path, name: str, content: str, words: str) -> None:

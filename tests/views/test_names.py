@@ -73,6 +73,9 @@ def test_names_are_taken_as_spark_takes_them(connection: duckdb.DuckDBPyConnecti
 REFUSED = {
     "SELECT k, -sum(n) AS n FROM a GROUP BY k ORDER BY sum(n) LIMIT 1": "n inside an aggregate in ORDER BY",
     "SELECT k, map('v', n) AS m FROM a": "map('v', n), a map",
+    "SELECT k, e - b AS d FROM a": "e - b, an interval",
+    "SELECT k, duration(valid(b, e)) AS d FROM a": "duration(valid(b, e)) without a unit, an interval",
+    "SELECT k, max(e - b) AS d FROM a GROUP BY k": "an interval",
     "SELECT k, CASE WHEN n > 1 THEN map_concat(map('v', n), map('w', n)) END AS m FROM a": "CASE WHEN n > 1 THEN map_concat",
     "SELECT k, max(k COLLATE UTF8_LCASE) AS m FROM a GROUP BY k": "a text with a collation",
     "SELECT k COLLATE UTF8_LCASE AS k, count(*) AS n FROM a GROUP BY 1": "a text with a collation",
@@ -97,6 +100,8 @@ def test_what_no_update_could_do_is_told_by_validate(sql: str) -> None:
 
 
 ALLOWED = [
+    "SELECT k, duration(valid(b, e), 'seconds') AS d FROM a",
+    "SELECT k, e - INTERVAL 1 HOUR AS d FROM a WHERE e - b > INTERVAL 2 HOURS",
     "SELECT k FROM a WHERE k COLLATE UTF8_LCASE = 'Q'",
     "SELECT k, k COLLATE UTF8_LCASE = 'Q' AS same FROM a",
     "SELECT k, map('v', n)['v'] AS m FROM a",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import IO, TYPE_CHECKING
 
 from warehouse.catalog.codecs import decompressed
@@ -18,7 +18,7 @@ from warehouse.catalog.spaced_fields import spaced
 from warehouse.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from duckdb import DuckDBPyConnection
@@ -32,7 +32,7 @@ _COPIED = 64 << 20
 _MARKS = {codecs.BOM_UTF16_LE: "UTF-16", codecs.BOM_UTF16_BE: "UTF-16"}
 _WINDOWS = re.compile(rb"[\x80-\x9f]")
 """Bytes that are letters and quotes in windows-1252, and signs of control in ISO-8859-1."""
-_MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-")
+_MISSING = ("NA", "N/A", "NULL", "null", "\\N", "-", "NaT", "nan", "None", "n/a", "#N/A", "0000-00-00 00:00:00", "0000-00-00")
 """Words for a missing value. Where they stand among texts only, they may be values: NA is Namibia."""
 _BETWEEN = re.compile(r"[,;\t|]")
 _COMMENT_SIGNS = "#%!*;"
@@ -55,7 +55,7 @@ PATTERN_PARTS = {
     "%f": "SSSSSS",
     "%g": "SSS",
 }
-_ISO = r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2})?)?)?"
+_ISO = r"\d{4}-\d{1,2}-\d{1,2}([T ]\d{1,2}:\d{1,2}(:\d{1,2}(\.\d+)?\s*(Z|UTC|[+-]\d{1,2}(:?\d{2})?)?)?)?"
 """Dates and times that Spark reads without a pattern."""
 _PART = re.compile(r"%.|[^%A-Za-z]|[A-Za-z]+")
 _ISO_PATTERNS = frozenset({"%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S.%f"})
@@ -66,8 +66,8 @@ class CsvDialect:
     """How a file is written.
 
     ``options`` are those of a stream that reads it, ``unreadable`` the types whose form Spark has no words for, ``path`` the
-    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure. ``unnamed`` are the positions of
-    columns without a name in the header.
+    file in UTF-8, ``query`` what reads it there. Of ``guessed`` options nobody can be sure. ``refused`` says, by position, of
+    columns that cannot be declared why, and ``named`` what those are called that DuckDB calls otherwise.
     """
 
     options: tuple[tuple[str, str], ...]
@@ -75,7 +75,18 @@ class CsvDialect:
     path: Path
     query: str
     guessed: tuple[str, ...] = ()
-    unnamed: tuple[int, ...] = ()
+    refused: Mapping[int, str] = field(default_factory=dict)
+    named: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What the queries ask for."""
+        return {"file": literal_path(self.path)}
+
+    def texts(self, column: str) -> str:
+        """Return the query for the texts of a column, called ``text``."""
+        read = self.query.removesuffix(")") + ", all_varchar = true)"
+        return f"SELECT {quoted(column)} AS text FROM ({read}) WHERE {quoted(column)} IS NOT NULL LIMIT {SAMPLE}"
 
 
 def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
@@ -125,7 +136,7 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
         arguments += ", decimal_separator = ',', thousands = '.'"
     options += [("nullValue", missing)] if missing else []
     options += [("encoding", encoding)] if encoding else []
-    unnamed = () if names else _unnamed(connection, given, source, arguments)
+    refused, named = ({}, {}) if names else _header(connection, given, arguments)
     unreadable = set()
     for option, kind, form in (("dateFormat", "date", date), ("timestampFormat", "timestamp", time)):
         if form and form not in _ISO_PATTERNS and "%y" not in form:  # years of two digits DuckDB looks for in the wrong place
@@ -137,18 +148,20 @@ def csv_dialect(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     query = f"SELECT * FROM read_csv($file, ignore_errors = true{arguments})"
     unsure = (("encoding", guessed), ("names", bool(names) and not (known and known.names)))
     doubtful = tuple(name for name, doubted in unsure if doubted)
-    return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, unnamed)
+    return CsvDialect(tuple(options), frozenset(unreadable), path, query, doubtful, refused, named)
 
 
-def _unnamed(connection: DuckDBPyConnection, given: dict[str, str], source: Path, arguments: str) -> tuple[int, ...]:
-    """Return the positions of columns that have no name in the header; names that stand there twice are an error."""
+def _header(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[dict[int, str], dict[int, str]]:
+    """Return by position why columns cannot be declared, and the names of those that differ in case only from one before."""
     read = f"read_csv($file, header = false, all_varchar = true, ignore_errors = true{arguments})"
     row = connection.execute(f"SELECT * FROM {read} LIMIT 1", given).fetchone() or ()
     names = [(name or "").strip() for name in row]
-    double = next((name for name in names if name and names.count(name) > 1), None)
-    if double is not None:
-        raise UsageError(f'{source} has the column "{double}" twice in its header, which tells columns apart; rename one')
-    return tuple(place for place, name in enumerate(names) if not name)
+    refused = {place: "it has no name in the header" for place, name in enumerate(names) if not name}
+    twice = {place for place, name in enumerate(names) if name and names.count(name) > 1}
+    refused |= dict.fromkeys(twice, "its name stands in the header more than once")
+    lower = [name.lower() for name in names]
+    named = {place: name for place, name in enumerate(names) if place not in refused and lower.index(name.lower()) < place}
+    return refused, named
 
 
 def _numbered(connection: DuckDBPyConnection, given: dict[str, str], arguments: str) -> tuple[str, ...]:

@@ -31,6 +31,9 @@ _WORDS = {
     "blob": "binary",
     "date": "date",
     "timestamp": "timestamp",
+    "timestamp_s": "timestamp",
+    "timestamp_ms": "timestamp",
+    "timestamp_ns": "timestamp",
     "timestamp with time zone": "timestamp",
 }
 def spark_type(duck: str, *, text: bool) -> str:

@@ -32,10 +32,15 @@ _ENDINGS: dict[str, Format] = {
     ".jsonl": "json",
     ".ndjson": "json",
     ".parquet": "parquet",
+    ".parq": "parquet",
+    ".pq": "parquet",
     ".orc": "orc",
 }
 _CONVERTED = {
     ".avro": 'write it as Parquet, for example with DuckDB: COPY (FROM read_avro("x.avro")) TO "x.parquet"',
+    ".feather": "write it as Parquet: pyarrow.parquet.write_table(pyarrow.feather.read_table(...), ...)",
+    ".arrow": "write it as Parquet: pyarrow.parquet.write_table(pyarrow.feather.read_table(...), ...)",
+    ".pkl": "write its rows as Parquet or CSV",
     ".xls": "save its sheet as CSV",
     ".xlsx": "save its sheet as CSV",
     ".ods": "save its sheet as CSV",
@@ -84,6 +89,8 @@ def _by_beginning(source: Path) -> Format:
             beginning = decompressed(raw, source.name).read(_BEGINNING)
     except (OSError, EOFError, zlib.error) as error:
         raise UsageError(f"{source} cannot be read ({error}): it is damaged, or not compressed as its name says") from error
+    if beginning.startswith(b"PAR1"):
+        return "parquet"
     if _CONTROL.search(beginning) and not beginning.startswith(_WIDE_MARKS):
         known = f"{', '.join(_ENDINGS)}, or text compressed by {', '.join(CODECS)}"
         raise UsageError(f"{source} is no text, and its name does not end as those of files that are read: {known}; convert it")

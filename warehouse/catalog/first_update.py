@@ -27,8 +27,10 @@ __all__ = ["FirstUpdate", "first_update", "lives"]
 _HUNDREDTHS = [number / 100 for number in range(101)]
 _ADDED = re.compile(r"timestampadd\((\w+), (.+), ts\)")
 _AFTER_DAY = re.compile(r"CAST\(date_add\((\w+|`[^`]+`), 1\) AS TIMESTAMP\)")
+_FOREVER = "9223372036854775807"
 _UNITS = {"MICROSECOND": 1, "MILLISECOND": 1000, "SECOND": SECOND, "MINUTE": MINUTE, "HOUR": HOUR, "DAY": DAY}
-_MACROS = "CREATE TEMP MACRO array_min(x) AS list_min(x); CREATE TEMP MACRO array_max(x) AS list_max(x)"
+_MACROS = "CREATE TEMP MACRO array_min(x) AS list_min(x); CREATE TEMP MACRO array_max(x) AS list_max(x); "
+_MACROS += "CREATE TEMP MACRO timestamp_seconds(x) AS to_timestamp(x)"
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ def lives(found: Found, arrival: str, expires: str) -> tuple[float, ...]:
 
 
 def first_update(
-    found: Found, arrival: str, expires: str | None, key: Sequence[str], *, anchor: int, interval: int
+    found: Found, arrival: str, expires: str | None, key: Sequence[str], *, anchor: int, interval: int, endless: bool = False
 ) -> FirstUpdate | None:
     """Return what the first update of a sample would show; None if DuckDB cannot tell, or nothing arrives.
 
@@ -88,8 +90,10 @@ def first_update(
         The columns of the search key.
     anchor, interval
         The grid, in microseconds.
+    endless
+        Whether rows without an end stay for ever.
     """
-    with _timed(found, arrival, expires) as connection:
+    with _timed(found, arrival, expires, endless=endless) as connection:
         if connection is None:
             return None
         query = "SELECT quantile_disc(ts, [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]), max(ts) FROM timed"
@@ -130,7 +134,7 @@ def _text(connection: DuckDBPyConnection, column: str) -> str:
 
 
 @contextmanager
-def _timed(found: Found, arrival: str, expires: str | None) -> Iterator[DuckDBPyConnection | None]:
+def _timed(found: Found, arrival: str, expires: str | None, *, endless: bool = False) -> Iterator[DuckDBPyConnection | None]:
     """Yield a connection with the table ``timed``: the sample, ``ts`` and ``ends`` in microseconds; None if it cannot be made."""
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
@@ -141,7 +145,8 @@ def _timed(found: Found, arrival: str, expires: str | None) -> Iterator[DuckDBPy
         for column in found.made:
             arrival = arrival.replace(column.made or "", f"`{column.name}`")
             expires = expires and expires.replace(column.made or "", f"`{column.name}`")
-        ends = "9223372036854775807" if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
+        ends = _FOREVER if expires is None else f"epoch_us(CAST({_in_duckdb(expires)} AS TIMESTAMPTZ))"
+        ends = f"coalesce({ends}, {_FOREVER})" if endless else ends
         others = "* EXCLUDE (ts)" if any(column.name.lower() == "ts" and column.type for column in found.columns) else "*"
         ts = f"CAST({_in_duckdb(arrival)} AS TIMESTAMPTZ) AS ts"
         try:

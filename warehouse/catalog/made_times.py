@@ -10,6 +10,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.duck_sql import literal, quoted
+from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.time_names import LIFETIME_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,16 +60,17 @@ def made_times(connection: DuckDBPyConnection, columns: Sequence[SniffedColumn])
         if (first.type, second.type) == ("string", "string") and (found := _of_web_log(connection, first.name, second.name)):
             yield _added(connection, f"{first.name} {second.name}", found, (first.name, second.name))
     days = [column for column in columns if column.type == "date" or _is_midnight(connection, column)]
-    clocks = [(column, clock) for column in columns if (clock := _clock(connection, column))]
+    clocks = [(column, clock) for column in columns if days and (clock := _clock(connection, column))]
     for day in days:
-        alike = [(column, clock) for column, clock in clocks if _rest(_DAY, day) == _rest(_CLOCK, column)]
-        if len(days) == len(clocks) == 1:
+        alike = [(column, clock) for column, clock in clocks if _rest(_DAY, day) == _rest(_CLOCK, column)][:1]
+        if len(days) == 1:
             alike = clocks
-        for column, (duck, pattern) in alike[:1]:
-            spark = (
-                f"to_timestamp(concat(date_format({spark_name(day.name)}, 'yyyy-MM-dd'), ' ', trim({spark_name(column.name)})), "
-                f"'yyyy-MM-dd {pattern}')"
-            )
+        for column, (duck, pattern) in alike:
+            date, text = spark_name(day.name), f"trim({spark_name(column.name)})"
+            if _ends_days(connection, column.name):
+                date = f"date_add({date}, CASE WHEN {text} LIKE '24:%' THEN 1 ELSE 0 END)"
+                text = f"regexp_replace({text}, '^24:', '00:')"
+            spark = f"to_timestamp(concat(date_format({date}, 'yyyy-MM-dd'), ' ', {text}), 'yyyy-MM-dd {pattern}')"
             read = f"{quoted(day.name)}::DATE + {duck}"
             yield _added(connection, f"{day.name} {column.name}", (read, spark), (day.name, column.name))
 
@@ -97,7 +100,8 @@ def _is_midnight(connection: DuckDBPyConnection, column: SniffedColumn) -> bool:
 
 def _clock(connection: DuckDBPyConnection, column: SniffedColumn) -> tuple[str, str] | None:
     """Return DuckDB's and Spark's way to read a column of clocks; None if it is none."""
-    if column.type != "string" or _rest(_CLOCK, column) is None:
+    words = words_of(column.source or column.name).strip("_")
+    if column.type != "string" or not column.clock or LIFETIME_NAME.search(words):
         return None
     name = quoted(column.name)
     (kind,) = connection.execute(f"SELECT any_value(typeof({name})) FROM sample").fetchone() or ("",)
@@ -108,6 +112,12 @@ def _clock(connection: DuckDBPyConnection, column: SniffedColumn) -> tuple[str, 
         if _reads_all(connection, name, text):
             return f"{text}::TIME", pattern
     return None
+
+
+def _ends_days(connection: DuckDBPyConnection, column: str) -> bool:
+    """Whether a clock says 24:00, which is the beginning of the next day."""
+    row = connection.execute(f"SELECT bool_or({quoted(column)}::VARCHAR LIKE '24:%') FROM sample").fetchone()
+    return row is not None and bool(row[0])
 
 
 def _after_weekday(connection: DuckDBPyConnection, column: str) -> tuple[str, str] | None:

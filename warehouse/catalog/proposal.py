@@ -101,7 +101,8 @@ def proposal(source: Path, wishes: Wishes | None = None) -> Proposal:
     if wishes.key:
         key = ProposedKey(tuple(column_called(each, usable, "--key").name for each in wishes.key))
     grid = _grid(times, wishes)
-    first = first_update(found, times.arrival, times.expires, key.columns, anchor=grid.anchor, interval=grid.interval)
+    when = {"anchor": grid.anchor, "interval": grid.interval}
+    first = first_update(found, times.arrival, times.expires, key.columns, **when, endless=times.endless)
     text = _document(_Parts(name, source, found, times, key, grid, first, folder), wishes)
     if folder is not None:
         return Proposal({FILE_NAME: text.encode()}, name, key, times.arrival, times.expires, grid.interval, first)
@@ -121,10 +122,17 @@ def _no_arrival(source: Path, found: Found) -> str:
     if not found.rows:
         return f"{source} has no rows, by which times are recognised; name a file with some"
     listed = _list(column.name for column in found.columns)
+    refused = "".join(f"; {column.name} cannot be declared: {column.refused}" for column in found.columns if not column.type)
+    texts = [column.name for column in found.columns if column.type == "string"]
+    example = shlex.quote(f"to_timestamp({_sql_name(texts[0] if texts else 'day')}, 'dd.MM.yyyy HH:mm')")
     return (
-        f"no column of {source} ({listed}) can be an arrival time; name one that Spark can make a time of "
-        f"(--arrival 'to_timestamp(day, ...)'), or declare the stream by hand after a plain `stream-wh init`"
+        f"no column of {source} ({listed}) can be an arrival time{refused}; name one that Spark can make a time of "
+        f"(--arrival {example}), or declare the stream by hand after a plain `stream-wh init`"
     )
+
+
+def _sql_name(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z_]\w*", name) else f"`{name}`"
 
 
 @dataclass(frozen=True)
@@ -263,7 +271,9 @@ def _summary(parts: _Parts) -> Iterator[str]:
         quarter, half, most = (_life(times.lives[place]) for place in (25, 50, 95))
         yield f"Proposes that rows end at {times.expires}:"
         yield f"  a quarter live less than {quarter}, half less than {half}, 95 % less than {most}."
-        if times.unset:
+        if times.endless:
+            yield f"  {times.unset:.1%} have no end: these stay for ever."
+        elif times.unset:
             yield f'  {times.unset:.1%} have no end and are rejected; with null_expiry = "never" they would stay for ever.'
         share = times.seen(interval)
         yield f"Every {format_duration(interval)} an update would show {share:.0%} of the rows that live at all."
@@ -294,6 +304,7 @@ def _expiry_lines(times: Times, lifetime: int | None, wishes: Wishes) -> list[st
         ]
     return [
         _line(f"expires = {_text(times.expires)}", "given" if wishes.expires else "(?) left out: rows never expire"),
+        *([_line('null_expiry = "never"', "(?) rows without an end stay; left out: they are rejected")] if times.endless else []),
         _line(f"max_lifetime = {_text(format_duration(lifetime))}", "(?) 99 % of a sample end sooner; longer lives are accepted"),
     ]
 

@@ -86,7 +86,7 @@ _BEST = 2
 
 
 def _can_identify(column: SniffedColumn) -> bool:
-    return column.type == "string" or column.type in _INTEGERS
+    return (column.type == "string" and not column.clock) or column.type in _INTEGERS
 
 
 def _is_measured(column: SniffedColumn, rows: int) -> bool:

@@ -6,9 +6,11 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warehouse.catalog.durations import DURATION
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.proposed_key import words_of
 from warehouse.catalog.sniffed import Found, SniffedColumn
+from warehouse.catalog.time_names import ARRIVAL_NAME, EXPIRY_NAME, LIFETIME_NAME
 from warehouse.catalog.wishes import NEVER, Wishes, expression_of
 from warehouse.errors import UsageError
 from warehouse.time import DAY, HOUR, MINUTE, SECOND
@@ -18,15 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Times", "proposed_times"]
 
-_ARRIVAL_NAME = re.compile(
-    r"(^|_)(ts|time|timestamp|at|arriv\w*|start\w*|begin\w*|creat\w*|seen|event|from|depart\w*)(_|$)"
-)
-_EXPIRY_NAME = re.compile(
-    r"(^|_)(exp\w*|end\w*|until|valid|to|stop\w*|finish\w*|due|deadline|bis|leav\w*|land\w*|close\w*)(_|$)"
-)
-_LIFETIME_NAME = re.compile(
-    r"(^|_)(ttls?|lifetimes?|life|duration|timeout|max_?age|validity|lease|hold|dauer|g(?:ü|ue)ltigkeit\w*|haltbarkeit|validez|expires_in|remaining|valid_for|keep_alive)(_|$)"
-)
 _UNITS = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
     (re.compile(r"_(us|usec|micros\w*)$"), "MICROSECOND", 1),
@@ -34,6 +27,14 @@ _UNITS = (
     (re.compile(r"_(h|hrs?|hours?|stunden)$"), "HOUR", HOUR),
     (re.compile(r"_(d|days?|tage)$"), "DAY", DAY),
 )
+_STEPS: dict[str, tuple[str, float]] = {
+    "s": ("SECOND", SECOND),
+    "ms": ("MILLISECOND", 1000),
+    "us": ("MICROSECOND", 1),
+    "ns": ("NANOSECOND", 0.001),
+}
+_NEVER = -1
+"""What a duration is where there is none, as Redis and others say."""
 _INTEGERS = frozenset({"int", "bigint"})
 _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestamp", "to"})
 
@@ -42,7 +43,8 @@ _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestam
 class Times:
     """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
 
-    ``unset`` is the share of rows that have no end; ``unsure`` says why the sample does not tell the arrival.
+    ``unset`` is the share of rows that have no end, and ``endless`` whether these stay for ever; ``unsure`` says why the sample
+    does not tell the arrival.
     """
 
     arrival: str
@@ -54,6 +56,7 @@ class Times:
     last: int | None = None
     unset: float = 0.0
     unsure: str | None = None
+    endless: bool = False
 
     @property
     def mean(self) -> float:
@@ -92,7 +95,7 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
         return replace(bare, expires=expires)
     if expires.type in ("timestamp", "date"):
         lives = found.gaps.get((times.columns[0], expires.name), ()) if times.columns else ()
-        return replace(bare, expires=_end(expires), lives=lives, columns=(*bare.columns, expires.name))
+        return replace(_ending(bare, expires), lives=lives, columns=(*bare.columns, expires.name))
     lasting = _of_duration(bare, expires)
     if lasting is None:
         said = f'--expires: the column "{expires.name}" is no time, and no amount of time from 0 on'
@@ -109,16 +112,16 @@ def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn 
         return None
     alike = stamps if arrival.type == "timestamp" else dates
     others = tuple(column.name for column in alike if column != arrival and not column.made)
-    later = [column for column in (*alike, *(each for each in dates if _EXPIRY_NAME.search(_words(each))))
+    later = [column for column in (*alike, *(each for each in dates if EXPIRY_NAME.search(_words(each))))
              if (arrival.name, column.name) in found.gaps]  # fmt: skip
-    named = [column for column in later if _EXPIRY_NAME.search(_words(column))]
+    named = [column for column in later if EXPIRY_NAME.search(_words(column))]
     bare = Times(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
     if later and (named or arrival.type == "timestamp"):
         expiry = (named or later)[0]
         unused = tuple(name for name in others if name != expiry.name)
         lives = found.gaps[arrival.name, expiry.name]
-        return replace(bare, columns=(arrival.name, expiry.name), expires=_end(expiry), lives=lives, others=unused)
-    if not wished and _EXPIRY_NAME.search(_words(arrival)) and not _ARRIVAL_NAME.search(_words(arrival)):
+        return replace(_ending(bare, expiry), columns=(arrival.name, expiry.name), lives=lives, others=unused)
+    if not wished and EXPIRY_NAME.search(_words(arrival)) and not ARRIVAL_NAME.search(_words(arrival)):
         bare = replace(bare, unsure=f"{arrival.name} is called like an end, and no other column is a time before it")
     return _with_duration(bare, usable)
 
@@ -130,10 +133,17 @@ def _instant(column: SniffedColumn) -> str:
     return f"CAST({_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
 
 
+def _ending(times: Times, expiry: SniffedColumn) -> Times:
+    """Return the times of rows that end at a column; where it is empty they have not ended."""
+    return replace(times, expires=_end(expiry), unset=expiry.unset, endless=expiry.unset > 0)
+
+
 def _end(column: SniffedColumn) -> str:
     """Return an end as Spark SQL; a date lasts until its day ends."""
     if column.made:
         return column.made
+    if column.never:
+        return f"nullif({_sql(column.name)}, {column.never})"
     return f"CAST(date_add({_sql(column.name)}, 1) AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
 
 
@@ -147,7 +157,7 @@ def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | N
     def rank(column: SniffedColumn) -> tuple[int, bool, bool]:
         words = _words(column)
         followers = sum(first == column.name and second in names for first, second in found.gaps)
-        return followers, bool(_ARRIVAL_NAME.search(words)), not _EXPIRY_NAME.search(words)
+        return followers, bool(ARRIVAL_NAME.search(words)), not EXPIRY_NAME.search(words)
 
     return max(stamps, key=rank)
 
@@ -155,31 +165,40 @@ def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | N
 def _with_duration(times: Times, usable: Sequence[SniffedColumn]) -> Times:
     for column in usable:
         words = _words(column)
-        if column.name not in times.columns and _LIFETIME_NAME.search(words) and (lasting := _of_duration(times, column)):
+        if column.name not in times.columns and LIFETIME_NAME.search(words) and (lasting := _of_duration(times, column)):
             return lasting
     return times
 
 
 def _of_duration(times: Times, column: SniffedColumn) -> Times | None:
     """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
-    if not column.lives or column.lives[0] < 0 or column.lives[-1] <= 0:
+    lives = [life for life in column.lives if life != _NEVER]
+    endless = len(lives) < len(column.lives)
+    if not lives or lives[0] < 0 or lives[-1] <= 0:
         return None
     units = ((unit, size) for ending, unit, size in _UNITS if ending.search(_words(column)))
+    size: float
     unit, size = next(units, ("SECOND", SECOND))
-    lives = tuple(life * size for life in column.lives)
-    sql = _added(column, unit, size)
-    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lives, unset=column.unset)
+    if column.unit == DURATION:
+        unit, size = "SECOND", SECOND
+    if column.step is not None:
+        unit, size = _STEPS[column.step]
+    unset = 1 - len(lives) / len(column.lives) if endless else column.unset
+    sql = _added(column, unit, size, endless=endless)
+    lengths = tuple(lives[round(part * (len(lives) - 1) / 100)] * size for part in range(101))
+    return replace(times, columns=(*times.columns, column.name), expires=sql, lives=lengths, unset=unset, endless=endless)
 
 
 def _words(column: SniffedColumn) -> str:
     return words_of(column.source or column.name).strip("_")
 
 
-def _added(column: SniffedColumn, unit: str, size: int) -> str:
+def _added(column: SniffedColumn, unit: str, size: float, *, endless: bool) -> str:
     """Return the end of a row whose life is a column: to the microsecond unless it is whole; of arrays the least."""
     kind = column.type or ""
     amount = f"array_min({_sql(column.name)})" if kind.startswith("array<") else _sql(column.name)
-    if kind.removeprefix("array<").removesuffix(">") in _INTEGERS:
+    amount = f"nullif({amount}, {_NEVER})" if endless else amount
+    if kind.removeprefix("array<").removesuffix(">") in _INTEGERS and size >= 1:
         return f"timestampadd({unit}, {amount}, ts)"
     return f"timestampadd(MICROSECOND, CAST(round({amount} * {size}) AS bigint), ts)"
 

@@ -7,6 +7,7 @@ Numbers that are times since 1970 by their range and their name become times, wi
 from __future__ import annotations
 
 import re
+import shlex
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -14,15 +15,16 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from warehouse.catalog.codecs import decompressed, is_compressed, plain_beginning
-from warehouse.catalog.csv_dialect import PATTERN_PARTS, SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
+from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, literal_path, other_times
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
+from warehouse.catalog.json_shapes import line_maker
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
+from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
 from warehouse.catalog.sniffed import Found, SniffedColumn
-from warehouse.catalog.source_columns import EPOCH_FORMATS
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import unusable_name
 from warehouse.catalog.zeek import zeek_query
@@ -49,28 +51,9 @@ _SHAPES = {
 _TEXTS = ("csv", "json")
 _NEARLY_ALL = 0.95
 _HUNDREDTHS = [number / 100 for number in range(101)]
-_TIME_NAME = re.compile(
-    r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|exp|expir\w*|expires_\w+|iat|nbf|valid|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
-)
-# Counts since 1970 that lie between 2001 and 2100, by unit.
-_EPOCHS = (
-    ("epoch_seconds", 1_000_000_000, 4_102_444_800),
-    ("epoch_milliseconds", 1_000_000_000_000, 4_102_444_800_000),
-    ("epoch_microseconds", 1_000_000_000_000_000, 4_102_444_800_000_000),
-    ("epoch_nanoseconds", 1_000_000_000_000_000_000, 4_102_444_800_000_000_000),
-)
-_LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h", "%z": "Z"}
-"""Parts of patterns that take one digit as well as two."""
-_DAYS = (
-    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
-    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%Y/%m/%d", "%d %b %Y", "%d-%b-%Y", "%b %d %Y", "%b-%d-%Y"),
-)
-_CLOCKS = (" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:%M %p", ", %I:%M:%S %p", ", %I:%M %p", "")
-_SPELLINGS = (*(day + clock for day in _DAYS for clock in _CLOCKS), "%d/%b/%Y:%H:%M:%S %z", "%Y-%m")
-"""Times of the usual places; where days and months cannot be told apart, the day comes first."""
-_LIKE_A_TIME = re.compile(r"\s*\w{1,4}[./ -]\w{1,3}[./ -]\d{2,4}(\s*$|.*\d:\d\d)|[12]\d{3}-\d\d\s*$")
-_DAYS_AS_NUMBERS = (1900_01_01, 2100_12_31)
-"""The bounds of days that are written as one number, such as 20240501."""
+_MOST_BIGINT = 1 << 63
+_CLOCK = r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[AaPp]\.?[Mm]\.?)?"
+_NUMBERED = re.compile(r"(.+)_[0-9]+")
 
 
 def sniff(source: Path) -> Found:
@@ -106,11 +89,14 @@ def sniff(source: Path) -> Found:
             elif kind == "csv":
                 dialect = _csv_sample(connection, plain, Path(folder))
             else:
-                dialect = CsvDialect((), frozenset(), plain, reader)
-                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", {"file": literal_path(plain)})
+                given = {"file": literal_path(plain)}
+                connection.execute(f"CREATE TEMP TABLE sample AS {reader} LIMIT {SAMPLE}", given)
+                named = _names_in_objects(connection, given, _json_form(kind, source)) if kind == "json" else {}
+                dialect = CsvDialect((), frozenset(), plain, reader, named=named)
             if kind in ("json", *COLUMNAR):
                 spread_objects(connection)
             columns = _columns(connection, kind, dialect)
+            columns = _with_steps(columns, plain) if kind == "parquet" else columns
             made = tuple(
                 replace(_summary(connection, SniffedColumn(name, "timestamp")), made=sql, parts=parts)
                 for name, sql, parts in (made_times(connection, columns) if kind in _TEXTS else ())
@@ -120,6 +106,9 @@ def sniff(source: Path) -> Found:
             sample = _taken_along(connection, (*columns, *made))
             return Found(kind, endings, dialect.options, columns, gaps, rows, dialect.guessed, sample, made)
     except (duckdb.Error, OSError, EOFError, zlib.error) as error:
+        if kind == "json" and (command := line_maker(source)) is not None:
+            said = f"{source} has records that go over several lines"
+            raise UsageError(f"{said}; `{command}` makes a line of each, for --from rows.jsonl") from error
         raise UsageError(
             f"{source} cannot be read as {kind} ({str(error).splitlines()[0].rstrip('.')}); {_SHAPES[kind]}"
         ) from error
@@ -142,6 +131,15 @@ def _orc_rows(source: Path) -> Any:  # noqa: ANN401 - a table of Arrow
         raise UsageError(f"{source} cannot be read as orc ({str(error).splitlines()[0]}); {_SHAPES['orc']}") from error
 
 
+def _with_steps(columns: tuple[SniffedColumn, ...], plain: Path) -> tuple[SniffedColumn, ...]:
+    """Return the columns with the units of durations, which Parquet holds as numbers and Arrow and pandas know."""
+    import pyarrow.parquet as pq  # noqa: PLC0415 - only Parquet files need it
+    import pyarrow.types  # noqa: PLC0415 - same
+
+    steps = {field.name: field.type.unit for field in pq.read_schema(plain) if pyarrow.types.is_duration(field.type)}
+    return tuple(replace(column, step=steps.get(column.source or column.name)) for column in columns)
+
+
 def _zeek_query(plain: Path, source: Path) -> str:
     try:
         return zeek_query(plain)
@@ -159,11 +157,23 @@ def _json_form(kind: Format, source: Path) -> str:
     return f"array', maximum_object_size = '{MAX_RECORD}"
 
 
+def _names_in_objects(connection: DuckDBPyConnection, given: dict[str, str], form: str) -> dict[int, str]:
+    """Return by position the names of fields that DuckDB calls otherwise, since they differ in case only from others."""
+    columns = [name for (name,) in connection.execute("SELECT column_name FROM (DESCRIBE sample)").fetchall()]
+    numbered = {place: found[1] for place, name in enumerate(columns) if (found := _NUMBERED.fullmatch(name))}
+    if not any(base.lower() in (name.lower() for name in columns) for base in numbered.values()):
+        return {}
+    read = f"SELECT json FROM read_json_objects($file, format = '{form}') LIMIT {SAMPLE}"
+    keys = {key for (key,) in connection.execute(f"SELECT DISTINCT unnest(json_keys(json)) FROM ({read})", given).fetchall()}
+    return {place: base for place, base in numbered.items() if columns[place] not in keys and base in keys}
+
+
 def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> CsvDialect:
     """Make the sample of a CSV file, and return how it is written; ``folder`` is for a copy of it."""
     dialect = csv_dialect(connection, source, folder)
     given = {"file": literal_path(dialect.path)}
     connection.execute(f"CREATE OR REPLACE TEMP TABLE sample AS {dialect.query} LIMIT {SAMPLE}", given)
+    _check_lines(connection, source)
     if texts := other_times(connection, dialect):
         types = ", ".join(f"{literal(name)}: 'VARCHAR'" for name in texts)
         query = dialect.query.removesuffix(")") + f", types = {{{types}}})"
@@ -171,35 +181,89 @@ def _csv_sample(connection: DuckDBPyConnection, source: Path, folder: Path) -> C
     return dialect
 
 
+def _check_lines(connection: DuckDBPyConnection, source: Path) -> None:
+    """Raise an error if a text of the table ``sample`` goes over several lines: to updates a record is a line."""
+    described = connection.execute("SELECT column_name FROM (DESCRIBE sample) WHERE column_type = 'VARCHAR'").fetchall()
+    for (name,) in described:
+        (broken,) = _row(connection, f"SELECT count(*) FROM sample WHERE contains({quoted(name)}, chr(10))")
+        if broken:
+            target = f"{source.name.split('.')[0]}.parquet"
+            query = f"COPY (FROM {literal(str(source))}) TO {literal(target)}"
+            command = f"python -c {shlex.quote(f'import duckdb; duckdb.sql({query!r})')}"
+            said = f'{source}: {broken} records have a line break in "{" ".join(name.split())}", and a record is a line'
+            raise UsageError(f"{said}; `{command}` writes them as Parquet, for --from {target}")
+
+
 def _columns(connection: DuckDBPyConnection, kind: Format, dialect: CsvDialect) -> tuple[SniffedColumn, ...]:
     described = connection.execute("SELECT column_name, column_type FROM (DESCRIBE sample)").fetchall()
-    has_times = any(duck.startswith("TIMESTAMP") or _is_named_as_time(source) for source, duck in described)
+    has_times = any(duck.startswith("TIMESTAMP") or is_named_as_time(source) for source, duck in described)
     found: list[SniffedColumn] = []
     taken: set[str] = set()
     for place, (source, duck) in enumerate(described):
-        if place in dialect.unnamed:
-            found.append(SniffedColumn(source, None, "it has no name in the header"))
+        if place in dialect.refused:
+            found.append(SniffedColumn(source, None, dialect.refused[place]))
             continue
         try:
-            sql = spark_type(duck, text=kind not in COLUMNAR)
+            sql = _type(connection, source, duck, kind, dialect)
         except FaultError as fault:
             found.append(SniffedColumn(source, None, str(fault)))
             continue
-        if sql in dialect.unreadable:
-            sql = "string"
-        unit = _unit(connection, source, sql, found, has_times=has_times) or _pattern(connection, source, sql)
-        if unit is None and kind == "csv" and sql == "bigint" and _is_named_as_time(source):
-            unit = _day_in_digits(connection, source)
+        known = has_times or any(column.type == "timestamp" for column in found)
+        endless = never(connection, source, sql)
+        unit = time_format(connection, source, sql, digits=kind == "csv", has_times=known)
         if kind == "zeek" and sql == "timestamp":
             unit = "epoch_seconds"
-        sql = "timestamp" if unit else sql
-        others = {each.lower() for each, _ in described if each != source}
-        name = column_name(source, taken | others, time=sql == "timestamp")
-        taken.add(name.lower())
-        if name != source:
-            connection.execute(f"ALTER TABLE sample RENAME {quoted(source)} TO {quoted(name)}")
-        found.append(_summary(connection, SniffedColumn(name, sql, source=source if name != source else None, unit=unit)))
-    return tuple(found)
+        lasting = duration_format(connection, source, sql) if unit is None and kind in _TEXTS else None
+        sql, unit = lasting or ("timestamp" if unit else sql, unit)
+        column = SniffedColumn(dialect.named.get(place, source), sql, unit=unit, never=endless if sql == "timestamp" else None)
+        found.append(_called(connection, column, source, described, taken))
+    if not any(column.type in ("timestamp", "date") for column in found):
+        found = [_of_years(connection, column) for column in found]
+    return tuple(_summary(connection, column) if column.type else column for column in found)
+
+
+def _type(connection: DuckDBPyConnection, source: str, duck: str, kind: Format, dialect: CsvDialect) -> str:
+    """Return the Spark SQL type of a column; what DuckDB takes for larger or narrower than text says is put right."""
+    column = quoted(source)
+    sql = spark_type(duck, text=kind not in COLUMNAR)
+    if sql in dialect.unreadable:
+        return "string"
+    if sql == "boolean" and kind == "csv":  # F alone is more likely female, or a mark
+        (both,) = _row(connection, f"SELECT count(DISTINCT {column}) FROM sample")
+        letters = f"count(*) FILTER (length(trim(text)) = 1) FROM ({dialect.texts(source)})"
+        if both == 1 and _row(connection, f"SELECT {letters}", dialect.given)[0]:
+            letter = f"CASE {column} WHEN true THEN 'T' ELSE 'F' END"
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE VARCHAR USING {letter}")
+            return "string"
+    if sql == "decimal(38,0)" and kind not in COLUMNAR:  # DuckDB takes negative numbers in JSON for such
+        low, high = _row(connection, f"SELECT min({column}), max({column}) FROM sample")
+        if low is not None and -_MOST_BIGINT <= low <= high < _MOST_BIGINT:
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE BIGINT")
+            return "bigint"
+    if duck.startswith("TIMESTAMP_"):  # in other units than microseconds
+        connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMP")
+    return sql
+
+
+def _called(
+    connection: DuckDBPyConnection, found: SniffedColumn, read: str, described: Sequence[tuple[str, str]], taken: set[str]
+) -> SniffedColumn:
+    """Return a column by the name that it gets, which the table ``sample`` has from then on; ``read`` is DuckDB's for it."""
+    source = found.name
+    others = {each.lower() for each, _ in described if each != read}
+    name = column_name(source, taken | others, time=found.type == "timestamp")
+    taken.add(name.lower())
+    if name != read:
+        connection.execute(f"ALTER TABLE sample RENAME {quoted(read)} TO {quoted(name)}")
+    return replace(found, name=name, source=source if name != source else None)
+
+
+def _of_years(connection: DuckDBPyConnection, column: SniffedColumn) -> SniffedColumn:
+    """Return a column of years as one of times: what a file without other times has."""
+    if column.type != "bigint" or not is_named_as_year(column.source or column.name):
+        return column
+    unit = year_format(connection, column.name)
+    return replace(column, type="timestamp", unit=unit) if unit else column
 
 
 def column_name(source: str, taken: set[str], *, time: bool) -> str:
@@ -217,66 +281,6 @@ def column_name(source: str, taken: set[str], *, time: bool) -> str:
     if name.lower() in taken or is_reserved(name):
         name = next(each for number in range(2, len(taken) + 3) if (each := f"{name}_{number}").lower() not in taken)
     return name
-
-
-def _is_named_as_time(source: str) -> bool:
-    """Whether a name has a word for a time in it.
-
-    >>> [_is_named_as_time(each) for each in ("createdAt", "last_seen", "order_id")]
-    [True, True, False]
-    """
-    return _TIME_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", source).lower()) is not None
-
-
-def _unit(
-    connection: DuckDBPyConnection, source: str, sql: str, before: Sequence[SniffedColumn], *, has_times: bool
-) -> str | None:
-    """Return the unit of a column of times since 1970, by its range, and by its name where the file has other times."""
-    if sql not in ("int", "bigint", "double") and not sql.startswith("decimal"):
-        return None
-    known = has_times or any(column.type == "timestamp" for column in before)
-    if known and not _is_named_as_time(source):
-        return None
-    column = quoted(source)
-    low, high = _row(connection, f"SELECT min({column})::DOUBLE, max({column})::DOUBLE FROM sample")
-    for unit, first, last in _EPOCHS:
-        if low is not None and first <= low and high <= last:
-            micros = f"make_timestamptz(CAST({column}::DOUBLE * {EPOCH_FORMATS[unit]} AS BIGINT))"
-            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {micros}")
-            return unit
-    return None
-
-
-def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
-    """Return the pattern of a column of text that is all times of one spelling, which DuckDB does not look for; else nothing."""
-    if sql != "string":
-        return None
-    column = quoted(source)
-    (one,) = _row(connection, f"SELECT any_value({column}) FROM sample WHERE {column} IS NOT NULL")
-    if not isinstance(one, str) or not _LIKE_A_TIME.match(one):
-        return None
-    for spelling in _SPELLINGS:
-        count = f"count(*) FILTER (try_strptime(trim({column}), $spelling) IS NULL)"
-        (bad,) = connection.execute(f"SELECT {count} FROM sample WHERE {column} != ''", {"spelling": spelling}).fetchone() or (1,)
-        if not bad:
-            text = spelling.replace("'", "''")
-            stamp = f"CAST(try_strptime(trim({column}), '{text}') AS TIMESTAMPTZ)"
-            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {stamp}")
-            return re.sub(r"%.", lambda part: _LOOSE[part[0]], spelling)
-    return None
-
-
-def _day_in_digits(connection: DuckDBPyConnection, source: str) -> str | None:
-    """Return the pattern of a column of numbers that are all days, such as 20240501; else nothing."""
-    column = quoted(source)
-    day = f"try_strptime(CAST({column} AS VARCHAR), '%Y%m%d')"
-    low, high = _DAYS_AS_NUMBERS
-    bad = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {day} IS NULL)"
-    some, others = _row(connection, f"SELECT count({column}), {bad} FROM sample WHERE {column} IS NOT NULL")
-    if not some or others:
-        return None
-    connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING CAST({day} AS TIMESTAMPTZ)")
-    return "yyyyMMdd"
 
 
 def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedColumn:
@@ -297,6 +301,12 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
         share = f"avg(CAST({amount} IS NULL AS INTEGER))"
         listed, unset = _row(connection, f"SELECT quantile_cont({amount}::DOUBLE, {_HUNDREDTHS}), {share} FROM sample")
         lives = tuple(listed or ())
+    elif kind in ("timestamp", "date"):
+        (unset,) = _row(connection, f"SELECT avg(CAST({column} IS NULL AS INTEGER)) FROM sample")
+    elif kind == "string":
+        clocks = f"count(*) FILTER (regexp_full_match(CAST({column} AS VARCHAR), {literal(_CLOCK)}))"
+        some, all_ = _row(connection, f"SELECT {clocks}, count({column}) FROM sample")
+        found = replace(found, clock=bool(some) and some == all_)
     return replace(found, low=low, high=high, distinct=distinct, mean=mean, lives=lives, unset=unset or 0.0)
 
 
@@ -319,5 +329,5 @@ def _gaps(connection: DuckDBPyConnection, columns: tuple[SniffedColumn, ...]) ->
     return gaps
 
 
-def _row(connection: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
-    return next(iter(connection.execute(query).fetchall()), ())
+def _row(connection: DuckDBPyConnection, query: str, given: dict[str, str] | None = None) -> tuple[Any, ...]:
+    return next(iter(connection.execute(query, given or {}).fetchall()), ())

@@ -14,6 +14,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from pydantic import BeforeValidator
 
+from warehouse.catalog.durations import DURATION
 from warehouse.catalog.model import Column
 from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.types import canonical, parse_type
@@ -33,7 +34,9 @@ EPOCH_FORMATS = {
 _KEYS = ("type", "from", "expr", "format", "timezone")
 _SOURCE_KEYS = ("type", "format", "timezone")
 _TIMES = ("timestamp", "date")
+_NUMBERS = ("int", "bigint", "float", "double")
 _FORMAT = f'{", ".join(EPOCH_FORMATS)}, a pattern such as "dd.MM.yyyy HH:mm:ss", or a list of these'
+_OF_NUMBERS = f'"{DURATION}": text such as "5m", "1h 30m", "PT5M" or "00:05:00" is read as seconds'
 _LETTERS = {"y": 6, "u": 6, "M": 4, "L": 4, "d": 2, "D": 3, "H": 2, "k": 2, "K": 2, "h": 2, "m": 2, "s": 2, "S": 9}
 _LETTERS |= {"a": 1, "G": 4, "X": 5, "x": 5, "Z": 5, "z": 4, "V": 2, "O": 4}
 """Letters of Spark's patterns that it parses by, with how often each can follow itself."""
@@ -68,7 +71,7 @@ def format_fault(text: str) -> FaultError | None:
     >>> str(format_fault("DD/MM/YYYY"))[:27]
     'the letter Y in the pattern'
     """
-    if text in EPOCH_FORMATS:
+    if text in EPOCH_FORMATS or text == DURATION:
         return None
     if text.startswith("epoch") or not text.strip():
         return FaultError(f'the format "{text}"', _FORMAT, nearest(text, EPOCH_FORMATS))
@@ -145,7 +148,11 @@ def _of_table(given: Mapping[str, Any], keys: tuple[str, ...]) -> DeclaredColumn
         raise FaultError(f"a from of {len(source)} characters", f"at most {_MAX_FROM}")
     formats = _formats(given["format"]) if "format" in given else ()
     timezone = zone(given["timezone"]) if "timezone" in given else None
-    for key, present in (("format", formats), ("timezone", timezone)):
+    if DURATION in formats:
+        _check_duration(kind, formats, expr)
+    for key, present in (("format", formats and DURATION not in formats), ("timezone", timezone)):
+        if present and key == "format" and _is_number(kind):
+            raise FaultError(f"such a format with the type {kind}", f"{_OF_NUMBERS}; or the type timestamp or date")
         if present and kind not in _TIMES:
             raise FaultError(f"{key} with the type {kind}", f"{key} with the type timestamp or date; else no {key}")
         if present and expr is not None:
@@ -153,6 +160,19 @@ def _of_table(given: Mapping[str, Any], keys: tuple[str, ...]) -> DeclaredColumn
     if timezone is not None and kind == "date":
         raise FaultError("timezone with the type date", "timezone with the type timestamp: a date is the same in every zone")
     return DeclaredColumn(kind, source, expr, formats, timezone)
+
+
+def _is_number(kind: str) -> bool:
+    return kind in _NUMBERS or kind.startswith("decimal(")
+
+
+def _check_duration(kind: str, formats: tuple[str, ...], expr: str | None) -> None:
+    if len(formats) > 1:
+        raise FaultError(f'"{DURATION}" beside another format', f'format = "{DURATION}" alone')
+    if not _is_number(kind):
+        raise FaultError(f'format = "{DURATION}" with the type {kind}', "the type of the seconds: double or bigint")
+    if expr is not None:
+        raise FaultError("both format and expr", "one of them: under `sources` format says how a source column is read")
 
 
 def _text(given: Mapping[str, Any], key: str) -> str | None:

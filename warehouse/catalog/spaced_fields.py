@@ -21,6 +21,7 @@ __all__ = ["Spaced", "spaced"]
 _LOOKED_AT = 200
 _FEWEST = 3
 _WEB = re.compile(r'\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:[\d:]{8} [+-]\d{4}\] "')
+_W3C = "#Fields: "
 _OF_WEB_LOGS = ("client", "identity", "account", "moment", "offset", "request", "status", "bytes", "referer", "agent")
 
 
@@ -56,9 +57,16 @@ def spaced(lines: Sequence[str], comment: str | None) -> Spaced | None:
         return None
     (count,) = counts
     names = (*_OF_WEB_LOGS, *(f"column{number}" for number in range(len(_OF_WEB_LOGS) + 1, count + 1)))[:count] if web else ()
+    names = names or _of_w3c(lines, count)
     escape = "\\" if web else '"'
     arguments = f", delim = ' ', quote = '\"', escape = {literal(escape)}"
     return Spaced(arguments, names, escaped=web)
+
+
+def _of_w3c(lines: Sequence[str], count: int) -> tuple[str, ...]:
+    """Return the names that a log in the W3C's extended format, as IIS writes it, has in a line for all; none if it has not."""
+    said = next((line for line in lines if line.startswith(_W3C)), "").removeprefix(_W3C).split()
+    return tuple(said) if len(said) == count == len(set(said)) and not any("," in name for name in said) else ()
 
 
 def _fields(line: str, *, web: bool) -> list[str]:

@@ -104,8 +104,8 @@ def _fields(parent: Iterable[Any]) -> Fields:
 
 
 def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[LandingFile]) -> DataFrame:  # noqa: ANN401 - Arrow's
-    rows = _rows(session, stream, files)
-    names = tuple(schema.names)
+    rows = _rows(session, stream, files, schema)
+    names = tuple(name for name in schema.names if name in rows.columns)
     places = matched(stream, names, _fields(schema)).paths
     inputs = inputs_of_records(stream)
     kinds = {source: _kind(rows.schema, path) for source, path in places.items()}
@@ -127,6 +127,8 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
         source, kind = reduce(lambda value, step: value.getField(step), path[1:], F.col(quoted(path[0]))), kinds[given.source]
         if stream.format == "orc" and kind == "timestamp" and is_local_time(schema, path):
             source, kind = _local_time(source, zone), "timestamp_ntz"
+        if kind == "bigint" and (local := _of_nanoseconds(schema, path)) is not None:
+            source, kind = _instant(source, local=local), "timestamp_ntz" if local else "timestamp"
         # A timestamp without time zone is local time of the stream: the session's time zone makes it an instant.
         value, failed = from_value(source, kind, given)
         values.append(value.alias(given.label))
@@ -143,14 +145,17 @@ def _group(session: SparkSession, stream: Stream, schema: Any, files: Sequence[L
     )
 
 
-def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -> DataFrame:
-    """Return all columns of files, and where each row stands."""
+def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile], schema: Any) -> DataFrame:  # noqa: ANN401 - Arrow's
+    """Return all columns of files that Spark knows, and where each row stands."""
     reader = session.read.options(recursiveFileLookup="true", __globPaths__="false")
     if stream.format == "orc":
         where = place_of_record()
         return reader.orc(paths_of(stream, files)).select(
             "*", *[each.alias(name) for each, name in zip(where, (_FILE, _START, _POSITION, _ZERO), strict=True)]
         )
+    known = _known_to_spark(schema, stream, files)
+    if known is not None:
+        reader = reader.schema(known)
     return reader.parquet(*paths_of(stream, files)).select(
         "*",
         F.col("_metadata.file_path").alias(_FILE),
@@ -158,6 +163,46 @@ def _rows(session: SparkSession, stream: Stream, files: Sequence[LandingFile]) -
         F.col("_metadata.row_index").alias(_POSITION),
         F.expr("CAST(_metadata.row_index < 0 AS int)").alias(_ZERO),
     )
+
+
+def _known_to_spark(schema: Any, stream: Stream, files: Sequence[LandingFile]) -> StructType | None:  # noqa: ANN401 - Arrow's
+    """Return the columns of Parquet files without those whose types Spark cannot read; None if it can read all."""
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+    from pyspark.sql.pandas.types import from_arrow_schema  # noqa: PLC0415 - only few files need it
+
+    top = pq.read_metadata(stream.landing / files[0].path).schema
+    leaves = [top.column(number) for number in range(len(top))]
+    strange = {leaf.path.partition(".")[0] for leaf in leaves if "INTERVAL" in (leaf.converted_type, leaf.logical_type.type)}
+    strange |= {leaf.path.partition(".")[0] for leaf in leaves if leaf.logical_type.type == "TIME"}
+    if not strange:
+        return None
+    kept = [field for field in schema if field.name not in strange]
+    wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+    kept = [field.with_type(pa.int64()) if _is_nanoseconds(field.type) else field for field in kept]
+    kept = [field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in kept]
+    kept = [field.with_type(wider.get(field.type, field.type)) for field in kept]
+    return from_arrow_schema(pa.schema(kept), prefer_timestamp_ntz=True)
+
+
+def _of_nanoseconds(schema: Any, path: tuple[str, ...]) -> bool | None:  # noqa: ANN401 - Arrow's
+    """Return whether a time in nanoseconds, which Spark reads as a number, is a local one; None if it is none."""
+    kind = schema.field(path[0]).type
+    for step in path[1:]:
+        kind = kind.field(step).type
+    return kind.tz is None if _is_nanoseconds(kind) else None
+
+
+def _is_nanoseconds(kind: Any) -> bool:  # noqa: ANN401 - Arrow's
+    import pyarrow.types  # noqa: PLC0415 - as above
+
+    return bool(pyarrow.types.is_timestamp(kind) and kind.unit == "ns")
+
+
+def _instant(nanoseconds: SparkColumn, *, local: bool) -> SparkColumn:
+    micros = F.floor(nanoseconds / F.lit(1000).cast("decimal(4,0)")).cast("bigint")
+    epoch = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+    return F.timestamp_add("MICROSECOND", micros, F.expr(epoch)) if local else F.timestamp_micros(micros)
 
 
 def _told(faults: Sequence[tuple[Input, SparkColumn]]) -> tuple[SparkColumn, SparkColumn]:

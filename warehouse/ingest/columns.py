@@ -108,7 +108,8 @@ class Matched:
 def matched(stream: Stream, names: tuple[str, ...], fields: Fields) -> Matched:
     """Return which of a file's names the declaration's sources are; ``fields`` are what is nested below each."""
     doubled = sorted({name for name in names if name and names.count(name) > 1})
-    if doubled:
+    meant = {each.lower() for each in known_names(stream)}
+    if doubled and (stream.unknown_columns != "ignore" or any(name.lower() in meant for name in doubled)):
         return Matched({}, problem=("header", f"its columns {', '.join(doubled)} occur twice"))
     lower = [name.lower() for name in names]
     twins = sorted(name for name in names if lower.count(name.lower()) > 1)

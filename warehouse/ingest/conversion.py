@@ -6,12 +6,14 @@ an offset is read in the session's time zone, that of the stream, unless its col
 
 from __future__ import annotations
 
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog import zeek
+from warehouse.catalog.durations import DURATION, FORMS
 from warehouse.catalog.source_columns import EPOCH_FORMATS
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ __all__ = ["JUST_TIME", "from_text", "from_value", "from_zeek", "instant_of", "i
 
 JUST_TIME = r"^\s*T?[0-9]{1,2}:"
 """A time without a date, which Spark's cast would take for one of today."""
+_DAYS_END = "([0-9][T ])24:00"
+"""The end of a day as a time of that day."""
 _OFFSET = r"[0-9][T ]\s*[0-9][0-9:.]*\s*[A-Za-z+-]"
 """A time of day with something behind it: an offset, or the name of a zone."""
 _WITH_COMMA = r"^[+-]?([0-9]{1,3}([.][0-9]{3})+|[0-9]*)(,[0-9]*)?([eE][+-]?[0-9]+)?$"
@@ -33,6 +37,9 @@ _NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "float", "double"}
 _ZONE_LETTERS = frozenset("XxZzVO")
 _COUNT = "decimal(29,9)"
 """Seconds or nanoseconds since 1970, exactly."""
+_AMOUNT = "decimal(18,9)"
+_SECONDS = "decimal(28,9)"
+_WITH_PARTS = ("float", "double")
 _RESULTS = {"epoch_seconds": "1000000", "epoch_milliseconds": "1000", "epoch_microseconds": "1", "epoch_nanoseconds": "0.001"}
 
 
@@ -63,6 +70,8 @@ def from_text(text: SparkColumn, given: Input, options: Mapping[str, str]) -> tu
         written = F.coalesce(_with_point(filled), filled) if counted else filled
         value = _time(written, formats, given.timezone) if formats or kind == "timestamp" else filled.try_cast("date")
         value = value.cast("date") if formats and kind == "date" else value
+    elif given.formats == (DURATION,):
+        value = _seconds(filled, kind)
     else:
         value = (_with_point(filled) if options.get("decimal") == "," and is_number(kind) else filled).try_cast(kind)
     return value, filled.isNotNull() & value.isNull()
@@ -126,12 +135,19 @@ def local_instant(local: SparkColumn, timezone: str) -> SparkColumn:
 
 
 def _time(text: SparkColumn, formats: tuple[str, ...], timezone: str | None) -> SparkColumn:
-    if formats:
-        return reduce(F.coalesce, [_formatted(text, each, timezone) for each in formats])
     if timezone is None:
-        return instant_of(text)
+        read = _in_formats(text, formats) if formats else instant_of(text)
+        early = F.regexp_replace(text, _DAYS_END, "$100:00")
+        next_day = _in_formats(early, formats) if formats else instant_of(early)
+        return F.coalesce(read, F.when(text.rlike(_DAYS_END), F.timestamp_add("DAY", F.lit(1), next_day)))
+    if formats:
+        return _in_formats(text, formats, timezone)
     in_zone = local_instant(F.when(~text.rlike(JUST_TIME), text.try_cast("timestamp_ntz")), timezone)
     return F.when(text.rlike(_OFFSET), instant_of(text)).otherwise(in_zone)
+
+
+def _in_formats(text: SparkColumn, formats: tuple[str, ...], timezone: str | None = None) -> SparkColumn:
+    return reduce(F.coalesce, [_formatted(text, each, timezone) for each in formats])
 
 
 def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkColumn:
@@ -141,6 +157,20 @@ def _formatted(text: SparkColumn, pattern: str, timezone: str | None) -> SparkCo
     if timezone is None or _has_zone(pattern):
         return F.try_to_timestamp(F.trim(text), F.lit(pattern))
     return F.try_to_timestamp(F.concat(F.trim(text), F.lit(f" {timezone}")), F.lit(f"{pattern} VV"))
+
+
+def _seconds(text: SparkColumn, kind: str) -> SparkColumn:
+    """Return the seconds that a duration in text means, null where it is none or whole seconds are due and it has a part."""
+    small = F.lower(F.trim(text))
+    total = F.lit(None).cast(_SECONDS)
+    for pattern, sizes in reversed(FORMS):
+        parts = (
+            F.coalesce(F.regexp_extract(small, pattern, number).try_cast(_AMOUNT), F.lit(0).cast(_AMOUNT)) * F.lit(Decimal(size))
+            for number, size in enumerate(sizes, start=1)
+        )
+        total = F.when(small.rlike(pattern), reduce(lambda left, right: left + right, parts).try_cast(_SECONDS)).otherwise(total)
+    whole = (total == F.floor(total)) | F.lit(kind in _WITH_PARTS or kind.startswith("decimal("))
+    return F.when(small.rlike("[0-9]") & whole, total).try_cast(kind)
 
 
 def _has_zone(pattern: str) -> bool:

@@ -51,10 +51,12 @@ def reader_options(stream: Stream) -> dict[str, str]:
 
 
 def session_settings(stream: Stream) -> dict[str, str]:
-    """Return the settings of the session that reads a stream's files: its time zone, and leave to read all encodings."""
+    """Return the settings of the session that reads a stream's files: its time zone, leave to read what Spark else refuses."""
     settings = {"spark.sql.session.timeZone": stream.timezone}
     if any(key.lower() in _ENCODING for key, _ in stream.options):
         settings["spark.sql.legacy.javaCharsets"] = "true"
+    if stream.format == "parquet":  # else it reads no file with times in nanoseconds, as pandas writes them
+        settings["spark.sql.legacy.parquet.nanosAsLong"] = "true"
     return settings
 
 

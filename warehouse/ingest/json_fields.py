@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
+from warehouse.catalog.durations import DURATION
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.columns import path_of
 from warehouse.ingest.json_numbers import BEYOND_VARIANT, LONG_DECIMAL
@@ -126,10 +127,12 @@ def exact_text(value: SparkColumn, given: Input, path: tuple[str, ...]) -> Spark
 
 
 def seen_text(given: Input) -> bool:
-    """Whether a source is parsed as the text that stands there, and converted as CSV is: times of a declared form.
+    """Whether a source is parsed as the text that stands there, and converted as CSV is: times of a declared form, and durations.
 
     So are times whose names a JSON path of Spark cannot name, or that are nested: the guard of a time without a date needs text.
     """
+    if given.formats == (DURATION,):
+        return True
     if given.type not in ("timestamp", "date"):
         return False
     nameless = given.type == "timestamp" and (path_of(given.source) is not None or json_path((given.source,)) is None)

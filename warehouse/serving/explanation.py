@@ -118,7 +118,8 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         raise UsageError(f'"{view}" is a {kind}, not a view or aggregate; `stream-wh describe {view}` shows it')
     if plan is None:
         names = [each.name for each in catalog.views]
-        raise UnknownNameError("view", view, names, nearest(view, names))
+        names += [each.name for each in catalog.aggregates] + [each.name for each in catalog.coalesced]
+        raise UnknownNameError("view, aggregate or coalesced table", view, names, nearest(view, names))
     interval = catalog.update_interval
     epochs = retained(reader) if reader is not None else ()
     counted = short_lived(epochs, plan.name, tells=plan.tells)

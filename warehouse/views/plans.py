@@ -219,7 +219,9 @@ def _problems(catalog: Catalog, name: str, faults: Faults) -> list[Problem]:
 
 def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
     known = {name: tuple(table.columns) for name, table in plan.tables.items()}
-    keyed = [("sql", fault) for fault in unstorable(plan.nodes, known)]
+    kinds = [(name.lower(), kind) for table in plan.tables.values() for name, kind in table.columns.items()]
+    others = {name for name, kind in kinds if kind not in ("timestamp", "date")}
+    keyed = [("sql", fault) for fault in unstorable(plan.nodes, known, {name for name, _ in kinds} - others)]
     keyed += [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
     for key, fault in [*keyed, *layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)]:
         yield Problem(str(catalog.file), f"views.{plan.name}.{key}", fault.found, fault.allowed, fault.nearest)

@@ -1,11 +1,12 @@
-"""What no table can hold, reported before Spark is asked: maps, and texts with a collation, stored or compared by key.
+"""What no table can hold, reported before Spark is asked: maps, intervals, texts with a collation, stored or compared by key.
 
-Types are not known of every expression before a session is there. These two are reported by the functions that make them; the
+Types are not known of every expression before a session is there. These are reported by the functions that make them; the
 other types that a table cannot have are found when Spark analyses the query.
 """
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -29,7 +30,7 @@ from warehouse.views.language.faults import Fault
 from warehouse.views.language.types import type_of_node
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.views.algebra import Node, Operator
 
@@ -59,10 +60,16 @@ _NOT_COLLATED = frozenset(
 _CHOOSING = frozenset({"if", "nvl2"})
 _SCALAR = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "date", "timestamp", "binary"})
 _MAP = ("a map", "its values as columns (m['key']), or map_entries(m), an array of structures")
+_LENGTH = (
+    "an interval, which no table keeps",
+    "a number with a unit: duration(valid(a, b), 'seconds') for b - a, duration(x, 'seconds') for duration(x)",
+)
 _COLLATED = ("a text with a collation, which no table keeps", "lower(text), or CAST(text AS STRING)")
 
 
-def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> Iterator[Fault]:
+def unstorable(
+    nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]], times: Collection[str] = ()
+) -> Iterator[Fault]:
     """Yield what a view's tables cannot store, and by what its operators cannot compare rows.
 
     Parameters
@@ -71,6 +78,8 @@ def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> 
         The tables that keep the view.
     tables
         The columns of all tables that are scanned, but for those of these nodes.
+    times
+        Names that columns of times have, and no other columns, in lower case.
 
     """
     known = {**tables, **{node.table: node.columns for node in nodes}}
@@ -78,13 +87,14 @@ def unstorable(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> 
     for node in nodes:
         places = [(name, node.operator, _MAP, _is_map) for name in node.columns]
         places += [(name, node.operator, _COLLATED, _is_collated) for name in node.columns]
+        places += [(name, node.operator, _LENGTH, partial(_is_length, times=times)) for name in node.columns]
         places += [(name, each, _COLLATED, _is_collated) for each, names in _keys(node.operator) for name in names]
         for name, operator, (what, allowed), test in places:
             made = _made(operator, name, known)
             sql = next((sql for sql in made if test(expression_of(sql))), None)
             if sql is not None and (sql, what) not in reported:
                 reported.add((sql, what))
-                yield Fault(f"{as_written(sql)}, {what}", allowed)
+                yield Fault(f"{_duration_of(sql) or as_written(sql)}, {what}", allowed)
 
 
 def _keys(operator: Operator) -> Iterator[tuple[Operator, list[str]]]:
@@ -149,6 +159,38 @@ def _is_map(node: exp.Expr) -> bool:
             return name in _MAPS or (name in _PASSED_ON and any(map(_is_map, _given(node))))
         case _:
             return False
+
+
+def _is_length(node: exp.Expr, times: Collection[str]) -> bool:
+    """Whether an expression is an interval: a difference of times, or a constant one."""
+    match node:
+        case exp.Paren() | exp.Alias() | exp.Case():
+            return any(_is_length(each, times) for each in _given(node))
+        case exp.Interval():
+            return True
+        case exp.Sub():
+            return _is_time(node.this, times) and _is_time(node.expression, times)
+        case exp.Anonymous():
+            name = str(node.this).lower()
+            return name in _PASSED_ON and any(_is_length(each, times) for each in _given(node))
+        case _:
+            return False
+
+
+def _duration_of(sql: str) -> str | None:
+    """Return the call of duration() that was made into an expression, as it may be written; None for other expressions."""
+    node = expression_of(sql)
+    first = node.args["ifs"][0].args["true"].unnest() if isinstance(node, exp.Case) else None
+    if not isinstance(first, exp.Sub):
+        return None
+    start, end = (as_written(each.sql(dialect="spark")) for each in (first.expression, first.this))
+    return f"duration(valid({start}, {end})) without a unit"
+
+
+def _is_time(node: exp.Expr, times: Collection[str]) -> bool:
+    if isinstance(node, exp.Column):
+        return node.name.rpartition(".")[2].lower() in times  # a join names its columns after their tables
+    return type_of_node(node, {}) in ("timestamp", "date")
 
 
 def _is_collated(node: exp.Expr) -> bool:

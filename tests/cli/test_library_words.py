@@ -1,0 +1,55 @@
+"""What the library takes and says where a person calls it: instants as datetimes, names that do not exist."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse import Warehouse
+from warehouse.catalog.initialise import write_project
+from warehouse.errors import NoEpochError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROOMS = """
+[coalesced.wind]
+from = "weather"
+group_by = ["origin"]
+values = ["wind_dir"]
+window = "1d"
+
+[aggregates.traffic]
+from = "flights"
+group_by = ["origin"]
+select = { flights = "count(*)" }
+windows = ["1h"]
+keep = "30d"
+"""
+
+
+def test_a_datetime_is_an_instant(tmp_path: Path) -> None:
+    """One with a time zone is; one without is refused, with what would be right."""
+    write_project(tmp_path, "flights")
+    with Warehouse.open(tmp_path) as warehouse:
+        for aware in (datetime(2013, 1, 1, tzinfo=UTC), datetime(2013, 1, 1, tzinfo=timezone(timedelta(hours=2)))):
+            with pytest.raises(NoEpochError):
+                warehouse.probe("flights", ["N14228"], as_of=aware)
+        with pytest.raises(UsageError, match=r"12:00:00 has no time zone; .* datetime\(2013, 1, 1, \.\.\., tzinfo=UTC\)"):
+            warehouse.probe("flights", ["N14228"], as_of=datetime(2013, 1, 1, 12))  # noqa: DTZ001 - the fault that is refused
+        with pytest.raises(UsageError, match="has no time zone"):
+            warehouse.update(at=datetime(2013, 1, 1, 12))  # noqa: DTZ001 - as above
+
+
+def test_explain_knows_all_that_can_be_explained(tmp_path: Path) -> None:
+    """Aggregates and coalesced tables are among the names that are listed, and the nearest of all is offered."""
+    write_project(tmp_path, "flights")
+    file = tmp_path / "warehouse.toml"
+    file.write_text(file.read_text() + ROOMS)
+    with Warehouse.open(tmp_path) as warehouse:
+        for meant in ("wind", "traffic", "by_carrier"):
+            with pytest.raises(UnknownNameError, match=f'Did you mean "{meant}"') as refused:
+                warehouse.explain(f"{meant}s")
+            assert {"wind", "traffic", "with_weather"} <= set(refused.value.known)

@@ -1,0 +1,214 @@
+"""Columns of a sample that are times or durations although DuckDB took them for something else: how each is written.
+
+Each function looks at one column of the table ``sample``, and if it is what the function looks for, makes it a time (a number of
+seconds where it is a duration) there and returns the ``format`` by which Spark reads it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from warehouse.catalog.csv_dialect import PATTERN_PARTS
+from warehouse.catalog.duck_sql import quoted
+from warehouse.catalog.durations import DURATION, FORMS, WRITTEN_WITH_UNITS, seconds_in_duckdb
+from warehouse.catalog.proposed_key import words_of
+from warehouse.catalog.source_columns import EPOCH_FORMATS
+from warehouse.catalog.time_names import EXPIRY_NAME, LIFETIME_NAME
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+__all__ = ["duration_format", "is_named_as_time", "is_named_as_year", "never", "time_format", "year_format"]
+
+_TIME_NAME = re.compile(
+    r"(^|[^a-z])(ts|time|timestamp|date|epoch|at|seen|until|exp|expir\w*|expires_\w+|iat|nbf|valid|start\w*|end\w*|created|updated|zeit\w*)([^a-z]|$)"
+)
+_YEAR_NAME = re.compile(r"(^|_)(year|jahr|annee|ano|anno)(_|$)")
+# Counts since 1970 that lie between 2001 and 2100, by unit.
+_EPOCHS = (
+    ("epoch_seconds", 1_000_000_000, 4_102_444_800),
+    ("epoch_milliseconds", 1_000_000_000_000, 4_102_444_800_000),
+    ("epoch_microseconds", 1_000_000_000_000_000, 4_102_444_800_000_000),
+    ("epoch_nanoseconds", 1_000_000_000_000_000_000, 4_102_444_800_000_000_000),
+)
+_NUMBERS = ("int", "bigint", "double")
+_DIGITS = r"^[0-9]{9,19}([.][0-9]+)?$"
+_LOOSE = {**PATTERN_PARTS, "%d": "d", "%m": "M", "%H": "H", "%I": "h"}
+"""Parts of patterns that take one digit as well as two."""
+_DAYS = (
+    *("%d.%m.%y", "%d/%m/%y", "%m/%d/%y"),  # first: where a year has two digits, those of four would take it for one of Rome's
+    *("%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d", "%Y:%m:%d"),
+    *("%d-%b-%y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%b %d %Y", "%b-%d-%Y", "%b %d, %Y", "%B %d, %Y"),
+)
+_CLOCKS = (
+    *(" %H:%M:%S", " %H:%M", ", %H:%M:%S", ", %H:%M", " %I:%M:%S %p", " %I:%M %p", ", %I:%M:%S %p", ", %I:%M %p"),
+    *(" %I.%M.%S %p", " %H.%M.%S", " %Hh%M", ""),
+)
+_SPELLINGS = (
+    *(day + clock for day in _DAYS for clock in _CLOCKS),
+    *("%d/%b/%Y:%H:%M:%S %z", "%Y-%m-%d %H:%M:%S,%g", "%Y-%m-%dT%H:%M:%S,%g", "%Y-%m-%d %H:%M:%S %z"),
+    *("%Y-%m-%dT%H:%MZ", "%Y-%m-%dT%H:%M%z", "%Y%m%dT%H%M%SZ", "%Y%m%dT%H%M%S", "%Y-%m"),
+)
+"""Times of the usual places; where days and months cannot be told apart, the day comes first."""
+_LIKE_A_TIME = re.compile(
+    r"\s*(\w{1,4}[./ -]\w{1,9}[./ -]\d{2,4}(\s*$|.*\d[:.h]\d\d)|[12]\d{3}-\d\d\s*$|\w{3,9} \d{1,2}, \d{4}|\d{8}T\d{4}"
+    r"|[12]\d{3}:\d\d:\d\d )"
+)
+_IN_DIGITS = (
+    ("%Y%m%d", "yyyyMMdd", 1900_01_01, 2100_12_31),
+    ("%Y%m%d%H%M%S", "yyyyMMddHHmmss", 19000101_000000, 21001231_235959),
+)
+"""Days and moments that are written as one number, such as 20240501, with their bounds."""
+_YEARS = (1000, 2200)
+
+
+def time_format(
+    connection: DuckDBPyConnection, source: str, sql: str, *, digits: bool, has_times: bool
+) -> str | None:
+    """Return how the times of a column are written, a pattern or a unit since 1970; None if it holds none.
+
+    Parameters
+    ----------
+    source, sql
+        The column's name in the file, and its Spark SQL type.
+    digits
+        Whether a number may be a day, such as 20240501: in text.
+    has_times
+        Whether the file has other times: then a number is one only if it is called so.
+    """
+    found = _unit(connection, source, sql, has_times=has_times) or _pattern(connection, source, sql)
+    if found is None and digits and sql == "bigint" and is_named_as_time(source):
+        found = _in_digits(connection, source)
+    return found
+
+
+def is_named_as_time(source: str) -> bool:
+    """Whether a name has a word for a time in it.
+
+    >>> [is_named_as_time(each) for each in ("createdAt", "last_seen", "order_id")]
+    [True, True, False]
+    """
+    return _TIME_NAME.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", source).lower()) is not None
+
+
+def never(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
+    """Return what stands in a column of ends where there is none, as Spark SQL once it is a time: 0 of a number since 1970."""
+    if not _is_named_as_end(source) or (sql not in _NUMBERS and not sql.startswith("decimal")):
+        return None
+    (zeros,) = _row(connection, f"SELECT count(*) FROM sample WHERE {quoted(source)} = 0")
+    return "timestamp_seconds(0)" if zeros else None
+
+
+def _is_named_as_end(source: str) -> bool:
+    return EXPIRY_NAME.search(words_of(source).strip("_")) is not None
+
+
+def is_named_as_year(source: str) -> bool:
+    """Whether a name has a word for a year in it."""
+    return _YEAR_NAME.search(words_of(source)) is not None
+
+
+def duration_format(connection: DuckDBPyConnection, source: str, sql: str) -> tuple[str, str] | None:
+    """Return the type and the format of a column of durations in text, such as ``5m``; None if it holds none.
+
+    Clocks and bare numbers are durations only where the column is called so.
+    """
+    if sql != "string":
+        return None
+    column = quoted(source)
+    forms = FORMS if LIFETIME_NAME.search(words_of(source).strip("_")) else WRITTEN_WITH_UNITS[1:]
+    seconds = seconds_in_duckdb(f"CAST({column} AS VARCHAR)", forms)
+    counts = f"count({seconds}), count({column}) FILTER (trim(CAST({column} AS VARCHAR)) != ''), sum({seconds} % 1)"
+    known, filled, parts = _row(connection, f"SELECT {counts} FROM sample")
+    if not filled or known != filled:
+        return None
+    kind, duck = ("double", "DOUBLE") if parts else ("bigint", "BIGINT")
+    connection.execute(f"ALTER TABLE sample ALTER {column} TYPE {duck} USING CAST({seconds} AS {duck})")
+    return kind, DURATION
+
+
+def year_format(connection: DuckDBPyConnection, source: str) -> str | None:
+    """Return the pattern of a column of whole numbers that are all years; None if one is not."""
+    column = quoted(source)
+    low, high = _row(connection, f"SELECT min({column}), max({column}) FROM sample")
+    if low is None or not _YEARS[0] <= low <= high <= _YEARS[1]:
+        return None
+    year = f"make_timestamptz({column}::BIGINT, 1, 1, 0, 0, 0)"
+    connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {year}")
+    return "yyyy"
+
+
+def _unit(connection: DuckDBPyConnection, source: str, sql: str, *, has_times: bool) -> str | None:
+    """Return the unit of a column of times since 1970, by its range, and by its name where the file has other times."""
+    named = is_named_as_time(source)
+    column = quoted(source)
+    if sql == "string" and named:
+        digits = f"count(*) FILTER (regexp_matches(CAST({column} AS VARCHAR), '{_DIGITS}')), count({column})"
+        known, filled = _row(connection, f"SELECT {digits} FROM sample")
+        if not filled or known != filled:
+            return None
+    elif (sql not in _NUMBERS and not sql.startswith("decimal")) or (has_times and not named):
+        return None
+    number = f"nullif({column}::DOUBLE, 0)" if _is_named_as_end(source) else f"{column}::DOUBLE"  # 0: it has no end
+    low, high = _row(connection, f"SELECT min({number}), max({number}) FROM sample")
+    for unit, first, last in _EPOCHS:
+        if low is not None and first <= low and high <= last:
+            micros = f"make_timestamptz(CAST({number} * {EPOCH_FORMATS[unit]} AS BIGINT))"
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {micros}")
+            return unit
+    return None
+
+
+def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | None:
+    """Return the pattern of a column of text that is all times of one spelling, which DuckDB does not look for; else nothing."""
+    if sql != "string":
+        return None
+    column = quoted(source)
+    (one,) = _row(connection, f"SELECT any_value({column}) FROM sample WHERE {column} IS NOT NULL")
+    if not isinstance(one, str) or not _LIKE_A_TIME.match(one):
+        return None
+    # The end of a day may be written 24:00, which is the beginning of the next.
+    text = f"regexp_replace(trim({column}), '([T ])24:00', '\\100:00')"
+    later = f"to_days(CAST(regexp_matches({column}, '[T ]24:00') AS INTEGER))"
+    for spelling in _SPELLINGS:
+        count = f"count(*) FILTER (try_strptime({text}, $spelling) IS NULL)"
+        (bad,) = connection.execute(f"SELECT {count} FROM sample WHERE {column} != ''", {"spelling": spelling}).fetchone() or (1,)
+        if not bad:
+            stamp = f"CAST(try_strptime({text}, '{spelling}') AS TIMESTAMPTZ) + {later}"
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {stamp}")
+            return _spark_pattern(spelling)
+    return None
+
+
+def _spark_pattern(spelling: str) -> str:
+    """Return Spark's pattern for one of the spellings; a Z behind a clock says that it is UTC, whatever the stream's zone.
+
+    >>> _spark_pattern("%Y-%m-%dT%H:%MZ"), _spark_pattern("%d.%m.%Y %H:%M")
+    ("yyyy-M-d'T'H:mmX", 'd.M.yyyy H:mm')
+    """
+    parts = PATTERN_PARTS if "%Y%m" in spelling else _LOOSE  # without signs between them, both digits are needed
+    pieces = re.split(r"(%.)", spelling)
+    parts = {**parts, "%z": "Z" if "%b" in spelling else "[XXX][XX][X]"}  # web logs write offsets in one way
+    return "".join(parts[each] if each.startswith("%") else _spelt_out(each) for each in pieces)
+
+
+def _spelt_out(text: str) -> str:
+    return re.sub("[A-Za-z]", lambda letter: "X" if letter[0] == "Z" else f"'{letter[0]}'", text)
+
+
+def _in_digits(connection: DuckDBPyConnection, source: str) -> str | None:
+    """Return the pattern of a column of numbers that are all days, such as 20240501, or moments; else nothing."""
+    column = quoted(source)
+    for spelling, pattern, low, high in _IN_DIGITS:
+        moment = f"try_strptime(CAST({column} AS VARCHAR), '{spelling}')"
+        bad = f"count(*) FILTER ({column} NOT BETWEEN {low} AND {high} OR {moment} IS NULL)"
+        some, others = _row(connection, f"SELECT count({column}), {bad} FROM sample WHERE {column} IS NOT NULL")
+        if some and not others:
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING CAST({moment} AS TIMESTAMPTZ)")
+            return pattern
+    return None
+
+
+def _row(connection: DuckDBPyConnection, query: str) -> tuple[Any, ...]:
+    return next(iter(connection.execute(query).fetchall()), ())
