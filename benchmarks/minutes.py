@@ -1,9 +1,9 @@
 """A one-minute warehouse over many updates, ``python -m benchmarks.minutes``: what an update, a reader and a disk see of its age.
 
-A clock is replayed: at every minute a small file lands, and the warehouse is updated. It has a stream whose files are moved away
-once they are loaded for good, a view that is kept, and live tables, so whatever could grow with the number of updates is there:
-records, ledgers, logs, checkpoints, landing files, live versions. Each update appends a line to ``curves.jsonl``; a run that is
-stopped, or asked for more updates, goes on.
+A clock is replayed: at every minute a small file lands (with ``--apart`` at some minutes), and the warehouse is updated. It has a
+stream whose files are moved away once they are loaded for good, a view that is kept, and live tables, so whatever could grow with
+the number of updates is there: records, ledgers, logs, checkpoints, landing files, live versions. Each update appends a line to
+``curves.jsonl``; a run that is stopped, or asked for more updates, goes on.
 """
 
 from __future__ import annotations
@@ -80,11 +80,12 @@ _CURVES = ("seconds", "open_ms", "probe_ms", "view_ms", "files", "bytes", "log_e
 
 @dataclass(frozen=True)
 class Minutes:
-    """A project that is updated every minute of a replayed clock; ``rows`` arrive in each."""
+    """A project that is updated every minute of a replayed clock; ``rows`` arrive in each ``apart``-th."""
 
     directory: Path
     rows: int
     lifetime: int
+    apart: int = 1
 
     @property
     def root(self) -> Path:
@@ -105,7 +106,9 @@ class Minutes:
         return 0 if newest is None else newest.slot
 
     def land(self, slot: int) -> None:
-        """Let the rows of a minute arrive; the same ones whenever it is asked."""
+        """Let the rows of a minute arrive, if it has some; the same ones whenever it is asked."""
+        if slot % self.apart != 1 % self.apart:
+            return
         drawn, end = random.Random(slot), _ANCHOR + slot * MINUTE  # noqa: S311 - rows, not secrets
         lines = ["k,at,until,v"]
         for _ in range(self.rows):
@@ -194,13 +197,14 @@ def curves(lines: Sequence[dict[str, Any]]) -> str:
 @click.command(epilog="Example: python -m benchmarks.minutes --updates 10000 --retain 1d")
 @click.option("--updates", type=click.IntRange(1), default=50, show_default=True, help="Updates in all; more of them go on.")
 @click.option("--rows", type=click.IntRange(1), default=20, show_default=True, help="Rows of each update.")
+@click.option("--apart", type=click.IntRange(1), default=1, show_default=True, help="Minutes between two files.")
 @click.option("--lifetime", type=click.IntRange(2), default=30, show_default=True, help="The longest lifetime, in minutes.")
 @click.option("--retain", default="1h", show_default=True, help="For how long an epoch stays readable.")
 @click.option("--every", type=click.IntRange(1), default=10, show_default=True, help="Files are counted every so many updates.")
 @click.option("--work", type=click.Path(path_type=Path), default=_RESULTS, help="Where the warehouse and `curves.jsonl` lie.")
-def main(*, updates: int, rows: int, lifetime: int, retain: str, every: int, work: Path) -> None:
+def main(*, updates: int, rows: int, apart: int, lifetime: int, retain: str, every: int, work: Path) -> None:
     """Update a one-minute warehouse many times, and keep the curves of what an update, a probe and the disk see."""
-    minutes = Minutes(work.absolute(), rows, lifetime)
+    minutes = Minutes(work.absolute(), rows, lifetime, apart)
     minutes.directory.mkdir(parents=True, exist_ok=True)
     minutes.declare(retain)
     kept = work / "curves.jsonl"

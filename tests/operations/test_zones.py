@@ -1,0 +1,96 @@
+"""The machine's time zone changes between updates, and clocks go forward: tables and answers are as if it were UTC throughout.
+
+In New York 2024-03-10 02:00 is followed by 03:00, which is 07:00 UTC, slot 1663::
+
+    slot      1661 .... 1662 .... 1663 .... 1664 .... 1665
+    local     00:00     01:00     03:00     04:00     05:00
+    updates               |                   |         |
+    zones               Kolkata           New York  Lord Howe
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.behaviour.test_time import process_zone
+from warehouse import Warehouse
+from warehouse.checking.check import check
+from warehouse.operations.verification import verdicts_of
+from warehouse.storage import lookup
+
+from .projects import Project, csv, stream
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+ZONES = {1662: "Asia/Kolkata", 1664: "America/New_York", 1665: "Australia/Lord_Howe"}
+UTC = dict.fromkeys(ZONES, "UTC")
+VIEWS: dict[str, dict[str, object]] = {
+    "days": {"sql": "SELECT date_trunc('DAY', b) AS d, count(*) AS n FROM a GROUP BY date_trunc('DAY', b)", "search_key": "d"},
+    "parts": {"sql": "SELECT k, CAST(b AS DATE) AS d, hour(b) AS h, CAST(b AS STRING) AS t FROM a", "search_key": "k"},
+    "hours": {"sql": "SELECT window.start AS s, count(*) AS n FROM a GROUP BY window(b, '1 hour')", "search_key": "s"},
+    "late": {"sql": "SELECT k, b FROM a WHERE b >= TIMESTAMP '2024-03-10 07:00:00'", "search_key": "k"},
+}
+ROWS = {
+    1662: ["x,2024-03-09 23:59:59,2024-03-10 05:00:00", "y,2024-03-10 01:30:00,2024-03-10 03:30:00", "w,2024-03-10 03:10:00,"],
+    1664: ["x,2024-03-10 02:30:00,2024-03-10 08:00:00", "z,2024-03-10 03:00:00,2024-03-10 04:00:00"],
+    1665: ["u,2024-03-10 04:30:00,2024-03-11 00:00:00"],
+}
+"""Local times of New York: an arrival before the clocks go forward, one in the hour that is left out, ends behind it."""
+ASKED = "SELECT k, date_trunc('day', b) AS d, hour(b) AS h, b::VARCHAR AS t FROM a ORDER BY ALL"
+
+
+@contextmanager
+def machine_zone(spark: SparkSession, name: str) -> Iterator[None]:
+    """Let this process and Java's be where clocks show another time."""
+    zones: Any = spark._jvm.java.util.TimeZone  # type: ignore[union-attr] # the zone that Java took from the machine
+    before = zones.getDefault()
+    zones.setDefault(zones.getTimeZone(name))
+    try:
+        with process_zone(name):
+            yield
+    finally:
+        zones.setDefault(before)
+
+
+def _history(project: Project, spark: SparkSession, zones: dict[int, str]) -> dict[int, dict[str, object]]:
+    found: dict[int, dict[str, object]] = {}
+    for slot, zone in zones.items():
+        project.land(f"{slot}.csv", csv(*ROWS[slot], header="k,b,e"))
+        with machine_zone(spark, zone):
+            report = project.update(slot)
+            assert (report.failed_views, report.left_out) == ((), ())
+            with Warehouse.open(project.directory) as warehouse:
+                answers: dict[str, object] = {name: sorted(map(str, warehouse.scan(name).all())) for name in ("a", *VIEWS)}
+                answers["asked"] = warehouse.sql(ASKED).all()
+            answers["waiting"] = sorted(str(each["b"]) for each in project.deferred())
+            answers["verdicts"] = [each.outcome for each in verdicts_of(project.root, project.epoch, spark)]
+            answers["faults"] = [each.message for each in check(project.root).faults]
+        found[slot] = answers
+    return found
+
+
+@pytest.mark.parametrize("large", [False, True], ids=["few rows", "many rows"])
+def test_the_machines_zone_is_nowhere_in_the_tables(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *, large: bool
+) -> None:
+    """Rows, views, what waits and what is asked: the same at each update, whichever engine served."""
+    if large:
+        monkeypatch.setattr(lookup, "LARGE", -1)
+
+    def history(name: str, zones: dict[int, str]) -> dict[int, dict[str, object]]:
+        streams = {"a": stream(timezone="America/New_York", max_lifetime="2d")}
+        return _history(Project(tmp_path / name, spark, streams, views=VIEWS), spark, zones)
+
+    moved, utc = history("moved", ZONES), history("utc", UTC)
+    assert moved == utc
+    assert [each["verdicts"] for each in utc.values()] == [["same"] * len(VIEWS)] * len(ZONES)
+    assert [each["faults"] for each in utc.values()] == [[]] * len(ZONES)
+    assert utc[1662]["waiting"], "a row waits over the change"
+    assert len(utc[1665]["asked"]) == 2  # type: ignore[arg-type]
