@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
 NEED_STORE = [
     f"test_{name}.py"
-    for name in ("connect", "copies", "erase", "frozen", "keep", "landing", "live_tables", "store", "two_writers", "warehouse")
-]
+    for name in (
+        "aggregates", "connect", "copies", "erase", "frozen", "keep", "landing", "live_tables", "store", "two_writers",
+        "warehouse",
+    )
+]  # fmt: skip
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE
 
 

@@ -1,156 +1,29 @@
-"""Aggregates of every kind against brute force, while updates skip slots, rows come late, and verbs go back and load again.
-
-Lifetimes are short and gaps long: most rows of a catch-up are dead on arrival, and windows are longer than any row lives.
-"""
+"""Aggregates of every kind against brute force, while updates skip slots, rows come late, and verbs go back and load again."""
 
 from __future__ import annotations
 
 import random
-from collections import Counter
-from dataclasses import dataclass, field
-from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from warehouse.checking.check import check
-from warehouse.time import to_micros
+from warehouse.epochs.points import Point
 
-from .projects import ANCHOR, HOUR, Project, at, csv, stream, text
+from .drawn_aggregates import Drawn, declare, require_equal
+from .projects import Project
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-Row = tuple[str, int, float, float]
-WINDOWS = {"1h": (1, 1), "3h": (3, 2), "9h": (9, 3)}
-"""Slots of each window, and every how many slots it is due."""
-VALUES = {"n": "count(*)", "total": "sum(v)", "low": "min(v)", "high": "max(v)", "kinds": "count(DISTINCT v)"}
-ABOVE = 0.3
-LIFETIME = 2.5
-
-
-def declared(directory: Path, spark: SparkSession, *, lifetime: str = "3h") -> Project:
-    """A stream of short-lived rows and an aggregate of each kind, by DuckDB and (with a condition) by Spark."""
-    common = {"from": "a", "windows": [*WINDOWS], "every": [f"{every}h" for _, every in WINDOWS.values()], "keep": "200h"}
-    grouped = {**common, "group_by": ["k"], "select": VALUES}
-    often = {**common, "frequent": {"item": "k", "above": ABOVE}}
-    aggregates: dict[str, dict[str, object]] = {
-        "arrived": grouped,
-        "arrived_spark": {**grouped, "where": "v < 1000", "group_by": ["concat(k, '!') AS g"]},
-        "living": {**grouped, "over": "live"},
-        "often": often,
-        "often_living": {**often, "over": "live"},
-    }
-    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
-    return Project(directory, spark, {"a": stream(columns=columns, max_lifetime=lifetime)}, aggregates=aggregates)
-
-
-@dataclass
-class Drawn:
-    """A project, its random numbers, and what each epoch has loaded by the model."""
-
-    project: Project
-    draw: random.Random
-    files: dict[str, list[Row]] = field(default_factory=dict)
-    loaded: dict[int, frozenset[str]] = field(default_factory=dict)
-    slots: dict[int, int] = field(default_factory=dict)
-    before: int = 0
-    now: int = 0
-
-    def land(self) -> None:
-        """Put a file down whose rows arrive from some slots before the last update up to two after this one."""
-        rows = []
-        for _ in range(self.draw.randrange(4, 16)):
-            begins = round(self.draw.uniform(max(self.before - 6, 0.01), self.now + 2), 2)
-            ends = begins + round(self.draw.uniform(0, LIFETIME), 2)
-            rows.append((self.draw.choice("aaabbc"), self.draw.randrange(6), begins, ends))
-        name = f"{len(self.files)}.csv"
-        self.files[name] = rows
-        self.project.land(name, csv(*(f"{k},{v},{text(b)},{text(e)}" for k, v, b, e in rows), header="k,v,b,e"))
-
-    def update(self, slots: int, **options: object) -> None:
-        """Move over so many slots with a file."""
-        self.before, self.now = self.now, self.now + slots
-        self.land()
-        self.project.update(self.now, **options)
-        self.note(frozenset(self.files))
-
-    def note(self, loaded: frozenset[str]) -> None:
-        """Write down what the epochs that are new have loaded."""
-        for number in self.project.numbers:
-            if number not in self.loaded:
-                self.loaded[number] = loaded
-        self.slots[self.project.epoch.number] = self.now
-
-    def back(self) -> None:
-        """Roll the last update back; the next one loads its files again."""
-        before = self.loaded[self.project.epoch.number - 1]
-        self.project.updater().rollback(self.project.epoch.number - 1)
-        self.note(before)
-
-    def again(self) -> None:
-        """Load some files again."""
-        known = self.loaded[self.project.epoch.number]
-        since = self.draw.choice(["first", at(self.before)])
-        self.project.updater().restate("a", since=since)
-        self.note(known)
-
-
-def in_window(rows: list[Row], slots: int, end: int, *, live: bool) -> list[Row]:
-    """The rows that an answer counts."""
-    return [row for row in rows if end - slots < ceil(row[2]) <= end and (not live or row[3] > end)]
-
-
-def expected(rows: list[Row]) -> dict[str, object]:
-    """The values of some rows, which are not none."""
-    values = [row[1] for row in rows]
-    found = (len(rows), sum(values), min(values), max(values), len(set(values)))
-    return dict(zip(VALUES, found, strict=True))
-
-
-def require_equal(drawn: Drawn) -> None:
-    """Compare every answer with a query over the rows that its epoch had loaded."""
-    for table in drawn.project.aggregates:
-        given: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
-        for row in drawn.project.stored(table):
-            end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
-            answer = given.setdefault((row["window_length"], end), {})
-            name = row["item"] if "often" in table else row.get("k") or row["g"].removesuffix("!")
-            assert name not in answer, (table, row)
-            answer[name] = row
-        first = min(drawn.slots.values())
-        epochs = sorted(drawn.loaded)
-        for length, (slots, every) in WINDOWS.items():
-            for end in range(first + 1, drawn.now + 1):
-                if end % every:
-                    continue
-                answer = given.get((length, end), {})
-                told = {row["epoch"] for row in answer.values()}
-                assert len(told) <= 1
-                known = told or {each for each in epochs if drawn.slots.get(each, 0) >= end}
-                wanted = [_answer(drawn, table, epoch, slots, end) for epoch in sorted(known)]
-                assert _shown(table, answer) in wanted, (table, length, end, sorted(known))
-
-
-def _answer(drawn: Drawn, table: str, epoch: int, slots: int, end: int) -> dict[str, Any]:
-    loaded = [row for name in drawn.loaded[epoch] for row in drawn.files[name]]
-    rows = in_window(loaded, slots, end, live="living" in table)
-    if "often" in table:
-        return {k: (n, n) for k, n in Counter(row[0] for row in rows).items() if n > ABOVE * len(rows)}
-    return {k: expected([row for row in rows if row[0] == k]) for k in {row[0] for row in rows}}
-
-
-def _shown(table: str, answer: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    if "often" in table:
-        return {k: (row["at_least"], row["at_most"]) for k, row in answer.items()}
-    return {k: {name: row[name] for name in VALUES} for k, row in answer.items()}
+STOPS = (Point.STEP_READY, Point.STEP_COMMITTED)
 
 
 def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkSession) -> None:
     """Rows of all slots that it passes are in the answers, though they are dead on arrival; so are late ones."""
-    drawn = Drawn(declared(tmp_path, spark), random.Random(1))  # noqa: S311 - rows of a test
+    drawn = Drawn(declare(Project(tmp_path, spark)), random.Random(1))  # noqa: S311 - rows of a test
     drawn.update(1)
     drawn.update(12)
     require_equal(drawn)
@@ -159,11 +32,22 @@ def test_a_catch_up_over_more_slots_than_rows_live(tmp_path: Path, spark: SparkS
     assert list(check(drawn.project.root).findings) == []
 
 
+@pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(6)])
+def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path, spark: SparkSession) -> None:
+    """Before and after a step's commit, of a stream, synopses and answers; each update finishes what was begun."""
+    drawn = Drawn(declare(Project(tmp_path, spark)), random.Random(part))  # noqa: S311 - rows of a test
+    drawn.update(1)
+    for place in range(3):
+        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + place) % 2], (part + 6 * place) / 18)
+        require_equal(drawn)
+    assert list(check(drawn.project.root).findings) == []
+
+
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(8)])
 def test_every_kind_equals_brute_force(seed: int, tmp_path: Path, spark: SparkSession) -> None:
     """After updates, catch-ups in one go and slot by slot, rollbacks and restatements in a drawn order."""
     draw = random.Random(seed)  # noqa: S311 - rows of a test
-    drawn = Drawn(declared(tmp_path, spark), draw)
+    drawn = Drawn(declare(Project(tmp_path, spark)), draw)
     drawn.update(draw.randrange(1, 3))
     ways = ["one", "gap", "each", "back", "again", "gap"]
     draw.shuffle(ways)

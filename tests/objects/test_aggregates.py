@@ -1,0 +1,36 @@
+"""Aggregates in a store: answers and synopses are those of a local root."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from tests.operations.drawn_aggregates import Drawn, declare, require_equal
+from warehouse.checking.check import check
+
+if TYPE_CHECKING:
+    from tests.objects.server import StoreProject
+
+
+def test_answers_are_those_of_all_rows_that_arrived(project: StoreProject) -> None:
+    """Of each kind, after a catch-up and late rows, estimates too; each key that is erased leaves."""
+    drawn = Drawn(declare(project), random.Random(5))  # noqa: S311 - rows of a test
+    estimated = {**project.aggregates["arrived"], "select": {"kinds": "count(DISTINCT v)"}, "error": 0.1}
+    drawn.update(1)
+    drawn.update(5)
+    require_equal(drawn)
+    project.aggregates["estimated"] = estimated
+    project.declare()
+    drawn.update(1)
+    del project.aggregates["estimated"]
+    require_equal(drawn)
+    exact = {(row["k"], row["window_length"], row["window_end"]): row["kinds"] for row in project.stored("arrived")}
+    found = project.stored("estimated")
+    assert found
+    for row in found:
+        assert row["kinds_low"] <= exact[row["k"], row["window_length"], row["window_end"]] <= row["kinds_high"]
+    assert list(check(project.root).findings) == []
+    project.declare()
+    _, receipt = project.updater().erase("a", ["a"])
+    assert receipt is not None
+    assert "a" not in {row["k"] for row in project.stored("arrived")}
