@@ -1,4 +1,4 @@
-"""``--at-least`` and ``--minimum-accuracy``: what commands ask of shed tables that an answer stands on, and what they tell."""
+"""``--open-until``, ``--at-least`` and ``--minimum-accuracy``: what commands ask of coalesced tables, and what they tell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warehouse.serving import Answer
 
-__all__ = ["Asked", "accuracy_options"]
+__all__ = ["Asked", "accuracy_options", "coalesced_options"]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
 
@@ -26,6 +26,12 @@ def accuracy_options(function: _Function) -> _Function:
     minimum = "Exit code 4 when shedding has left less of a table; a share."
     function = click.option("--minimum-accuracy", type=click.FloatRange(0, 1), metavar="SHARE", help=minimum)(function)
     return click.option("--at-least", type=DURATION, metavar="DURATION", help=least)(function)
+
+
+def coalesced_options(function: _Function) -> _Function:
+    """Add what commands that read rows take for coalesced tables: ``--open-until``, and the options of shed ones."""
+    text = "now: open rows of coalesced tables end at the window time, or at --now, not at their last point."
+    return click.option("--open-until", type=click.Choice(["now"]), help=text)(accuracy_options(function))
 
 
 @dataclass(frozen=True)

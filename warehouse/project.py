@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from warehouse.serving.history import EpochRow
     from warehouse.serving.keys import KeyColumn
     from warehouse.serving.latest import Isolation
+    from warehouse.serving.request import OpenUntil
     from warehouse.steps.kind import StepExplanation
 
 __all__ = ["Instant", "Warehouse"]
@@ -868,6 +869,7 @@ class Warehouse:
         now: Instant | None = None,
         as_of: Instant | None = None,
         system_columns: bool = False,
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return the live rows of keys, of a key range or of the null key.
 
@@ -884,6 +886,7 @@ class Warehouse:
             limit=limit,
             now=_instant(now),
             system_columns=system_columns,
+            open_until=open_until,
         )
 
     def scan(
@@ -897,6 +900,7 @@ class Warehouse:
         as_of: Instant | None = None,
         system_columns: bool = False,
         isolation: Isolation = "pinned",
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return live rows in no order; see :meth:`warehouse.serving.Reader.scan`."""
         return self._newest(as_of).scan(
@@ -907,6 +911,7 @@ class Warehouse:
             now=_instant(now),
             system_columns=system_columns,
             isolation=isolation,
+            open_until=open_until,
         )
 
     def sql(
@@ -917,9 +922,10 @@ class Warehouse:
         now: Instant | None = None,
         as_of: Instant | None = None,
         isolation: Isolation = "pinned",
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
-        return self._newest(as_of).sql(query, parameters, now=_instant(now), isolation=isolation)
+        return self._newest(as_of).sql(query, parameters, now=_instant(now), isolation=isolation, open_until=open_until)
 
     def changes(
         self,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warehouse.cli import library
-from warehouse.cli.accuracy import Asked, accuracy_options
+from warehouse.cli.accuracy import Asked, coalesced_options
 from warehouse.cli.options import (
     columns_option,
     command,
@@ -52,7 +52,7 @@ __all__ = ["probe"]
 @columns_option
 @limit_option
 @moment_options
-@accuracy_options
+@coalesced_options
 @system_columns_option
 @click.option("--explain", is_flag=True, help="Also tell what was considered, pruned and read, on stderr.")
 @rows_command
@@ -68,7 +68,7 @@ def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **gi
         directory,
         table,
         lambda reader: selection(reader.key_columns(table), given),
-        {name: given[name] for name in ("columns", "limit", "now", "system_columns")},
+        {name: given[name] for name in ("columns", "limit", "now", "system_columns", "open_until")},
         as_of=as_of,
         explain=explain,
         asked=Asked(given["at_least"], given["minimum_accuracy"]),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from warehouse.cli import library
-from warehouse.cli.accuracy import accuracy_options
+from warehouse.cli.accuracy import coalesced_options
 from warehouse.cli.bounds import bounds_options
 from warehouse.cli.options import (
     columns_option,
@@ -41,7 +41,7 @@ __all__ = ["scan"]
 @columns_option
 @limit_option
 @moment_options
-@accuracy_options
+@coalesced_options
 @system_columns_option
 @isolation_option
 @bounds_options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from warehouse.cli import library
-from warehouse.cli.accuracy import accuracy_options
+from warehouse.cli.accuracy import coalesced_options
 from warehouse.cli.bounds import bounds_options
 from warehouse.cli.options import command, isolation_option, moment_options, project, rows_command
 
@@ -29,7 +29,7 @@ __all__ = ["sql"]
 @click.argument("query", required=False)
 @click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or -.")
 @moment_options
-@accuracy_options
+@coalesced_options
 @isolation_option
 @bounds_options
 @rows_command

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from warehouse.serving import Answer
+
 HOUR = 3_600_000_000
 Row = tuple[str, int | None, float, float]
 """Group, value, arrival, end."""
@@ -187,6 +189,33 @@ def test_it_is_a_table_like_every_other(moved: Project) -> None:
     assert state is not None
     assert state.coalesced is not None
     assert (state.coalesced.late, state.coalesced.repeated, state.coalesced.full_from) == (1, 1, None)
+
+
+def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
+    """At the window time, or at a later instant; others end where they did, and ``open`` marks them."""
+
+    def ends(answer: Answer) -> dict[bool, set[int]]:
+        rows = answer.arrow().to_pylist()
+        return {mark: {to_micros(row["valid_to"]) for row in rows if row["open"] is mark} for mark in (True, False)}
+
+    for hot in ((), ("by_value",)):
+        with Reader(moved.root, read_epoch(moved.root, 2), hot=hot) as reader:
+            plain, now = ends(reader.scan("by_value")), stamp(3)
+            assert plain[True] != {now}
+            wanted = {True: {now}, False: plain[False]}
+            assert ends(reader.scan("by_value", open_until="now")) == wanted
+            assert ends(reader.scan("by_value", where="valid_to > valid_from", open_until="now")) == wanted
+            assert ends(reader.sql("SELECT * FROM by_value", open_until="now")) == wanted
+            assert ends(reader.sql("SELECT * FROM by_value")) == plain
+            assert ends(reader.probe("by_value", ["p"], open_until="now"))[True] == {now}
+            assert ends(reader.scan("by_value", open_until="now", now=stamp(3.5)))[True] == {stamp(3.5)}
+            lasting = "SELECT max(duration(by_value, 'minutes')) FROM by_value"
+            assert reader.sql(lasting, open_until="now").all() > reader.sql(lasting).all()
+            for asked in (lambda: reader.scan("a", open_until="now"), lambda: reader.probe("lasting", ["p"], open_until="now")):
+                with pytest.raises(UsageError, match="is no coalesced table, so it has no open rows"):
+                    asked()
+            with pytest.raises(UsageError, match=r"open_until is 'then'; allowed: \"now\""):
+                reader.sql("SELECT 1", open_until="then")  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module")

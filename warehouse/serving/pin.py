@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from warehouse.serving.hot import HotTables
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Pin", "require"]
+__all__ = ["Pin", "require", "until_now"]
 
 _MAX_SANDBOXES = 8
 
@@ -266,16 +266,17 @@ class Pin:
                 yield state
 
     def sandbox(
-        self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int
+        self, connection: duckdb.DuckDBPyConnection, resources: Resources, query: Query, tau: int, *, open_until_now: bool = False
     ) -> duckdb.DuckDBPyConnection:
         """Return a closed-off connection in which a checked query's tables are views of what is live at an instant.
 
         A query that lists tables finds all; those that it does not read have no files there.
         """
-        identity = (query.tables, query.meta, query.lists, query.in_system, tau)
+        identity = (query.tables, query.meta, query.lists, query.in_system, tau, open_until_now)
         held = self.sandboxes.pop(identity, None)
         if held is None:
-            views, records, rejected = self._views(connection, query, tau), self._records(query), self._rejected(query)
+            views = self._views(connection, query, tau, open_until_now=open_until_now)
+            records, rejected = self._records(query), self._rejected(query)
             opened = connect(resources) if self.hot is None else self.hot.connection()
             open_sandbox(opened, views, records, rejected, in_system=query.lists or query.in_system)
             held = opened, tuple(path for view in views for path in view.source.files)
@@ -286,13 +287,16 @@ class Pin:
             self.sandboxes.pop(next(iter(self.sandboxes)))  # an answer may still hold it
         return held[0]
 
-    def _views(self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int) -> list[TableView]:
+    def _views(
+        self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int, *, open_until_now: bool
+    ) -> list[TableView]:
         views = []
         for state in self.epoch.tables:
             if state.name in query.tables:
                 files = self.live_files(self.state(state.name), tau)
                 # what is in memory has relations of its own, which no list of tables is to show
                 source = self.read_source(connection, state, files, tau, hot=not query.lists)
+                source = until_now(source, state, open_until_now=open_until_now)
             elif query.lists and state.kind != "state":
                 source = Source(self.schema_file(state), (), (), tau)
             else:
@@ -340,6 +344,11 @@ class Pin:
         if "_rejected" not in query.meta:
             return [] if query.lists else None
         return [Rejected(state.name, self.side_files(state.rejected)) for state in visible(self.epoch)]
+
+
+def until_now(source: Source, state: TableState, *, open_until_now: bool) -> Source:
+    """Return a source of which the open rows end at its instant, where that is asked for and it is one of a coalesced table."""
+    return replace(source, open_until=source.tau) if open_until_now and state.coalesced is not None else source
 
 
 def require(paths: Iterable[str]) -> None:

@@ -29,10 +29,10 @@ from warehouse.serving.keys import KeyColumn, key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
 from warehouse.serving.lost import lost_part
 from warehouse.serving.partials import Partials, Put
-from warehouse.serving.pin import Pin, require
+from warehouse.serving.pin import Pin, require, until_now
 from warehouse.serving.pruning import All, Keys, NullKey, Selection
 from warehouse.serving.read_log import ReadLog, log_file
-from warehouse.serving.request import Request, instant_of
+from warehouse.serving.request import OpenUntil, Request, check_open_until, instant_of
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
 from warehouse.serving.visible_tables import visible
 from warehouse.serving.watch import Watch
@@ -209,6 +209,7 @@ class Reader:
         limit: int | None = None,
         now: int | None = None,
         system_columns: bool = False,
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return the live rows of keys, of a key range, or of null keys, by key (nulls first), ``_exp``, ``_ts``.
 
@@ -232,6 +233,8 @@ class Reader:
             An instant (microseconds) at or after the window time; rows must expire after it.
         system_columns
             Whether the default columns are those of the system too.
+        open_until
+            ``"now"``: the open rows of a coalesced table end at that instant, not at their last point; ``open`` marks them.
 
         Raises
         ------
@@ -249,10 +252,10 @@ class Reader:
         if isinstance(keys, (str, bytes)):
             raise UsageError("keys is one text; allowed: a list of keys")
 
-        request = Request.of(columns, limit, now, system_columns=system_columns)
+        request = Request.of(columns, limit, now, system_columns=system_columns, open_until=open_until)
 
         def build(pin: Pin) -> Answer:
-            state = pin.state(table)
+            state = _with_open_rows(pin.state(table), request)
             key = pin.key_columns(self.connection, state)
             selection: Selection = NullKey()
             if keys is not None:
@@ -273,6 +276,7 @@ class Reader:
         now: int | None = None,
         system_columns: bool = False,
         isolation: Isolation = "pinned",
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return the live rows of a table in no order; parameters as for :meth:`probe`.
 
@@ -292,10 +296,10 @@ class Reader:
             For an unknown table or column.
 
         """
-        request = Request.of(columns, limit, now, system_columns=system_columns)
+        request = Request.of(columns, limit, now, system_columns=system_columns, open_until=open_until)
 
         def build(pin: Pin) -> Answer:
-            state = pin.state(table)
+            state = _with_open_rows(pin.state(table), request)
             if where is None:
                 return self._read(pin, state, All(), request)
             return self._filtered(pin, state, where, request)
@@ -309,6 +313,7 @@ class Reader:
         *,
         now: int | None = None,
         isolation: Isolation = "pinned",
+        open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return what a read-only DuckDB query over the live rows gives.
 
@@ -325,6 +330,8 @@ class Reader:
             given, which the reader is then of; it is made again when an epoch comes meanwhile. Counts, sums, averages,
             minima and maxima by group over one table are then put together of what each data file gives, which the
             reader keeps in memory, so that asked again after an update they read the files that it brought.
+        open_until
+            As for :meth:`probe`, of all coalesced tables in the query.
 
         Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
         ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
@@ -340,6 +347,7 @@ class Reader:
         """
         if isinstance(parameters, (str, bytes)):
             raise UsageError("parameters is one text; allowed: a list of values, or a mapping of names to values")
+        check_open_until(open_until)
         bound = Statement("", dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters))
 
         def build(pin: Pin, between: Callable[[], None] | None) -> Answer:
@@ -349,7 +357,7 @@ class Reader:
             except UnknownNameError as error:
                 pin.check_refused(error.name)
                 raise
-            sandbox = pin.sandbox(self.connection, self._resources, checked, tau)
+            sandbox = pin.sandbox(self.connection, self._resources, checked, tau, open_until_now=open_until is not None)
             cursor = sandbox.cursor()
             try:
                 with Watch(self._resources).over(cursor):  # constants are computed when it is planned
@@ -359,7 +367,7 @@ class Reader:
                 raise _users_error(error, pin.read_files) from error
             finally:
                 cursor.close()
-            if between is not None and not bound.parameters and now is None:
+            if between is not None and not bound.parameters and now is None and open_until is None:
                 put = self._partials.put_together(pin, sandbox, checked, columns, between)
                 if put is not None:
                     return self._put(pin, put, columns, checked.tables)
@@ -487,6 +495,7 @@ class Reader:
         shown = request.shown(pin.table_columns(self.connection, state))
         choice = self._chooser.choose(self.connection, pin, state, selection, tau)
         source = pin.read_source(self.connection, state, choice.files, tau, selection)
+        source = until_now(source, state, open_until_now=request.open_until is not None)
         key = pin.key_columns(self.connection, state)
         condition = where_key(selection, key)
         order = "" if isinstance(selection, All) else probe_order(key)
@@ -524,6 +533,7 @@ class Reader:
         choice = self._chooser.choose(self.connection, pin, state, All(), tau)
         projection = ", ".join(quoted(name) for name, _ in shown)
         source = pin.read_source(self.connection, state, choice.files, tau)
+        source = until_now(source, state, open_until_now=request.open_until is not None)
         text = condition.over(select(source, held), projection)
         end = "" if request.limit is None else f" LIMIT {request.limit}"
         statement = Statement(text + end, tables=source.tables)
@@ -563,6 +573,13 @@ class Reader:
             shed=shed_below(pin.epoch, tables),
             share=lambda table, at_least: shed_share(pin, self.connection, pin.state(table), at_least),
         )
+
+
+def _with_open_rows(state: TableState, request: Request) -> TableState:
+    """Return a table; it must have open rows where these are to end now."""
+    if request.open_until is not None and state.coalesced is None:
+        raise UsageError(f'"{state.name}" is no coalesced table, so it has no open rows; leave open_until out')
+    return state
 
 
 def _users_error(error: Exception, files: Sequence[str]) -> WarehouseError:

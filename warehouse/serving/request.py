@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import UnknownNameError, UsageError
@@ -15,35 +15,46 @@ if TYPE_CHECKING:
 
     from warehouse.serving.pin import Pin
 
-__all__ = ["Request", "instant_of"]
+__all__ = ["OpenUntil", "Request", "check_open_until", "instant_of"]
+
+OpenUntil = Literal["now"]
+"""Until when the open rows of a coalesced table are shown as valid; None: until their last point."""
 
 _MOST = 2**63
 
 
 @dataclass(frozen=True)
 class Request:
-    """Columns to show (None: all of the user's), at most how many rows, the instant (None: the window time)."""
+    """Columns to show (None: all of the user's), at most how many rows, the instant (None: the window time).
+
+    ``open_until`` is ``"now"`` where the open rows of a coalesced table are to end at that instant.
+    """
 
     columns: tuple[str, ...] | None
     limit: int | None
     now: int | None
     system_columns: bool
+    open_until: OpenUntil | None = None
 
     @classmethod
-    def of(cls, columns: Sequence[str] | None, limit: int | None, now: int | None, *, system_columns: bool) -> Request:
+    def of(
+        cls, columns: Sequence[str] | None, limit: int | None, now: int | None, *, system_columns: bool,
+        open_until: OpenUntil | None = None,
+    ) -> Request:  # fmt: skip
         """Return a request.
 
         Raises
         ------
         UsageError
-            When the columns are no list of names, or the limit is no number of rows.
+            When the columns are no list of names, the limit is no number of rows, or ``open_until`` is another word.
 
         """
         if columns is not None and (isinstance(columns, str) or not columns):
             raise UsageError("columns is empty or one text; allowed: a list of column names")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or not 0 <= limit < _MOST):
             raise UsageError(f"limit is {limit!r}; allowed: a number of rows, 0 or more, below 2^63")
-        return cls(None if columns is None else tuple(columns), limit, now, system_columns)
+        check_open_until(open_until)
+        return cls(None if columns is None else tuple(columns), limit, now, system_columns, open_until)
 
     def shown(
         self, own: tuple[tuple[str, str], ...], system: tuple[tuple[str, str], ...] = SYSTEM_COLUMNS
@@ -65,6 +76,19 @@ class Request:
                 known = [each for each, _ in everything]
                 raise UnknownNameError("column", name, known, nearest(name, known))
         return tuple(by_lower[name.lower()] for name in self.columns)
+
+
+def check_open_until(given: object) -> None:
+    """Refuse other words than ``"now"``.
+
+    Raises
+    ------
+    UsageError
+        For another one.
+
+    """
+    if given not in (None, "now"):
+        raise UsageError(f'open_until is {given!r}; allowed: "now"')
 
 
 def instant_of(pin: Pin, now: int | None) -> int:

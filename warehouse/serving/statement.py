@@ -84,7 +84,8 @@ class Memory:
 class Source:
     """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead.
 
-    What is in memory of them is read there, and may be less: the rows that a selection can hold.
+    What is in memory of them is read there, and may be less: the rows that a selection can hold. With ``open_until``
+    (microseconds) the open rows of a coalesced table are shown as valid until then.
     """
 
     schema_file: str
@@ -92,6 +93,7 @@ class Source:
     mixed: tuple[str, ...]
     tau: int
     memory: Memory | None = None
+    open_until: int | None = None
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ def select(
     ``where`` is a condition over table columns, ``paths`` makes the expression that stands for some files.
     """
     if source.memory is not None:
-        parts = _memory_parts(source.memory, columns, source.tau, where)
+        parts = _memory_parts(source, source.memory, columns, where)
     else:
         parts = _file_parts(source, columns, where, paths, at_once=bool(order))
     text = " UNION ALL ".join(parts)
@@ -137,7 +139,7 @@ def _file_parts(
     """Return a query over the files without dead rows and one over the others; at once, if need be, for an order of columns
     that are perhaps not shown.
     """  # noqa: D205 - one sentence
-    projection = ", ".join(_shown(column) for column in columns)
+    projection = ", ".join(_shown(column, source.open_until) for column in columns)
     place = any(column in CELL for column in columns)
     named = f", filename = '{_FILE}'" if place else ""
 
@@ -154,12 +156,12 @@ def _file_parts(
     return [part(source.live, ""), part(source.mixed, alive)]
 
 
-def _memory_parts(memory: Memory, columns: Sequence[str], tau: int, where: str) -> list[str]:
-    projection = ", ".join(quoted(column) if column in CELL else _shown(column) for column in columns)
+def _memory_parts(source: Source, memory: Memory, columns: Sequence[str], where: str) -> list[str]:
+    projection = ", ".join(quoted(column) if column in CELL else _shown(column, source.open_until) for column in columns)
     live, mixed = map(quoted, memory.relations)
     parts = [_part(projection, live, (where,))] if memory.live.num_rows else []
     if memory.mixed.num_rows or not parts:
-        parts.append(_part(projection, mixed, (f"_exp > {instant(tau)}", where)))
+        parts.append(_part(projection, mixed, (f"_exp > {instant(source.tau)}", where)))
     return parts
 
 
@@ -169,7 +171,7 @@ def _part(projection: str, relation: str, conditions: Iterable[str]) -> str:
     return f"SELECT {projection} FROM {relation}{where}"
 
 
-def _shown(column: str) -> str:
+def _shown(column: str, open_until: int | None) -> str:
     """Return what stands in the projection: never-expiring rows show no ``_exp``, partitions come from the path.
 
     The zero-row file has no place in the grid, but a condition on it is evaluated for its path too.
@@ -181,6 +183,8 @@ def _shown(column: str) -> str:
             return f"TRY_CAST(regexp_extract({_FILE}, '{_PLACE}', 1) AS INTEGER) AS sub_index"
         case "exp_block":
             return f"TRY_CAST(regexp_extract({_FILE}, '{_PLACE}', 2) AS BIGINT) AS exp_block"
+        case "valid_to" if open_until is not None:
+            return f'CASE WHEN "open" THEN greatest(valid_to, {instant(open_until)}) ELSE valid_to END AS valid_to'
         case _:
             return quoted(column)
 
