@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ROOMS = """
-[coalesced.wind]
+[coalesced.gusts]
 from = "weather"
 group_by = ["origin"]
 values = ["wind_dir"]
 window = "1d"
 
-[aggregates.traffic]
+[aggregates.movements]
 from = "flights"
 group_by = ["origin"]
 select = { flights = "count(*)" }
@@ -49,7 +49,7 @@ def test_explain_knows_all_that_can_be_explained(tmp_path: Path) -> None:
     file = tmp_path / "warehouse.toml"
     file.write_text(file.read_text() + ROOMS)
     with Warehouse.open(tmp_path) as warehouse:
-        for meant in ("wind", "traffic", "by_carrier"):
+        for meant in ("gusts", "movements", "by_carrier"):
             with pytest.raises(UnknownNameError, match=f'Did you mean "{meant}"') as refused:
                 warehouse.explain(f"{meant}s")
-            assert {"wind", "traffic", "with_weather"} <= set(refused.value.known)
+            assert {"gusts", "movements", "with_weather"} <= set(refused.value.known)
