@@ -28,7 +28,7 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
         lines.append("  made by the next update")
     else:
         since = "from the first one of its stream" if found.full_from is None else f"from {format_instant(found.full_from)}"
-        lines.append(f"  {counted(found.rows, 'row')}; has every point {since}")
+        lines.append(f"  {counted(found.rows, 'row')} stored; has every point {since}")
         lines.append(
             f"  not taken: {counted(found.late, 'point')} that had left the window before they were loaded, "
             f"{found.repeated} with the group and time of another"

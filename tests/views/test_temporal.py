@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 from tests.operations.projects import Project, stream, text
 from warehouse import Warehouse
 from warehouse.errors import QueryError
+from warehouse.serving.guard import query_error
+from warehouse.time import HOUR
+from warehouse.views.describe import describe
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.driver_sql import translated
 from warehouse.views.language.faults import RefusedError
@@ -275,3 +278,27 @@ def test_columns_that_a_table_lacks_are_told_with_their_place() -> None:
     """The alias of a table without valid_from is no interval: the unknown column is named where the alias stands."""
     with pytest.raises(Exception, match=r'unknown column "flights\.valid_from" \(line 1, column 41\)'):
         plan("SELECT tail FROM flights WHERE duration(flights) > INTERVAL 1 HOUR")
+
+
+def test_a_column_of_a_prompt_is_called_as_it_is_written() -> None:
+    """A call that is a whole item of a SELECT gets its text as its name; others, and those with a name, stay as they are."""
+    made = for_duckdb("SELECT k, duration(a, 'hours'), (SELECT duration(a)), duration(a) AS d, 1 + duration(a, 'hours') FROM a")
+    assert made.count(" AS \"duration(a, 'hours')\"") == 1
+    assert made.count(' AS "duration(a)"') == 1
+    assert made.count(" AS ") == 2 + made.count("CAST(") + 1
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE a AS SELECT 'x' AS k, TIMESTAMPTZ '2024-01-01' AS valid_from, now() AS valid_to")
+        assert [column[0] for column in connection.execute(made).description][:2] == ["k", "duration(a, 'hours')"]
+        connection.execute("ALTER TABLE a DROP valid_to")
+        with pytest.raises(duckdb.BinderException) as bare:
+            connection.execute(made)
+    assert '"a" has no column valid_to, so its rows are no intervals; say between which columns' in str(query_error(bare.value))
+
+
+def test_explain_shows_calls_as_they_are_written() -> None:
+    """Not what they become."""
+    both = "interval_intersect(valid(gone, gone + INTERVAL 1 HOUR), valid(gone, gone + INTERVAL 2 HOURS))"
+    sql = f"SELECT tail, duration({both}, 'hours') AS d FROM flights"
+    lines = describe(plan(sql), HOUR).lines
+    assert any("d = duration(interval_intersect(valid(gone, gone + INTERVAL" in line.text for line in lines)
+    assert not any("CASE" in line.text for line in lines)

@@ -179,7 +179,8 @@ def _known_to_spark(schema: Any, stream: Stream, files: Sequence[LandingFile]) -
         return None
     kept = [field for field in schema if field.name not in strange]
     wider = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
-    kept = [field.with_type(pa.int64()) if _is_nanoseconds(field.type) else field for field in kept]
+    counts = [_is_nanoseconds(field.type) or pa.types.is_duration(field.type) for field in kept]
+    kept = [field.with_type(pa.int64()) if count else field for field, count in zip(kept, counts, strict=True)]
     kept = [field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in kept]
     kept = [field.with_type(wider.get(field.type, field.type)) for field in kept]
     return from_arrow_schema(pa.schema(kept), prefer_timestamp_ntz=True)

@@ -292,9 +292,18 @@ def _with_catalog(connection: duckdb.DuckDBPyConnection, tree: Any) -> str:  # n
     return str(row[0]) if row else ""
 
 
+_NO_BOUND = re.compile(r'"([^"]+)" does not have a column named "(valid_from|valid_to)"')
+
+
 def query_error(error: duckdb.Error) -> QueryError:
     """Return what DuckDB says about a query, on one line, as an error of ours."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip() and set(line.strip()) != {"^"}]
+    if bound := _NO_BOUND.search(str(error)):
+        name = bound[1]
+        return QueryError(
+            f'"{name}" has no column {bound[2]}, so its rows are no intervals; say between which columns they last, such as '
+            f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe` lists a table's columns"
+        )
     return QueryError("; ".join(lines) + "; correct the query")
 
 

@@ -10,6 +10,7 @@ from warehouse.views.compile import Known, compile_plan
 from warehouse.views.labels import Label, label
 from warehouse.views.language.dialect import column_of
 from warehouse.views.language.simplify import with_inputs
+from warehouse.views.language.temporal import spoken_calls
 from warehouse.views.language.wording import heading
 from warehouse.views.rewrite import alternatives
 
@@ -87,18 +88,20 @@ def describe(plan: ViewPlan, interval: int) -> Description:
     others = []
     for each in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
         nodes = compile_plan(plan.name, each.tree, plan.nodes[-1].search_key, known, interval)
-        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known).lines()), each.tree, nodes))
-    lines = tuple(_Drawing(plan.nodes, known).lines())
+        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known, spoken_calls(plan.view.sql)).lines()), each.tree, nodes))
+    spoken = spoken_calls(plan.view.sql)
+    lines = tuple(_Drawing(plan.nodes, known, spoken).lines())
     return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(others))
 
 
 class _Drawing:
     """The tree of the nodes of one view, drawn from the root down."""
 
-    def __init__(self, nodes: Sequence[Node], known: Known) -> None:
+    def __init__(self, nodes: Sequence[Node], known: Known, spoken: Sequence[tuple[str, str]] = ()) -> None:
         self._nodes = {node.table: node for node in nodes}
         self._root = nodes[-1]
         self._labels = known.labels
+        self._spoken = spoken
         self._columns = {name: tuple(types) for name, types in known.types.items()}
 
     def lines(self) -> Iterator[Line]:
@@ -144,6 +147,8 @@ class _Drawing:
         whole = self._inlined(operator)
         state, output = label(whole, self._labels), label(whole, self._labels, output=True)
         name, text, kept = heading(operator, whole, self._columns, state, variant)
+        for made, call in self._spoken:
+            text = text.replace(made, call)
         if isinstance(operator, Scan) and table is None:
             structure = STRUCTURES[state.kind]
         return Line(first, name, text, state, output, table, structure, kept)

@@ -20,14 +20,14 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.time import DAY, HOUR, MICROSECOND, MINUTE, SECOND
-from warehouse.views.language.dialect import text
+from warehouse.views.language.dialect import as_written, parse_query, text
 from warehouse.views.language.faults import RefusedError
 from warehouse.views.language.intervals import microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["BOUNDS", "DOTTED", "FUNCTIONS", "PREDICATES", "SPARK", "Engine", "called", "with_plain_intervals"]
+__all__ = ["BOUNDS", "DOTTED", "FUNCTIONS", "PREDICATES", "SPARK", "Engine", "called", "spoken_calls", "with_plain_intervals"]
 
 BOUNDS = ("valid_from", "valid_to")
 """The columns, or fields, that an interval has."""
@@ -120,6 +120,24 @@ def with_plain_intervals(query: exp.Query) -> exp.Query:
     made = query.copy()
     _Writer(SPARK).plain(made)
     return made
+
+
+def spoken_calls(sql: str) -> tuple[tuple[str, str], ...]:
+    """Return what the calls of temporal functions in a view's query become and how they are written there, the longest first.
+
+    >>> spoken_calls("SELECT duration(valid(f, t), 'seconds') AS d FROM a")[0][1]
+    "duration(valid(f, t), 'seconds')"
+    """
+    query = parse_query(sql)
+    calls = [node for node in query.find_all(exp.Anonymous) if _name(node) in FUNCTIONS]
+    outer = [node for node in calls if not _is_inner(node)]
+    pairs = [(as_written(text(_Writer(SPARK).called(node.copy()))), as_written(text(node))) for node in outer]
+    return tuple(sorted(dict(pairs).items(), key=lambda pair: -len(pair[0])))
+
+
+def _is_inner(node: exp.Expr) -> bool:
+    above = node.find_ancestor(exp.Anonymous)
+    return above is not None and (_name(above) in FUNCTIONS or _is_inner(above))
 
 
 def called(node: exp.Anonymous, engine: Engine) -> exp.Expr:

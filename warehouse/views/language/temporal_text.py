@@ -13,6 +13,7 @@ from sqlglot import TokenType, exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import SqlglotError
 
+from warehouse.catalog.duck_sql import quoted
 from warehouse.views.language.dialect import text, tokens_of
 from warehouse.views.language.temporal import BOUNDS, DOTTED, FUNCTIONS, SPARK, Engine, called
 
@@ -25,6 +26,8 @@ __all__ = ["for_duckdb", "for_spark"]
 
 _OPENING = frozenset({TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE})
 _CLOSING = frozenset({TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE})
+_BEFORE_ITEMS = (TokenType.SELECT, TokenType.DISTINCT, TokenType.ALL, TokenType.COMMA)
+_AFTER_ITEMS = (None, TokenType.COMMA, TokenType.FROM, TokenType.R_PAREN, TokenType.UNION, TokenType.LIMIT, TokenType.SEMICOLON)
 _CALL = re.compile(rf"\b({'|'.join(sorted(FUNCTIONS))})\s*\(", re.IGNORECASE)
 
 
@@ -90,16 +93,37 @@ def _replaced(sql: str, reader: _Reader) -> str:
     except SqlglotError:
         return sql  # the engine says what is wrong with it
     parts, end, number = [], 0, 0
+    listing: list[bool] = [False]
     while number + 1 < len(tokens):
         last = _end_of_call(tokens, number)
         if last is None:
+            _follow(listing, tokens[number].token_type)
             number += 1
             continue
         made = called(_call(sql, tokens, number, last, reader), reader.engine)
         whole = made if isinstance(made, (exp.Paren, exp.Anonymous)) else exp.Paren(this=made)
-        parts += [sql[end : tokens[number].start], reader.written(whole)]
+        named = reader.engine is _DUCKDB and _is_item(tokens, number, last, listing=listing[-1])
+        name = f" AS {quoted(sql[tokens[number].start : tokens[last].end + 1])}" if named else ""
+        parts += [sql[end : tokens[number].start], reader.written(whole), name]
         end, number = tokens[last].end + 1, last + 1
     return "".join([*parts, sql[end:]])
+
+
+def _follow(listing: list[bool], kind: TokenType) -> None:
+    """Follow one word: ``listing`` says for each open parenthesis whether items of a SELECT are listed there."""
+    if kind in _OPENING:
+        listing.append(False)
+    elif kind in _CLOSING and len(listing) > 1:
+        listing.pop()
+    elif kind in (TokenType.SELECT, TokenType.FROM):
+        listing[-1] = kind is TokenType.SELECT
+
+
+def _is_item(tokens: Sequence[Token], first: int, last: int, *, listing: bool) -> bool:
+    """Whether a call is all that an item of a SELECT says, so that its column has no name of the user's."""
+    before = tokens[first - 1].token_type if first else None
+    after = tokens[last + 1].token_type if last + 1 < len(tokens) else None
+    return listing and before in _BEFORE_ITEMS and after in _AFTER_ITEMS
 
 
 def _end_of_call(tokens: Sequence[Token], number: int) -> int | None:
