@@ -10,6 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.durations import seconds_in_duckdb
 from warehouse.ingest.columns import Input
 from warehouse.ingest.conversion import from_text
+from warehouse.ingest.local import local_frame
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +26,7 @@ MEANT = {
 
 def test_spark_and_duckdb_read_the_same(spark: SparkSession) -> None:
     """What is no duration fails; a column of whole numbers takes no part of a second."""
-    rows = spark.createDataFrame([(text,) for text in [*MEANT, ""]], "text string")
+    rows = local_frame(spark, [(text,) for text in [*MEANT, ""]], "text string")
     columns = []
     for kind in ("double", "bigint"):
         value, failed = from_text(F.col("text"), Input("ttl", "ttl", kind, ("duration",)), {})

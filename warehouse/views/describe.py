@@ -85,11 +85,11 @@ def describe(plan: ViewPlan, interval: int) -> Description:
         {name: table.lifetime for name, table in plan.tables.items()},
         {name: table.columns for name, table in plan.tables.items()},
     )
+    spoken = spoken_calls(plan.view.sql)
     others = []
     for each in alternatives(plan.tree, {name: tuple(types) for name, types in known.types.items()}):
         nodes = compile_plan(plan.name, each.tree, plan.nodes[-1].search_key, known, interval)
-        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known, spoken_calls(plan.view.sql)).lines()), each.tree, nodes))
-    spoken = spoken_calls(plan.view.sql)
+        others.append(Alternative(each.name, each.why, tuple(_Drawing(nodes, known, spoken).lines()), each.tree, nodes))
     lines = tuple(_Drawing(plan.nodes, known, spoken).lines())
     return Description(plan.name, lines, plan.nodes, plan.lifetime, plan.warnings, tuple(others))
 
