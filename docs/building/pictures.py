@@ -12,7 +12,6 @@ from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from click.testing import CliRunner
 from PIL import Image
 
 from docs.building.figures import FOLDER
@@ -29,21 +28,22 @@ _WIDTH, _LINE, _MARGIN = 900, 18, 16
 _PAGE = (1200, 820)
 _COLOURS = 64
 _TERMINAL = """<style>
-.screen { fill: #14181b; } text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #e9eef1; white-space: pre; }
+.screen { fill: #14181b; }
+text { font: 13px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; fill: #e9eef1; white-space: pre; }
 text.typed { fill: #7cc0ee; font-weight: 600; }
 </style>"""
 
 
 def terminal(project: Path) -> str:
     """Return what commands print for a project, as a terminal of 100 columns."""
-    from warehouse.cli.main import main  # noqa: PLC0415 - the command line sets the process up
-
     lines: list[tuple[str, str]] = []
     for command in _COMMANDS:
-        line = ["-C", str(project), *command, "-o", "table"]
-        shown = CliRunner().invoke(main, line, env={"COLUMNS": "100"}, terminal_width=100)
+        run = [sys.executable, "-m", "warehouse.cli", "-C", str(project), *command, "-o", "table"]
+        wide = {**os.environ, "COLUMNS": "100"}
+        out, err = subprocess.PIPE, subprocess.STDOUT
+        shown = subprocess.run(run, check=True, text=True, stdout=out, stderr=err, env=wide)  # noqa: S603 - our own command
         typed = " ".join(f'"{part}"' if " " in part else part for part in command)
-        lines += [("typed", f"$ stream-wh {typed}"), *(("", line) for line in shown.output.rstrip().splitlines()), ("", "")]
+        lines += [("typed", f"$ stream-wh {typed}"), *(("", line) for line in shown.stdout.rstrip().splitlines()), ("", "")]
     high = len(lines) * _LINE + 2 * _MARGIN
     rows = [
         f'<text class="{kind}" x="{_MARGIN}" y="{_MARGIN + (number + 0.7) * _LINE:.0f}">{escape(line)}</text>'
