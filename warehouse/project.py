@@ -2,69 +2,35 @@
 
 from __future__ import annotations
 
-import hashlib
-import threading
-import time
-import tomllib
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, cast
+from typing import TYPE_CHECKING
 
-from warehouse.catalog.sizes import SqlBounds
 from warehouse.epochs.journal import newest_epoch
-from warehouse.epochs.points import Observer, nobody
-from warehouse.errors import ChangedDeclarationError, NoEpochError, RecordDamagedError, UnknownNameError, UsageError
-from warehouse.objects.path import is_uri, path_of
-from warehouse.time import parse_instant, to_micros
+from warehouse.errors import NoEpochError, UnknownNameError
+from warehouse.opening import Instant, clock_now, instant_of
+from warehouse.writing import WritingProject
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Mapping, Sequence
 
     from warehouse.advice import Advice
-    from warehouse.catalog.model import Catalog
-    from warehouse.catalog.verdicts import Verdict
     from warehouse.checking.findings import CheckReport
-    from warehouse.epochs.records import Epoch
-    from warehouse.epochs.view_findings import ViewFinding
     from warehouse.health import Health
-    from warehouse.operations.backup import Backup
-    from warehouse.operations.context import WriteContext
-    from warehouse.operations.erasure.erase import Outlook
-    from warehouse.operations.erasure.receipt import Receipt
-    from warehouse.operations.migrate import MigrationReport
-    from warehouse.operations.rebuild import RebuildReport
-    from warehouse.operations.restate import RestateReport
-    from warehouse.operations.rollback import RollbackReport
-    from warehouse.operations.run import Clock, Turn
-    from warehouse.operations.space import VacuumReport
-    from warehouse.operations.undo import Undone
-    from warehouse.operations.update import UpdateReport
-    from warehouse.operations.verification import ViewVerdict
-    from warehouse.planning.first_run import Sample
     from warehouse.planning.inputs import LandingFacts
-    from warehouse.planning.steps import Plan
     from warehouse.serving import Answer, Reader
     from warehouse.serving.aggregate_explanation import AggregateExplanation
     from warehouse.serving.catalogue import TableDescription, TableFiles, TableStatus
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
-    from warehouse.serving.engine import Resources
     from warehouse.serving.explanation import Explanation
     from warehouse.serving.history import EpochRow
-    from warehouse.serving.keys import KeyColumn
     from warehouse.serving.latest import Isolation
     from warehouse.serving.request import OpenUntil
-    from warehouse.steps.kind import StepExplanation
 
 __all__ = ["Instant", "Warehouse"]
 
-Instant = int | str | datetime
-"""Microseconds since 1970 (UTC), ISO 8601 text, or a datetime that knows its time zone."""
 
-
-class Warehouse:
+class Warehouse(WritingProject):
     """The warehouse of one project directory.
 
     Reading needs no Java and writes nothing; the catalog is checked in full only when ``warehouse.toml`` is another
@@ -85,426 +51,7 @@ class Warehouse:
 
     """
 
-    def __init__(
-        self,
-        directory: Path,
-        root: Path,
-        sql: SqlBounds | None = None,
-        *,
-        read_log: bool = True,
-        hot: Sequence[str] = (),
-    ) -> None:
-        self.directory = directory
-        self.root = root
-        self.sql_bounds = sql or SqlBounds()
-        self._read_log = read_log
-        self._hot = tuple(hot)
-        self._readers: dict[int | None, Reader] = {}
-        self._closed = False
-
-    @classmethod
-    def open(cls, directory: str | Path = ".", *, compared: bool = True, hot: Sequence[str] = ()) -> Warehouse:
-        """Open the project in a directory.
-
-        Parameters
-        ----------
-        directory
-            Where ``warehouse.toml`` is.
-        compared
-            Whether the declarations are compared with the newest epoch; verifying a damaged warehouse does without.
-        hot
-            Names of tables whose live rows this object keeps in memory: what is probed, scanned and asked of the newest
-            epoch is answered from there, and each new epoch costs reading the files that it added. Rows take some 1.5 times
-            the bytes of their values, and no bound applies to them. A table that is declared may come with a later epoch.
-
-        Raises
-        ------
-        ConfigurationError
-            When ``warehouse.toml`` has faults: all of them.
-        ChangedDeclarationError
-            When a declaration differs from what the tables were built with.
-        UnknownNameError
-            When no table has a name that is hot.
-
-        """
-        place = Path(directory)
-        content = _content(place)
-        raw = _raw(content)
-        root = _root(place, raw)
-        if not compared:
-            found = cls(place, root or _catalog(place).root, hot=hot)
-            found._check_hot(hot)
-            return found
-        if root is not None:
-            last = newest_epoch(root)
-            if last is not None and last.catalog_digest == hashlib.sha256(content).hexdigest():
-                reads = raw.get("warehouse", {}).get("read_log", "on")
-                opened = cls(place, root, SqlBounds.of(raw.get("sql", {})), read_log=reads == "on", hot=hot)
-                opened._check_hot(hot)
-                return opened
-        catalog = _catalog(place)
-        warehouse = cls(place, catalog.root, catalog.sql, read_log=catalog.read_log, hot=hot)
-        warehouse._check_hot(hot)
-        warehouse._check_declarations()
-        return warehouse
-
-    def _check_hot(self, names: Sequence[str]) -> None:
-        if isinstance(names, str):
-            raise UsageError("hot is one text; allowed: a list of names of tables")
-        if not names:
-            return
-        from warehouse.catalog.spelling import nearest  # noqa: PLC0415 - few name tables
-        from warehouse.serving.visible_tables import visible  # noqa: PLC0415 - same
-
-        catalog, last = self.catalog, newest_epoch(self.root)
-        every = (catalog.sources, catalog.views, catalog.aggregates, catalog.coalesced)
-        declared = [each.name for tables in every for each in tables]
-        known = list(dict.fromkeys([*declared, *(table.name for table in (visible(last) if last else ()))]))
-        for name in names:
-            if name not in known:
-                raise UnknownNameError("table", name, known, nearest(name, known))
-
-    def _check_declarations(self) -> None:
-        from warehouse.catalog.drift import compare  # noqa: PLC0415 - only when the file is another
-
-        last = newest_epoch(self.root)
-        problems = compare(self.catalog, last).problems if last else ()
-        if problems and last is not None and not self._migrating(last):
-            raise ChangedDeclarationError(problems)
-
-    def _migrating(self, last: Epoch) -> bool:
-        """Whether a migration to this very file is at work: meanwhile readers have the epoch before it."""
-        from warehouse.epochs.journal import plan_path, read_record  # noqa: PLC0415 - only when the file is another
-        from warehouse.planning.steps import Plan  # noqa: PLC0415 - same
-
-        try:
-            plan = read_record(plan_path(self.root, last.number + 1), Plan)
-        except (OSError, RecordDamagedError):
-            return False
-        return plan.catalog_digest == self.catalog.digest
-
-    @property
-    def catalog(self) -> Catalog:
-        """The declarations in force, checked."""
-        return _catalog(self.directory)
-
-    def close(self) -> None:
-        """Let the readers go; a closed warehouse reads no more."""
-        self._closed = True
-        for reader in self._readers.values():
-            reader.close()
-        self._readers.clear()
-
-    def __enter__(self) -> Self:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
-
-    # --- moving the windows ---
-
-    def update(
-        self,
-        at: Instant | None = None,
-        *,
-        each: bool = False,
-        start: Instant | Literal["first"] | None = None,
-        allow_dead: bool = False,
-        future: bool = False,
-        observer: Observer = nobody,
-        spark: SparkSession | None = None,
-    ) -> UpdateReport:
-        """Move every window to the last grid point at or before ``at``.
-
-        Parameters
-        ----------
-        at
-            T; now when left out.
-        each, start
-            One epoch per slot, on a first run from the slot of ``start`` or of the earliest waiting row.
-        allow_dead
-            Let a first run declare all waiting rows dead.
-        future
-            Let T be further ahead of the clock than one update interval.
-        observer
-            Called at every named point.
-        spark
-            The session to use; else the active one, else one is started from ``[spark]``.
-
-        """
-        from warehouse.operations.update import update  # noqa: PLC0415 - reading does without
-
-        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
-        return update(self._context(observer, spark), options)
-
-    def run(
-        self,
-        *,
-        delay: int = 0,
-        each: bool = False,
-        clock: Clock | None = None,
-        told: Callable[[Turn], None] | None = None,
-        observer: Observer = nobody,
-        spark: SparkSession | None = None,
-    ) -> int:
-        """Update now and at every grid point, in one warm process, until the clock says to end; return how many succeeded.
-
-        Parameters
-        ----------
-        delay
-            Microseconds after each grid point: files of its slot may still be landing.
-        each
-            One epoch for each slot that was missed, instead of one for all.
-        clock
-            :class:`warehouse.operations.run.WallClock` with an event that ends the run; None: the machine's clock, for ever.
-        told
-            Is given what each update did, or why it failed (:class:`warehouse.operations.run.Turn`).
-        observer, spark
-            As for :meth:`update`.
-
-        Raises
-        ------
-        RunHeldError
-            When another process keeps this warehouse up to date.
-        WarehouseError
-            When the first update fails with what does not pass by itself.
-
-        """
-        from warehouse.epochs.lock import run_lock  # noqa: PLC0415 - reading does without
-        from warehouse.operations.run import Grid, WallClock, keep_up_to_date  # noqa: PLC0415 - same
-
-        timed = clock or WallClock(threading.Event())
-
-        def update() -> UpdateReport:
-            return self.update(timed.now(), each=each, observer=observer, spark=spark)
-
-        def grid() -> Grid:
-            return Grid(self.catalog.anchor, self.catalog.update_interval)
-
-        with run_lock(self.root, _clock()):
-            return keep_up_to_date(update, grid, delay, timed, told or (lambda _: None))
-
-    def plan(
-        self,
-        at: Instant | None = None,
-        *,
-        each: bool = False,
-        start: Instant | Literal["first"] | None = None,
-        allow_dead: bool = False,
-        future: bool = False,
-    ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
-        """Return the plan that :meth:`update` would record first (None: nothing to do), explained, and landing facts."""
-        from warehouse.operations.preview import plan  # noqa: PLC0415 - reading does without
-        from warehouse.steps.registry import explain  # noqa: PLC0415 - same
-
-        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
-        made, landing = plan(self._context(), options)
-        return made, explain(made) if made else (), landing
-
-    def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
-        """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.
-
-        Parameters
-        ----------
-        rows
-            How many rows of a stream are read at most, from 1.
-        at, future
-            As for :meth:`update`.
-
-        """
-        from warehouse.operations.preview import sample  # noqa: PLC0415 - reading does without
-
-        options = _options(at, each=False, start=None, allow_dead=True, future=future)
-        return sample(self._context(), options, rows)
-
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""
-        from warehouse.catalog.verdicts import verdicts  # noqa: PLC0415 - reading does without
-
-        last = newest_epoch(self.root)
-        return () if last is None else verdicts(self.catalog, last, last.declared)
-
-    def reload(self, path: str) -> Epoch:
-        """Mark a changed landing file for the next update that moves the window."""
-        from warehouse.operations.reload import reload  # noqa: PLC0415 - reading does without
-
-        return reload(self._context(), path)
-
-    def drop(self, table: str) -> Epoch:
-        """Forget a table that is no longer declared."""
-        from warehouse.operations.drop import drop  # noqa: PLC0415 - reading does without
-
-        return drop(self._context(), table)
-
-    def rollback(self, to_epoch: int, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RollbackReport:
-        """Write an epoch with the contents of an earlier one; window time does not go back."""
-        from warehouse.operations.rollback import rollback  # noqa: PLC0415 - reading does without
-
-        return rollback(self._context(observer, spark), to_epoch)
-
-    def restate(
-        self,
-        table: str,
-        *,
-        since: Instant | Literal["first"] | None = None,
-        rejected: bool = False,
-        allow_lost: bool = False,
-        observer: Observer = nobody,
-        spark: SparkSession | None = None,
-    ) -> RestateReport:
-        """Read landing files of a stream or relation once more; see :func:`warehouse.operations.restate.restate`."""
-        from warehouse.operations.restate import restate  # noqa: PLC0415 - reading does without
-
-        begin = _beginning(since)
-        context = self._context(observer, spark)
-        return restate(context, table, since=begin, rejected=rejected, allow_lost=allow_lost)
-
-    def rebuild(self, view: str, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RebuildReport:
-        """Rebuild a view over the live rows, and the views that read it."""
-        from warehouse.operations.rebuild import rebuild  # noqa: PLC0415 - reading does without
-
-        return rebuild(self._context(observer, spark), view)
-
-    def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
-        """Compare every view with its query at an epoch, by Spark and without the lock, and record which differ.
-
-        Parameters
-        ----------
-        epoch
-            Its number; None: the newest one. Of an earlier one nothing is recorded.
-        spark
-            A session of the caller's.
-
-        Raises
-        ------
-        NoEpochError, EpochVacuumedError
-            When there is no such epoch, or none any more.
-
-        """
-        from warehouse.operations.verification import checked_views  # noqa: PLC0415 - reading does without
-
-        return checked_views(self.root, self._context(spark=spark).start_spark, epoch=epoch, now=_clock())
-
-    def view_findings(self) -> tuple[ViewFinding, ...]:
-        """Return the views that were found to differ from their queries and are not mended yet."""
-        from warehouse.epochs.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
-
-        return open_findings(self.root, newest_epoch(self.root))
-
-    def migrate(
-        self,
-        table: str | None = None,
-        *,
-        side_by_side: bool = False,
-        move_below: float | None = None,
-        renamed: Sequence[tuple[str, str]] = (),
-        dry_run: bool = False,
-        observer: Observer = nobody,
-        spark: SparkSession | None = None,
-        **layout: Any,  # noqa: ANN401 - passed on
-    ) -> MigrationReport:
-        """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
-
-        Parameters
-        ----------
-        table
-            A declared stream; None: whatever does not fit ``warehouse.toml``.
-        side_by_side
-            Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
-        move_below
-            Side by side: the share of what there was below which the rest moves.
-        renamed
-            Pairs of former and new names of columns.
-        layout
-            Keys of ``[streams.NAME.layout]`` that the file leaves out: ``technique``, ``grid``, ...
-        dry_run
-            Look, and write nothing.
-        observer, spark
-            As for :meth:`update`.
-
-        """
-        from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
-        from warehouse.operations.migrate import MigrationRequest, migrate  # noqa: PLC0415 - same
-
-        request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
-        return migrate(self._context(observer, spark), table, request, dry_run=dry_run)
-
-    def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
-        """Delete files that no readable epoch needs."""
-        from warehouse.operations.vacuum import vacuum  # noqa: PLC0415 - reading does without
-
-        return vacuum(self._context(), dry_run=dry_run)
-
-    def backup(self, target: str | Path, *, copy: bool = False) -> Backup:
-        """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.operations.backup.back_up`."""
-        from warehouse.operations.backup import back_up  # noqa: PLC0415 - now and then
-
-        return back_up(self.root, self.catalog.file, Path(target), now=_clock(), copy=copy)
-
-    @staticmethod
-    def restore(directory: str | Path, backup: str | Path, *, replace: bool = False) -> Backup:
-        """Bring a backup back into a project directory: its ``warehouse.toml`` unless one is there, and the root."""
-        from warehouse.operations.recovery import restore_project  # noqa: PLC0415 - now and then
-
-        return restore_project(Path(directory), Path(backup), now=_clock(), replace=replace)
-
-    def erase(
-        self,
-        table: str | None,
-        keys: Sequence[object] | Callable[[Sequence[KeyColumn]], Sequence[object]] | None = None,
-        *,
-        dry_run: bool = False,
-        observer: Observer = nobody,
-        spark: SparkSession | None = None,
-    ) -> tuple[Outlook, Receipt | None]:
-        """Remove rows physically from every file under the root, and prove it.
-
-        Parameters
-        ----------
-        table
-            Whose rows; None: expired rows of all tables.
-        keys
-            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; None:
-            rows that have expired.
-        dry_run
-            Look, and write nothing.
-        observer, spark
-            As for :meth:`update`.
-
-        Returns
-        -------
-            What was found, and the receipt; None when it only looked, or there was nothing to erase.
-
-        """
-        from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without
-
-        made = keys
-        if callable(keys):
-            with self.reader() as reader:
-                made = keys(reader.key_columns(table or ""))
-        context = self._context(observer, spark)
-        return erase(context, table, cast("Sequence[object] | None", made), dry_run=dry_run)
-
-    def landing(self) -> tuple[LandingFacts, ...]:
-        """Return what waits in the landing directories and what needs a person."""
-        from warehouse.operations.preview import landing  # noqa: PLC0415 - reading does without
-
-        return landing(self._context())
-
-    def _context(self, observer: Observer = nobody, spark: SparkSession | None = None) -> WriteContext:
-        from warehouse.operations.context import WriteContext  # noqa: PLC0415 - reading does without
-        from warehouse.operations.log_records import announced, logged  # noqa: PLC0415 - same
-        from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
-        from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
-
-        catalog = self.catalog
-
-        def session(work: int) -> SparkSession:
-            return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
-
-        return WriteContext(catalog, session, _clock, announced(catalog.root, logged(observer)))
+    # --- how it is ---
 
     def check(self, *, rows: bool = True) -> CheckReport:
         """Verify the warehouse against its invariants and ``erase_within``, without Java.
@@ -516,7 +63,7 @@ class Warehouse:
         from warehouse.operations.erasure.overdue import overdue  # noqa: PLC0415 - same
 
         report = check(self.root, rows=rows, published=self.catalog.published)
-        now = _clock()
+        now = clock_now()
         late = tuple(
             fault("erase_overdue", row.table, row.message(now), "run `stream-wh erase --expired`", table=row.table)
             for row in overdue(self.root, self.catalog.erase_within, now)
@@ -526,27 +73,6 @@ class Warehouse:
             for each in self.view_findings()
         )
         return replace(report, findings=(*late, *differing, *report.findings))
-
-    def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
-        """Mend what can be mended without deciding anything; returns what was done, in words."""
-        from warehouse.operations.repair import repair  # noqa: PLC0415 - reading does without
-
-        return repair(self._context(observer, spark))
-
-    def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
-        """Take back what outsiders committed to a table, or to all, since the newest epoch; what changed no row stays.
-
-        Raises
-        ------
-        UnknownNameError
-            When there is no such table.
-        MissingPartError
-            When files that would come back are not there any more.
-
-        """
-        from warehouse.operations.undo import undo_foreign  # noqa: PLC0415 - reading does without
-
-        return undo_foreign(self._context(), table, dry_run=dry_run)
 
     def health(
         self, reader: Reader | None = None, *, landing: Sequence[LandingFacts] | None = None, layouts: bool = True
@@ -573,7 +99,7 @@ class Warehouse:
 
         catalog, pinned = self.catalog, self._newest(None) if reader is None else reader
         listed = self.landing if landing is None else lambda: landing
-        return judge(health_facts(catalog, pinned, listed, now=_clock(), layouts=layouts), catalog.health)
+        return judge(health_facts(catalog, pinned, listed, now=clock_now(), layouts=layouts), catalog.health)
 
     def metrics(self) -> bytes:
         """Return gauges of the newest epoch, the landing directories and the health, as text for Prometheus.
@@ -589,7 +115,7 @@ class Warehouse:
         catalog, reader = self.catalog, self._newest(None)
         landing = self.landing()
         health = self.health(reader, landing=landing)
-        return prometheus_text(reader, landing, catalog.stale_after, health, retain=catalog.retain, now=_clock())
+        return prometheus_text(reader, landing, catalog.stale_after, health, retain=catalog.retain, now=clock_now())
 
     def report(self) -> str:
         """Return one HTML page with pictures of the newest epoch and those before it.
@@ -683,7 +209,7 @@ class Warehouse:
             table,
             spark=dict(catalog.spark),
             retain=catalog.retain,
-            now=_clock(),
+            now=clock_now(),
             widest=declared.widest_block if declared else None,
             what_if=what_if,
             target_file_size=catalog.target_file_size,
@@ -787,75 +313,6 @@ class Warehouse:
         pin = self._newest(None).pin
         return written_snippet(tool_of(tool), self.root, pin.state(table), pin.epoch)
 
-    def reader(
-        self, as_of: Instant | None = None, *, resources: Resources | None = None, hot: Sequence[str] = ()
-    ) -> Reader:
-        """Return a reader of the newest epoch, or of the newest at or before ``as_of``; the caller closes it.
-
-        ``resources`` are what it may use; those of ``[sql]`` by default. Tables that are ``hot`` it keeps in memory.
-
-        Raises
-        ------
-        NoEpochError
-            When nothing was committed, or nothing that is still readable at that time.
-        UnknownNameError
-            When there is no such table to be kept in memory.
-
-        """
-        self._check_open()
-        self._check_hot(hot)
-        return self._reader(as_of, resources, hot)
-
-    def _reader(self, as_of: Instant | None, resources: Resources | None, hot: Sequence[str]) -> Reader:
-        from warehouse.serving import Reader  # noqa: PLC0415 - updating does without
-
-        return Reader.open(
-            self.root,
-            as_of=_instant(as_of),
-            resources=resources or self.resources(self.sql_bounds),
-            logged=self._read_log,
-            hot=hot,
-        )
-
-    @staticmethod
-    def resources(bounds: SqlBounds) -> Resources:
-        """Return bounds as the engine takes them."""
-        from warehouse.serving.engine import Resources  # noqa: PLC0415 - updating does without
-
-        return Resources(f"{bounds.memory}B", spill_limit=f"{bounds.spill}B", timeout=bounds.timeout)
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise UsageError("the warehouse is closed; open it again: Warehouse.open(directory)")
-
-    def _newest(self, as_of: Instant | None) -> Reader:
-        """A kept reader, refreshed when there is a newer epoch, so that snapshots, footers and hot tables stay warm."""
-        from warehouse.epochs.journal import epoch_numbers  # noqa: PLC0415 - one use
-
-        self._check_open()
-        moment = _instant(as_of)
-        numbers = epoch_numbers(self.root)
-        kept = self._readers.get(moment)
-        if kept is not None and (not numbers or (moment is None and numbers[-1] < kept.epoch.number)):
-            self._readers.pop(moment).close()  # another warehouse is in its place, or none
-            kept = None
-        if kept is None:
-            kept = self._readers[moment] = self._reader(moment, None, self._hot if moment is None else ())
-        elif moment is None and numbers[-1] > kept.epoch.number:
-            kept.refresh()
-        return kept
-
-    def warm(self) -> None:
-        """Do for hot tables what the first reads of the newest epoch would: read what it added to them.
-
-        Raises
-        ------
-        NoEpochError
-            When nothing was committed.
-
-        """
-        self._newest(None).warm()
-
     def probe(
         self,
         table: str,
@@ -884,7 +341,7 @@ class Warehouse:
             null=null,
             columns=columns,
             limit=limit,
-            now=_instant(now),
+            now=instant_of(now),
             system_columns=system_columns,
             open_until=open_until,
         )
@@ -908,7 +365,7 @@ class Warehouse:
             columns=columns,
             where=where,
             limit=limit,
-            now=_instant(now),
+            now=instant_of(now),
             system_columns=system_columns,
             isolation=isolation,
             open_until=open_until,
@@ -925,7 +382,7 @@ class Warehouse:
         open_until: OpenUntil | None = None,
     ) -> Answer:
         """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
-        return self._newest(as_of).sql(query, parameters, now=_instant(now), isolation=isolation, open_until=open_until)
+        return self._newest(as_of).sql(query, parameters, now=instant_of(now), isolation=isolation, open_until=open_until)
 
     def changes(
         self,
@@ -945,67 +402,3 @@ class Warehouse:
     def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
         """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
         return self._newest(as_of).restored(view, limit=limit)
-
-
-def _clock() -> int:
-    return time.time_ns() // 1000
-
-
-def _catalog(directory: Path) -> Catalog:
-    from warehouse.catalog.load import load_catalog  # noqa: PLC0415 - reading mostly does without
-
-    return load_catalog(directory)
-
-
-def _content(directory: Path) -> bytes:
-    try:
-        return (directory / "warehouse.toml").read_bytes()
-    except OSError:
-        return b""
-
-
-def _raw(content: bytes) -> dict[str, Any]:
-    """What the file says, without being checked; nothing when it is no TOML."""
-    try:
-        return tomllib.loads(content.decode())
-    except (ValueError, RecursionError):
-        return {}
-
-
-def _root(directory: Path, raw: dict[str, Any]) -> Path | None:
-    try:
-        root = raw["warehouse"]["root"]
-    except (LookupError, TypeError):
-        return None
-    if not isinstance(root, str) or not root:
-        return None
-    if is_uri(root):
-        return path_of(root)
-    return None if "://" in root else Path(directory.absolute() / root)
-
-
-def _instant(given: Instant | None) -> int | None:
-    if isinstance(given, datetime):
-        if given.tzinfo is None:
-            aware = f"datetime({given.year}, {given.month}, {given.day}, ..., tzinfo=UTC)"
-            raise UsageError(f"the datetime {given.isoformat()} has no time zone; say which it is in, such as {aware}")
-        return to_micros(given)
-    return parse_instant(given) if isinstance(given, str) else given
-
-
-def _beginning(given: Instant | Literal["first"] | None) -> int | Literal["first"] | None:
-    return "first" if given == "first" else _instant(given)
-
-
-def _options(
-    at: Instant | None,
-    *,
-    each: bool,
-    start: Instant | Literal["first"] | None,
-    allow_dead: bool,
-    future: bool,
-) -> Any:  # noqa: ANN401 - imported late
-    from warehouse.operations.update import UpdateOptions  # noqa: PLC0415 - reading does without
-
-    begin = _beginning(start)
-    return UpdateOptions(at=_instant(at), each=each, start=begin, allow_dead=allow_dead, future=future)

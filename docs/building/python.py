@@ -22,5 +22,5 @@ def python_page() -> str:
     """Return the page."""
     parts = [_BEGIN]
     for heading, name in CLASSES:
-        parts.append(f"## {heading}\n\n```{{eval-rst}}\n.. autoclass:: {name}\n   :members:\n```")
+        parts.append(f"## {heading}\n\n```{{eval-rst}}\n.. autoclass:: {name}\n   :members:\n   :inherited-members:\n```")
     return "\n\n".join(parts) + "\n"

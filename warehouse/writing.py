@@ -1,0 +1,373 @@
+"""The verbs that write, and what shows what they would do, as methods with explicit signatures."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from warehouse.epochs.journal import newest_epoch
+from warehouse.epochs.points import Observer, nobody
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.catalog.verdicts import Verdict
+    from warehouse.epochs.records import Epoch
+    from warehouse.epochs.view_findings import ViewFinding
+    from warehouse.operations.backup import Backup
+    from warehouse.operations.erasure.erase import Outlook
+    from warehouse.operations.erasure.receipt import Receipt
+    from warehouse.operations.migrate import MigrationReport
+    from warehouse.operations.rebuild import RebuildReport
+    from warehouse.operations.restate import RestateReport
+    from warehouse.operations.rollback import RollbackReport
+    from warehouse.operations.run import Clock, Turn
+    from warehouse.operations.space import VacuumReport
+    from warehouse.operations.undo import Undone
+    from warehouse.operations.update import UpdateReport
+    from warehouse.operations.verification import ViewVerdict
+    from warehouse.planning.first_run import Sample
+    from warehouse.planning.inputs import LandingFacts
+    from warehouse.planning.steps import Plan
+    from warehouse.serving.keys import KeyColumn
+    from warehouse.steps.kind import StepExplanation
+
+from warehouse.opening import Instant, OpenProject, beginning_of, clock_now, instant_of
+
+__all__ = ["WritingProject"]
+
+
+class WritingProject(OpenProject):
+    """A project whose tables are written; :class:`warehouse.project.Warehouse` reads them too."""
+
+    # --- moving the windows ---
+
+    def update(
+        self,
+        at: Instant | None = None,
+        *,
+        each: bool = False,
+        start: Instant | Literal["first"] | None = None,
+        allow_dead: bool = False,
+        future: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> UpdateReport:
+        """Move every window to the last grid point at or before ``at``.
+
+        Parameters
+        ----------
+        at
+            T; now when left out.
+        each, start
+            One epoch per slot, on a first run from the slot of ``start`` or of the earliest waiting row.
+        allow_dead
+            Let a first run declare all waiting rows dead.
+        future
+            Let T be further ahead of the clock than one update interval.
+        observer
+            Called at every named point.
+        spark
+            The session to use; else the active one, else one is started from ``[spark]``.
+
+        """
+        from warehouse.operations.update import update  # noqa: PLC0415 - reading does without
+
+        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
+        return update(self._context(observer, spark), options)
+
+    def run(
+        self,
+        *,
+        delay: int = 0,
+        each: bool = False,
+        clock: Clock | None = None,
+        told: Callable[[Turn], None] | None = None,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> int:
+        """Update now and at every grid point, in one warm process, until the clock says to end; return how many succeeded.
+
+        Parameters
+        ----------
+        delay
+            Microseconds after each grid point: files of its slot may still be landing.
+        each
+            One epoch for each slot that was missed, instead of one for all.
+        clock
+            :class:`warehouse.operations.run.WallClock` with an event that ends the run; None: the machine's clock, for ever.
+        told
+            Is given what each update did, or why it failed (:class:`warehouse.operations.run.Turn`).
+        observer, spark
+            As for :meth:`update`.
+
+        Raises
+        ------
+        RunHeldError
+            When another process keeps this warehouse up to date.
+        WarehouseError
+            When the first update fails with what does not pass by itself.
+
+        """
+        from warehouse.epochs.lock import run_lock  # noqa: PLC0415 - reading does without
+        from warehouse.operations.run import Grid, WallClock, keep_up_to_date  # noqa: PLC0415 - same
+
+        timed = clock or WallClock(threading.Event())
+
+        def update() -> UpdateReport:
+            return self.update(timed.now(), each=each, observer=observer, spark=spark)
+
+        def grid() -> Grid:
+            return Grid(self.catalog.anchor, self.catalog.update_interval)
+
+        with run_lock(self.root, clock_now()):
+            return keep_up_to_date(update, grid, delay, timed, told or (lambda _: None))
+
+    def plan(
+        self,
+        at: Instant | None = None,
+        *,
+        each: bool = False,
+        start: Instant | Literal["first"] | None = None,
+        allow_dead: bool = False,
+        future: bool = False,
+    ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
+        """Return the plan that :meth:`update` would record first (None: nothing to do), explained, and landing facts."""
+        from warehouse.operations.preview import plan  # noqa: PLC0415 - reading does without
+        from warehouse.steps.registry import explain  # noqa: PLC0415 - same
+
+        options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
+        made, landing = plan(self._context(), options)
+        return made, explain(made) if made else (), landing
+
+    def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
+        """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.
+
+        Parameters
+        ----------
+        rows
+            How many rows of a stream are read at most, from 1.
+        at, future
+            As for :meth:`update`.
+
+        """
+        from warehouse.operations.preview import sample  # noqa: PLC0415 - reading does without
+
+        options = _options(at, each=False, start=None, allow_dead=True, future=future)
+        return sample(self._context(), options, rows)
+
+    def landing(self) -> tuple[LandingFacts, ...]:
+        """Return what waits in the landing directories and what needs a person."""
+        from warehouse.operations.preview import landing  # noqa: PLC0415 - reading does without
+
+        return landing(self._context())
+
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """Return what every key of ``warehouse.toml`` means that changed since the newest epoch."""
+        from warehouse.catalog.verdicts import verdicts  # noqa: PLC0415 - reading does without
+
+        last = newest_epoch(self.root)
+        return () if last is None else verdicts(self.catalog, last, last.declared)
+
+    # --- correcting ---
+
+    def reload(self, path: str) -> Epoch:
+        """Mark a changed landing file for the next update that moves the window."""
+        from warehouse.operations.reload import reload  # noqa: PLC0415 - reading does without
+
+        return reload(self._context(), path)
+
+    def drop(self, table: str) -> Epoch:
+        """Forget a table that is no longer declared."""
+        from warehouse.operations.drop import drop  # noqa: PLC0415 - reading does without
+
+        return drop(self._context(), table)
+
+    def rollback(self, to_epoch: int, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RollbackReport:
+        """Write an epoch with the contents of an earlier one; window time does not go back."""
+        from warehouse.operations.rollback import rollback  # noqa: PLC0415 - reading does without
+
+        return rollback(self._context(observer, spark), to_epoch)
+
+    def restate(
+        self,
+        table: str,
+        *,
+        since: Instant | Literal["first"] | None = None,
+        rejected: bool = False,
+        allow_lost: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> RestateReport:
+        """Read landing files of a stream or relation once more; see :func:`warehouse.operations.restate.restate`."""
+        from warehouse.operations.restate import restate  # noqa: PLC0415 - reading does without
+
+        begin = beginning_of(since)
+        context = self._context(observer, spark)
+        return restate(context, table, since=begin, rejected=rejected, allow_lost=allow_lost)
+
+    def rebuild(self, view: str, *, observer: Observer = nobody, spark: SparkSession | None = None) -> RebuildReport:
+        """Rebuild a view over the live rows, and the views that read it."""
+        from warehouse.operations.rebuild import rebuild  # noqa: PLC0415 - reading does without
+
+        return rebuild(self._context(observer, spark), view)
+
+    def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
+        """Compare every view with its query at an epoch, by Spark and without the lock, and record which differ.
+
+        Parameters
+        ----------
+        epoch
+            Its number; None: the newest one. Of an earlier one nothing is recorded.
+        spark
+            A session of the caller's.
+
+        Raises
+        ------
+        NoEpochError, EpochVacuumedError
+            When there is no such epoch, or none any more.
+
+        """
+        from warehouse.operations.verification import checked_views  # noqa: PLC0415 - reading does without
+
+        return checked_views(self.root, self._context(spark=spark).start_spark, epoch=epoch, now=clock_now())
+
+    def view_findings(self) -> tuple[ViewFinding, ...]:
+        """Return the views that were found to differ from their queries and are not mended yet."""
+        from warehouse.epochs.view_findings import open_findings  # noqa: PLC0415 - nothing else needs it
+
+        return open_findings(self.root, newest_epoch(self.root))
+
+    def migrate(
+        self,
+        table: str | None = None,
+        *,
+        side_by_side: bool = False,
+        move_below: float | None = None,
+        renamed: Sequence[tuple[str, str]] = (),
+        dry_run: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+        **layout: Any,  # noqa: ANN401 - passed on
+    ) -> MigrationReport:
+        """Give a table, or every one whose declaration asks for it, another layout, columns or grid of times.
+
+        Parameters
+        ----------
+        table
+            A declared stream; None: whatever does not fit ``warehouse.toml``.
+        side_by_side
+            Let new rows go to the new layout and old ones expire where they are, instead of writing them again.
+        move_below
+            Side by side: the share of what there was below which the rest moves.
+        renamed
+            Pairs of former and new names of columns.
+        layout
+            Keys of ``[streams.NAME.layout]`` that the file leaves out: ``technique``, ``grid``, ...
+        dry_run
+            Look, and write nothing.
+        observer, spark
+            As for :meth:`update`.
+
+        """
+        from warehouse.catalog.model import LayoutSpec  # noqa: PLC0415 - only this verb needs it
+        from warehouse.operations.migrate import MigrationRequest, migrate  # noqa: PLC0415 - same
+
+        request = MigrationRequest(LayoutSpec(**layout), side_by_side, move_below, tuple(renamed))
+        return migrate(self._context(observer, spark), table, request, dry_run=dry_run)
+
+    # --- files ---
+
+    def vacuum(self, *, dry_run: bool = False) -> VacuumReport:
+        """Delete files that no readable epoch needs."""
+        from warehouse.operations.vacuum import vacuum  # noqa: PLC0415 - reading does without
+
+        return vacuum(self._context(), dry_run=dry_run)
+
+    def backup(self, target: str | Path, *, copy: bool = False) -> Backup:
+        """Copy the newest epoch with all that updates need to go on; see :func:`warehouse.operations.backup.back_up`."""
+        from warehouse.operations.backup import back_up  # noqa: PLC0415 - now and then
+
+        return back_up(self.root, self.catalog.file, Path(target), now=clock_now(), copy=copy)
+
+    @staticmethod
+    def restore(directory: str | Path, backup: str | Path, *, replace: bool = False) -> Backup:
+        """Bring a backup back into a project directory: its ``warehouse.toml`` unless one is there, and the root."""
+        from warehouse.operations.recovery import restore_project  # noqa: PLC0415 - now and then
+
+        return restore_project(Path(directory), Path(backup), now=clock_now(), replace=replace)
+
+    def erase(
+        self,
+        table: str | None,
+        keys: Sequence[object] | Callable[[Sequence[KeyColumn]], Sequence[object]] | None = None,
+        *,
+        dry_run: bool = False,
+        observer: Observer = nobody,
+        spark: SparkSession | None = None,
+    ) -> tuple[Outlook, Receipt | None]:
+        """Remove rows physically from every file under the root, and prove it.
+
+        Parameters
+        ----------
+        table
+            Whose rows; None: expired rows of all tables.
+        keys
+            Search keys as values, tuples of values or prefixes of these, or what makes them of the key columns; None:
+            rows that have expired.
+        dry_run
+            Look, and write nothing.
+        observer, spark
+            As for :meth:`update`.
+
+        Returns
+        -------
+            What was found, and the receipt; None when it only looked, or there was nothing to erase.
+
+        """
+        from warehouse.operations.erase import erase  # noqa: PLC0415 - reading does without
+
+        made = keys
+        if callable(keys):
+            with self.reader() as reader:
+                made = keys(reader.key_columns(table or ""))
+        context = self._context(observer, spark)
+        return erase(context, table, cast("Sequence[object] | None", made), dry_run=dry_run)
+
+    def repair(self, *, observer: Observer = nobody, spark: SparkSession | None = None) -> tuple[str, ...]:
+        """Mend what can be mended without deciding anything; returns what was done, in words."""
+        from warehouse.operations.repair import repair  # noqa: PLC0415 - reading does without
+
+        return repair(self._context(observer, spark))
+
+    def undo_foreign(self, table: str | None = None, *, dry_run: bool = False) -> tuple[Undone, ...]:
+        """Take back what outsiders committed to a table, or to all, since the newest epoch; what changed no row stays.
+
+        Raises
+        ------
+        UnknownNameError
+            When there is no such table.
+        MissingPartError
+            When files that would come back are not there any more.
+
+        """
+        from warehouse.operations.undo import undo_foreign  # noqa: PLC0415 - reading does without
+
+        return undo_foreign(self._context(), table, dry_run=dry_run)
+
+
+def _options(
+    at: Instant | None,
+    *,
+    each: bool,
+    start: Instant | Literal["first"] | None,
+    allow_dead: bool,
+    future: bool,
+) -> Any:  # noqa: ANN401 - imported late
+    from warehouse.operations.update import UpdateOptions  # noqa: PLC0415 - reading does without
+
+    begin = beginning_of(start)
+    return UpdateOptions(at=instant_of(at), each=each, start=begin, allow_dead=allow_dead, future=future)
