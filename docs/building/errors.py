@@ -28,10 +28,9 @@ _BEGIN = """# Error codes
 Made from the classes of errors. With `-o json` an error is a JSON object on standard error with `code`, `message`, `exit_code`,
 `retry` and fields of its own; in Python it is raised as the class. What a scheduler should do about each exit code stands in
 [running it](../operations.md#scheduling)."""
-_END = """## Exit code 4
-
-No error, but the answer of a check: `doctor`, `check` and `status --check` found something, or landing files still hold a key
-that `erase` removed."""
+_ANSWER_OF_A_CHECK = 4
+_CHECKS = """Without an error it is the answer of a check: `doctor`, `check` and `status --check` found something, or landing files
+still hold a key that `erase` removed."""
 
 
 def errors_page() -> str:
@@ -40,15 +39,16 @@ def errors_page() -> str:
         (kind.code, kind.exit_code, issubclass(kind, Transient), f"`{kind.__name__}`", _first(kind))
         for kind in errors_of_the_library()
     ]
-    rows += [(code, exit_code, retry, "", told) for code, exit_code, retry, told in OF_THE_COMMAND_LINE]
+    rows += [(code, exit_code, retry, "", what) for code, exit_code, retry, what in OF_THE_COMMAND_LINE]
     parts = [_BEGIN]
     for exit_code in sorted({row[1] for row in rows}):
         own = sorted(row for row in rows if row[1] == exit_code)
         retried = "Worth another try." if all(row[2] for row in own) else ""
         parts.append(f"## Exit code {exit_code}\n\n{retried}".rstrip())
-        lines = [f"| `{code}` | {name} | {told} |" for code, _, _, name, told in own]
+        lines = [f"| `{code}` | {name} | {what} |" for code, _, _, name, what in own]
         parts.append("\n".join(["| code | class | what happened |", "|---|---|---|", *lines]))
-    return "\n\n".join([*parts, _END]) + "\n"
+        parts += [_CHECKS] if exit_code == _ANSWER_OF_A_CHECK else []
+    return "\n\n".join(parts) + "\n"
 
 
 def errors_of_the_library() -> list[type[WarehouseError]]:
