@@ -34,22 +34,7 @@ Instant = int | str | datetime
 
 
 class OpenProject:
-    """The declarations and readers of one project directory; :class:`warehouse.project.Warehouse` has the verbs.
-
-    Parameters
-    ----------
-    directory
-        Where ``warehouse.toml`` is.
-    root
-        Where the tables are.
-    sql
-        What a query may use.
-    read_log
-        Whether what reads looked at is noted for :meth:`advise`.
-    hot
-        Tables whose newest rows are kept in memory.
-
-    """
+    """The declarations and readers of one project directory; :class:`warehouse.project.Warehouse` has parameters and verbs."""
 
     def __init__(
         self,
