@@ -172,6 +172,8 @@ def _answered(answer: Answer, now: int | None, asked: Asked, *, explain: bool = 
         answer = answer.held()  # what is written first tells the epoch of all rows
         behind = "" if answer.newest else ": updates come faster than this answer"
         notes = (f"committed {rough(answer.staleness)} ago{behind}",)
+    if answer.within is not None:
+        notes = (*notes, str(answer.within))
     moment = Moment(answer.epoch, answer.window_time, now, answer.committed_at)
     notes += asked.notes(answer)
     return Rows(answer, moment, explained if explain else None, notes=notes)

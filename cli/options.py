@@ -39,6 +39,7 @@ __all__ = [
     "system_columns_option",
     "table_argument",
     "update_options",
+    "within_option",
 ]
 
 _Function = TypeVar("_Function", bound="Callable[..., Any]")
@@ -193,6 +194,12 @@ def isolation_option(function: _Function) -> _Function:
     """Add ``--isolation``."""
     text = "latest: if an update ends meanwhile, answer again, of its epoch [pinned]."
     return click.option("--isolation", type=click.Choice(["pinned", "latest"]), default="pinned", help=text)(function)
+
+
+def within_option(function: _Function) -> _Function:
+    """Add ``--within``."""
+    text = "What is known after this time, such as 200ms: estimates with certain bounds, or the rows found so far."
+    return click.option("--within", type=DURATION, help=text)(function)
 
 
 def columns_option(function: _Function) -> _Function:

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import newest_epoch
-from warehouse.errors import NoEpochError, UnknownNameError
+from warehouse.errors import NoEpochError, UnknownNameError, UsageError
 from warehouse.opening import Instant, clock_now, instant_of
+from warehouse.time import parse_duration
 from warehouse.writing import WritingProject
 
 if TYPE_CHECKING:
@@ -327,6 +328,7 @@ class Warehouse(WritingProject):
         as_of: Instant | None = None,
         system_columns: bool = False,
         open_until: OpenUntil | None = None,
+        within: int | str | None = None,
     ) -> Answer:
         """Return the live rows of keys, of a key range or of the null key.
 
@@ -344,6 +346,7 @@ class Warehouse(WritingProject):
             now=instant_of(now),
             system_columns=system_columns,
             open_until=open_until,
+            within=_time(within),
         )
 
     def scan(
@@ -380,9 +383,15 @@ class Warehouse(WritingProject):
         as_of: Instant | None = None,
         isolation: Isolation = "pinned",
         open_until: OpenUntil | None = None,
+        within: int | str | None = None,
     ) -> Answer:
-        """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`."""
-        return self._newest(as_of).sql(query, parameters, now=instant_of(now), isolation=isolation, open_until=open_until)
+        """Return the answer to a DuckDB SELECT over the tables; see :meth:`warehouse.serving.Reader.sql`.
+
+        ``within`` is a time such as ``"200ms"``, or microseconds.
+        """
+        return self._newest(as_of).sql(
+            query, parameters, now=instant_of(now), isolation=isolation, open_until=open_until, within=_time(within)
+        )
 
     def changes(
         self,
@@ -402,3 +411,10 @@ class Warehouse(WritingProject):
     def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
         """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
         return self._newest(as_of).restored(view, limit=limit)
+
+
+def _time(within: int | str | None) -> int | None:
+    try:
+        return parse_duration(within) if isinstance(within, str) else within
+    except ValueError as error:
+        raise UsageError(f"within: {error}") from None

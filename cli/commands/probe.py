@@ -18,6 +18,7 @@ from warehouse.cli.options import (
     rows_command,
     system_columns_option,
     table_argument,
+    within_option,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ __all__ = ["probe"]
 @click.option("--null", is_flag=True, help="Rows whose key is null.")
 @columns_option
 @limit_option
+@within_option
 @moment_options
 @coalesced_options
 @system_columns_option
@@ -68,7 +70,7 @@ def probe(directory: Path, table: str, as_of: int | None, *, explain: bool, **gi
         directory,
         table,
         lambda reader: selection(reader.key_columns(table), given),
-        {name: given[name] for name in ("columns", "limit", "now", "system_columns", "open_until")},
+        {name: given[name] for name in ("columns", "limit", "now", "system_columns", "open_until", "within")},
         as_of=as_of,
         explain=explain,
         asked=Asked(given["at_least"], given["minimum_accuracy"]),

@@ -9,7 +9,7 @@ import click
 from warehouse.cli import library
 from warehouse.cli.accuracy import coalesced_options
 from warehouse.cli.bounds import bounds_options
-from warehouse.cli.options import command, isolation_option, moment_options, project, rows_command
+from warehouse.cli.options import command, isolation_option, moment_options, project, rows_command, within_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,12 +25,14 @@ __all__ = ["sql"]
     'stream-wh sql "select carrier, count(*) from flights group by 1 order by 2 desc"',
     'stream-wh sql "select * from system.flights limit 3"',
     "stream-wh sql -f report.sql --as-of 2013-01-01T12:00:00Z",
+    'stream-wh sql "select origin, count(*), avg(distance) from flights group by origin" --within 200ms',
 )
 @click.argument("query", required=False)
 @click.option("-f", "--file", "file", type=click.File("r", encoding="utf-8"), help="Read the query from a file, or -.")
 @moment_options
 @coalesced_options
 @isolation_option
+@within_option
 @bounds_options
 @rows_command
 @project

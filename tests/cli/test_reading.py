@@ -102,6 +102,19 @@ def test_the_newest_epoch_is_answered(project: Project) -> None:
         assert "leave one of them out" in refused.err
 
 
+def test_an_answer_within_a_time(project: Project) -> None:
+    """Numbers have their bounds beside them, how much is known stands below, and other queries end with exit code 2."""
+    query = "SELECT name, count(*) AS n, sum(value) AS s FROM names GROUP BY name"
+    ended = project.run("sql", query, "--within", "10m", "-o", "json")
+    assert "exact: everything was read in time" in ended.err
+    rows = project.rows("sql", query, "--within", "10m")
+    assert list(rows[0]) == ["name", "n", "n_low", "n_high", "s", "s_low", "s_high"]
+    assert all(row["n_low"] == row["n"] == row["n_high"] for row in rows)
+    assert project.rows("probe", "names", "a", "--within", "10m") == project.rows("probe", "names", "a")
+    assert project.fail("sql", "SELECT max(value) FROM names", "--within", "1s") == (2, "query")
+    assert project.fail("sql", "SELECT count(*) FROM names", "--within", "0s") == (2, "usage")
+
+
 def test_keys_come_in_many_ways(project: Project) -> None:
     """Arguments, --key, lines of a file, ranges and the null key select what the model selects."""
     names = project.house["names"]

@@ -110,6 +110,26 @@ def test_a_first_probe_opens_the_files_that_have_the_key(project: Project) -> No
     assert {key: rows for key, (_, rows) in few.items()} == {key: rows for key, (_, rows) in bounds.items()}
 
 
+def test_counts_by_key_need_no_file(project: Project) -> None:
+    """Within a time, numbers of live rows come from summaries; without them files are read, to the same end."""
+    asked = "SELECT count(*) AS n FROM a"
+    queries = ("SELECT k, count(*) AS n FROM a GROUP BY k", f"{asked} WHERE k = 'b'", asked)
+    told = []
+    for _ in range(2):
+        with Reader.open(project.root) as reader:
+            for query in queries:
+                answer = reader.sql(query, within=60_000_000)
+                plain = sorted(reader.sql(query).all())
+                assert [(*row[:-3], row[-2]) for row in answer.all()] == plain
+                assert all(row[-3] == row[-2] == row[-1] for row in answer.all())
+                assert answer.within is not None
+                assert answer.within.exact
+                told.append((answer.within.files, answer.within.files_read))
+        for file in data_files(project):
+            summary_path(file).unlink(missing_ok=True)
+    assert told == [(3, 0), (1, 0), (3, 0), (3, 3), (3, 3), (3, 0)]
+
+
 def test_a_damaged_or_strange_summary_changes_no_answer(project: Project) -> None:
     """Bytes that are not what was written tell nothing; neither do those of another number of rows."""
     first, second, third = data_files(project)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["EXP_SLOT", "FILE", "Aggregation", "aggregation_of"]
+__all__ = ["EXP_SLOT", "FILE", "Aggregation", "ElseError", "Halves", "aggregation_of"]
 
 Node = dict[str, Any]
 
@@ -35,7 +35,7 @@ _CLASSES = frozenset(("COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJU
 _PLACES = ("query_location", "query_location_length")
 
 
-class _ElseError(Exception):
+class ElseError(Exception):
     """The query needs more than partial results."""
 
 
@@ -104,13 +104,15 @@ def aggregation_of(
     """
     tree = syntax_tree(connection, query)
     try:
-        return _Halves(connection, tree, frozenset(map(str.lower, columns)), stable).made()
-    except _ElseError:
+        return Halves(connection, tree, frozenset(map(str.lower, columns)), stable).made()
+    except ElseError:
         return None
 
 
 @dataclass
-class _Halves:
+class Halves:
+    """Takes a query apart: groups, states, conditions."""
+
     connection: duckdb.DuckDBPyConnection
     tree: Node
     columns: frozenset[str]
@@ -129,7 +131,7 @@ class _Halves:
         self._aliases = {item["alias"].lower(): item for item in items if item["alias"]}
         clash = [name for name, item in self._aliases.items() if name in self.columns and not self._is_column(item, name)]
         if clash or any(modifier["type"] == "DISTINCT_MODIFIER" for modifier in node["modifiers"]):
-            raise _ElseError
+            raise ElseError
         self._group(node, items)
         where = node["where_clause"]
         if where is not None:
@@ -158,7 +160,7 @@ class _Halves:
             or source["column_name_alias"]
         )  # fmt: skip
         if not plain or odd:
-            raise _ElseError
+            raise ElseError
         return source["table_name"], source["alias"] or source["table_name"]
 
     def _group(self, node: Node, items: Sequence[Node]) -> None:
@@ -166,11 +168,11 @@ class _Halves:
         if node["aggregate_handling"] == "FORCE_AGGREGATES":
             found = [item for item in items if not self._aggregates(item)]
         elif len(node["group_sets"]) > 1:
-            raise _ElseError
+            raise ElseError
         else:
             found = [self._resolved(each, items) for each in node["group_expressions"]]
         if not found and not any(self._aggregates(item) for item in items):
-            raise _ElseError  # no query of aggregates
+            raise ElseError  # no query of aggregates
         for each in found:
             self._plain(each)
             name = self.groups.setdefault(self._folded(each), f"_g{len(self.groups)}")
@@ -180,7 +182,7 @@ class _Halves:
         if group["class"] == "CONSTANT":
             text = group.get("literal", {}).get("text", "") if isinstance(group.get("literal"), dict) else ""
             if not text.isdecimal() or not 1 <= int(text) <= len(items):
-                raise _ElseError
+                raise ElseError
             return items[int(text) - 1]
         name = self._single_name(group)
         return self._aliases[name] if name is not None and name not in self.columns and name in self._aliases else group
@@ -194,7 +196,7 @@ class _Halves:
             return {**self._parsed(self._aggregate(node)), "alias": node["alias"]}
         self._check(node)
         if node["class"] == "COLUMN_REF" and not self._names_alias(node):
-            raise _ElseError
+            raise ElseError
         return {key: self._below(value) for key, value in node.items()}
 
     def _below(self, value: Any) -> Any:  # noqa: ANN401 - JSON
@@ -211,7 +213,7 @@ class _Halves:
             or node["schema"]
             or len(arguments) != (node["function_name"] != "count_star")
         ):
-            raise _ElseError
+            raise ElseError
         for each in (*arguments, *([node["filter"]] if node["filter"] else [])):
             self._plain(each)
         kept = {**node, "alias": ""}
@@ -240,11 +242,11 @@ class _Halves:
             if "class" in each:
                 self._check(each)
                 if each["class"] == "COLUMN_REF" and self._column(each) not in self.columns:
-                    raise _ElseError
+                    raise ElseError
 
     def _check(self, node: Node) -> None:
         if node["class"] not in _CLASSES or (node["class"] == "FUNCTION" and not self._is_stable(node)):
-            raise _ElseError
+            raise ElseError
 
     def _is_stable(self, node: Node) -> bool:
         return node["function_name"] in self.stable and node["function_name"] not in _AGGREGATES and not node["schema"]

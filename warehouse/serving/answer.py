@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.errors import WarehouseError
+    from warehouse.serving.clock import Told
     from warehouse.serving.engine import Resources
 
 __all__ = ["Answer", "Explain", "Plan", "in_memory_rows"]
@@ -102,6 +103,8 @@ class Answer:
         The shed tables that it stands on.
     share
         Gives the accuracy of one of them, for rows of at least so many microseconds.
+    within
+        How much is known of an answer that was given within a time.
 
     """
 
@@ -121,7 +124,9 @@ class Answer:
         put: tuple[int, int] | None = None,
         shed: tuple[str, ...] = (),
         share: Callable[[str, int], float] | None = None,
+        within: Told | None = None,
     ) -> None:
+        self.within = within
         self.committed_at = committed_at
         self.put = put
         self.shed = shed
@@ -170,7 +175,7 @@ class Answer:
         statement = in_memory_rows(self.arrow(), self.columns)
         held = Answer(
             self._connection, statement, self.columns, epoch=self.epoch, window_time=self.window_time, failed=self._failed,
-            committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share,
+            committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share, within=self.within,
         )  # fmt: skip
         held.newest = self.newest
         return held
@@ -192,6 +197,7 @@ class Answer:
             "stream_wh.epoch": str(self.epoch),
             "stream_wh.committed": format_instant(self.committed_at),
             **accuracy,
+            **({} if self.within is None else self.within.facts),
         }
 
     def accuracy(self, at_least: int = 0, *, minimum: float = 0.0) -> float | None:

@@ -21,8 +21,10 @@ from warehouse.serving.accuracy import shed_below, shed_share
 from warehouse.serving.answer import Answer, Explain, Plan, in_memory_rows
 from warehouse.serving.changes import changes_of, newest_asked
 from warehouse.serving.choice import Chooser
+from warehouse.serving.clock import clock_of
 from warehouse.serving.condition import Condition, check_boolean, checked_condition
 from warehouse.serving.engine import FAILURES, Resources, connect, damaged_error, read_error
+from warehouse.serving.footers import Footers
 from warehouse.serving.guard import Query, checked_query, query_error, without_temporal_functions
 from warehouse.serving.hot import HotTables
 from warehouse.serving.keys import KeyColumn, key_range, keys_of
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from warehouse.epochs.records import Epoch, TableState
+    from warehouse.serving.clock import Told
 
 __all__ = ["Reader"]
 
@@ -83,7 +86,8 @@ class Reader:
         self._hot = HotTables(names, self._resources) if names else None
         self._pin = Pin(root, epoch, hot=self._hot)
         self._refreshed = 0
-        self._chooser = Chooser()
+        self.chooser = Chooser()
+        self.footers = Footers()
         self._partials = Partials(self._resources)
         file = log_file(root) if logged else None
         self._log = ReadLog(file) if file else None
@@ -154,7 +158,7 @@ class Reader:
         # answers may still hold connections of the last one
         self._pin = Pin(self.root, epoch, kept, copies=self._pin.copies, hot=self._hot)
         self._pin.let_go()
-        self._chooser.forget()
+        self.chooser.forget()
         self._refreshed += 1
         if self._refreshed % _EPOCHS_WARM == 0:
             self._main = None
@@ -210,6 +214,7 @@ class Reader:
         now: int | None = None,
         system_columns: bool = False,
         open_until: OpenUntil | None = None,
+        within: int | None = None,
     ) -> Answer:
         """Return the live rows of keys, of a key range, or of null keys, by key (nulls first), ``_exp``, ``_ts``.
 
@@ -235,6 +240,9 @@ class Reader:
             Whether the default columns are those of the system too.
         open_until
             ``"now"``: the open rows of a coalesced table end at that instant, not at their last point; ``open`` marks them.
+        within
+            Microseconds that the answer may take, of keys alone: the rows that were found by then (:attr:`Answer.within`
+            tells whether these are all).
 
         Raises
         ------
@@ -253,6 +261,18 @@ class Reader:
             raise UsageError("keys is one text; allowed: a list of keys")
 
         request = Request.of(columns, limit, now, system_columns=system_columns, open_until=open_until)
+        if within is not None:
+            if keys is None or open_until is not None:
+                raise UsageError("within goes with keys alone; a range, the null key and open_until are read whole")
+            from warehouse.serving.timed import rows_within  # noqa: PLC0415 - it imports NumPy
+
+            wanted, clock = keys, clock_of(within)
+
+            def found_by_then(pin: Pin) -> Answer:
+                found = rows_within(self.connection, self.chooser, pin, table, wanted, request, clock)
+                return self.answer(pin, self.connection, found.statement, found.columns, within=found.told, tables=(table,))
+
+            return self.retrying(found_by_then)
 
         def build(pin: Pin) -> Answer:
             state = _with_open_rows(pin.state(table), request)
@@ -314,6 +334,7 @@ class Reader:
         now: int | None = None,
         isolation: Isolation = "pinned",
         open_until: OpenUntil | None = None,
+        within: int | None = None,
     ) -> Answer:
         """Return what a read-only DuckDB query over the live rows gives.
 
@@ -332,6 +353,10 @@ class Reader:
             reader keeps in memory, so that asked again after an update they read the files that it brought.
         open_until
             As for :meth:`probe`, of all coalesced tables in the query.
+        within
+            Microseconds that the answer may take: then counts, sums, averages and medians by group over one table come as
+            estimates with certain bounds, in columns ``NAME_low`` and ``NAME_high`` (null: open), as far as the files could be
+            read in that time (:attr:`Answer.within` tells). Other queries are refused.
 
         Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
         ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
@@ -348,6 +373,10 @@ class Reader:
         if isinstance(parameters, (str, bytes)):
             raise UsageError("parameters is one text; allowed: a list of values, or a mapping of names to values")
         check_open_until(open_until)
+        clock = None if within is None else clock_of(within)
+        if clock is not None and (parameters or isolation != "pinned" or open_until is not None):
+            plain = "the pinned epoch, rows as they are stored and a query without parameters"
+            raise UsageError(f"within goes with {plain}; leave the others or the time out")
         bound = Statement("", dict(parameters) if isinstance(parameters, Mapping) else tuple(parameters))
 
         def build(pin: Pin, between: Callable[[], None] | None) -> Answer:
@@ -367,6 +396,13 @@ class Reader:
                 raise _users_error(error, pin.read_files) from error
             finally:
                 cursor.close()
+            if clock is not None:
+                from warehouse.serving.timed import aggregates_within  # noqa: PLC0415 - it imports NumPy
+
+                known = self.chooser.summaries, self.footers
+                found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
+                statement = in_memory_rows(found.rows, found.columns)
+                return self.answer(pin, self.connection, statement, found.columns, within=found.told, tables=checked.tables)
             if between is not None and not bound.parameters and now is None and open_until is None:
                 put = self._partials.put_together(pin, sandbox, checked, columns, between)
                 if put is not None:
@@ -493,7 +529,7 @@ class Reader:
         start = time.perf_counter()
         tau = instant_of(pin, request.now)
         shown = request.shown(pin.table_columns(self.connection, state))
-        choice = self._chooser.choose(self.connection, pin, state, selection, tau)
+        choice = self.chooser.choose(self.connection, pin, state, selection, tau)
         source = pin.read_source(self.connection, state, choice.files, tau, selection)
         source = until_now(source, state, open_until_now=request.open_until is not None)
         key = pin.key_columns(self.connection, state)
@@ -530,7 +566,7 @@ class Reader:
         condition = Condition(state.name, where)
         with Watch(self._resources).over(sandbox):
             check_boolean(sandbox, condition, select(pin.source(state, (), tau), columns), columns)
-        choice = self._chooser.choose(self.connection, pin, state, All(), tau)
+        choice = self.chooser.choose(self.connection, pin, state, All(), tau)
         projection = ", ".join(quoted(name) for name, _ in shown)
         source = pin.read_source(self.connection, state, choice.files, tau)
         source = until_now(source, state, open_until_now=request.open_until is not None)
@@ -553,6 +589,7 @@ class Reader:
         ended: Callable[[Explain], None] | None = None,
         put: tuple[int, int] | None = None,
         tables: Iterable[str] = (),
+        within: Told | None = None,
     ) -> Answer:
         """Return the answer of a statement.
 
@@ -572,6 +609,7 @@ class Reader:
             put=put,
             shed=shed_below(pin.epoch, tables),
             share=lambda table, at_least: shed_share(pin, self.connection, pin.state(table), at_least),
+            within=within,
         )
 
 

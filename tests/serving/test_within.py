@@ -1,0 +1,200 @@
+"""Answers within a time: exact when it sufficed, else estimates whose bounds hold, whatever was read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from warehouse.errors import QueryError, UsageError
+from warehouse.serving import Reader
+from warehouse.serving.clock import Clock
+from warehouse.storage.snapshot import DataFile
+from warehouse.time import MINUTE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from .house import House
+
+LONG = 600_000_000
+EXACT = (
+    "SELECT count(*) FROM names",
+    "SELECT name, count(*) AS n, sum(value), avg(value), median(value) FROM names GROUP BY name",
+    "SELECT count(weight) AS w, sum(weight) AS s, avg(weight) AS a FROM names WHERE value > 3",
+    "SELECT n % 3 AS rest, day > DATE '2013-01-05' AS later, count(*), sum(n * 2) FROM days d GROUP BY 1, 2",
+    "SELECT sum(amount), median(amount), count(amount) FROM amounts WHERE amount IS NOT NULL",
+    "SELECT amount, count(*) FROM amounts GROUP BY amount",
+    "SELECT moment, count(*) FROM moments GROUP BY ALL",
+    "SELECT day, count(*) FROM days GROUP BY day",
+    "SELECT a, b, count(*) FROM pairs GROUP BY a, b",
+    "SELECT count(*), sum(v), avg(v), median(v) FROM nothing",
+    "SELECT k, count(*) FROM nothing GROUP BY k",
+)
+
+
+@pytest.fixture(scope="module")
+def files(house: House) -> Iterator[Reader]:
+    """A reader of files."""
+    with Reader.open(house.root) as opened:
+        yield opened
+
+
+@pytest.fixture
+def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Return what lets the time be up after so many files."""
+
+    def limit(files: int) -> None:
+        left = [files]
+
+        def some(_: Clock, unread: list[DataFile], reserve: float) -> list[DataFile]:
+            assert reserve >= 0
+            taken = unread[: min(1, left[0])]
+            left[0] -= len(taken)
+            del unread[: len(taken)]
+            return taken
+
+        monkeypatch.setattr(Clock, "some", some)
+
+    return limit
+
+
+def values_of(rows: list[tuple[Any, ...]], columns: list[str]) -> list[tuple[Any, ...]]:
+    """Return rows without the bounds."""
+    kept = [place for place, name in enumerate(columns) if not name.endswith(("_low", "_high"))]
+    return sorted((tuple(row[place] for place in kept) for row in rows), key=repr)
+
+
+@pytest.mark.parametrize("query", EXACT)
+def test_with_time_enough_the_answer_is_that_of_the_plain_query(files: Reader, query: str) -> None:
+    """Values and types are the same, and the bounds of numbers meet."""
+    plain, within = files.sql(query), files.sql(query, within=LONG)
+    assert within.within is not None
+    assert within.within.exact
+    names = [name for name, _ in within.columns]
+    assert values_of(within.all(), names) == sorted(plain.all(), key=repr)
+    kept = [column for column in within.columns if not column[0].endswith(("_low", "_high"))]
+    assert kept == list(plain.columns)
+    assert within.metadata["stream_wh.exact"] == "true"
+
+
+def test_at_a_later_instant_less_is_live(files: Reader, house: House) -> None:
+    """Rows that end by `now` count for nothing, in the bounds as little as in the answer."""
+    later = house.epochs[-1].window_time + 90 * MINUTE
+    query = "SELECT count(*), sum(value) FROM names"
+    ((count, *_, total, _, _),) = files.sql(query, within=LONG, now=later).all()
+    assert [(count, total)] == files.sql(query, now=later).all()
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_bounds_hold_however_little_was_read(
+    files: Reader, house: House, only: Callable[[int], None], seed: int
+) -> None:
+    """After any number of files, with filters, groups and later instants, truth and estimate are within the bounds."""
+    random = Random(seed)  # noqa: S311 - a test draws its data
+    conditions = ["", "value > 4", "name = 'a'", "name = 'aa' AND value < 9", "name > 'b'"]
+    condition = f" WHERE {given}" if (given := random.choice(conditions)) else ""
+    group = random.choice(["", "name", "value % 2"])
+    items = ", ".join([*([f"{group} AS g"] if group else []), "count(*) AS n", "count(weight) AS w", "sum(value) AS s",
+                       "avg(value) AS a", "median(value) AS m", "sum(weight) AS f"])  # fmt: skip
+    query = f"SELECT {items} FROM names{condition}" + (f" GROUP BY {group}" if group else "")
+    now = house.epochs[-1].window_time + 90 * MINUTE if random.random() < 0.3 else None
+    plain = files.sql(query, now=now)
+    truth = {row[: bool(group)]: row[bool(group) :] for row in plain.all()}
+    only(random.randint(0, 5))
+    answer = files.sql(query, within=LONG, now=now)
+    assert answer.within is not None
+    for row in answer.all():
+        key, numbers = row[: bool(group)], row[bool(group) :]
+        for place, true in enumerate(truth.get(key, ())):
+            value, low, high = numbers[3 * place : 3 * place + 3]
+            for known in (true, value):
+                assert known is None or low is None or low <= known, (query, place)
+                assert known is None or high is None or known <= high, (query, place)
+    if answer.within.groups_complete or not group:
+        assert {row[: bool(group)] for row in answer.all()} == set(truth)
+
+
+def test_what_was_not_read_is_told(files: Reader, only: Callable[[int], None]) -> None:
+    """Files, rows, and that there may be further groups."""
+    only(1)
+    told = files.sql("SELECT name, sum(value) FROM names GROUP BY name", within=LONG).within
+    assert told is not None
+    assert (told.exact, told.files_read, told.groups_complete) == (False, 1, False)
+    assert 0 < told.rows_read < told.rows
+    assert str(told).startswith("an estimate with certain bounds")
+    assert str(replace(told, exact=True)).startswith("exact")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT max(value) FROM names",
+        "SELECT * FROM names",
+        "SELECT count(DISTINCT value) FROM names",
+        "SELECT count(*) + 1 FROM names",
+        "SELECT count(*) FROM names GROUP BY name HAVING count(*) > 1",
+        "SELECT name, count(*) FROM names GROUP BY name ORDER BY 2",
+        "SELECT count(*) FROM names LIMIT 1",
+        "SELECT count(*) FROM names a, names b",
+        "SELECT count(*) FROM (SELECT * FROM names)",
+        "SELECT count(*) FROM names WHERE random() < 0.5",
+        "SELECT count(*) FROM _epochs",
+        "SELECT sum(name) FROM names",
+        "SELECT parts, count(*) FROM names GROUP BY parts",
+        "WITH n AS (SELECT * FROM names) SELECT count(*) FROM n",
+        "SELECT 1",
+    ],
+)
+def test_other_queries_are_refused(files: Reader, query: str) -> None:
+    """What has no estimate with bounds is an error of the user's (exit code 2), with what helps."""
+    with pytest.raises(QueryError) as caught:
+        files.sql(query, within=LONG)
+    assert caught.value.exit_code == 2
+
+
+def test_a_time_is_above_zero_and_goes_with_nothing_else(files: Reader) -> None:
+    """No time, parameters and the newest epoch are refused."""
+    for within in (0, -1, True, 0.5):
+        with pytest.raises(UsageError, match="within"):
+            files.sql("SELECT count(*) FROM names", within=within)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="without parameters"):
+        files.sql("SELECT count(*) FROM names WHERE name = ?", ["a"], within=1000)
+    with pytest.raises(UsageError, match="goes with keys alone"):
+        files.probe("names", from_="a", within=1000)
+
+
+def test_rows_of_keys_that_are_found_in_time(files: Reader, only: Callable[[int], None]) -> None:
+    """With time enough they are those of a probe, in its order; else some of them, and the answer says so."""
+    plain = files.probe("names", ["a", "b", None]).all()
+    whole = files.probe("names", ["a", "b", None], within=LONG)
+    assert whole.all() == plain
+    assert whole.within is not None
+    assert whole.within.exact
+    assert files.probe("names", ["a", "b"], columns=["value"], limit=2, within=LONG).all()
+    only(1)
+    some = files.probe("names", ["a", "b", None], within=LONG)
+    assert some.within is not None
+    assert not some.within.exact
+    assert [row for row in plain if row in some.all()] == some.all()
+    only(0)
+    assert files.probe("names", ["a"], within=LONG).all() == []
+
+
+def test_a_clock_begins_nothing_that_does_not_fit() -> None:
+    """First the smallest file is read; then what is foreseen to end in time, at most half of the rest at once."""
+    sizes = (50, 10, 400, 90, 100)
+    files = [DataFile(str(size), size, size, 1, 0, {}) for size in sizes]
+    now = [0.0]
+    clock = Clock(10.0, 0.0, lambda: now[0])
+    assert [file.size for file in clock.some(files, 0.0)] == [10]
+    clock.measured(10, 0.1)
+    now[0] = 1.0
+    assert [file.size for file in clock.some(files, 0.0)] == [50, 400]
+    now[0] = 9.0
+    assert clock.some([DataFile("x", 90, 90, 1, 0, {})], 0.0) == []
+    assert [file.size for file in clock.some(files, 0.0)] == []
+    assert [file.size for file in Clock(10.0, 0.0, lambda: 0.0, 0.01).some(files, 8.0)] == [90]
+    assert Clock(1.0, 0.0, lambda: 2.0).some(files, 0.0) == []

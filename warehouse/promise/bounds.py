@@ -1,0 +1,181 @@
+"""What is certain of an aggregate while some rows are unread: bounds from numbers of rows and from minima and maxima.
+
+Rows are read file by file. Of an unread file with s stored rows it is known that between ``least`` and ``most`` of its rows
+belong to a group (0 to s where rows may be dead or filtered out), and, where its footer says so, that their values lie in
+``[low, high]``. Invariant: whatever the unread rows are, as far as these facts allow, the aggregate over all rows lies within the
+bounds. A bound that nothing limits is None. A sum, an average and a median are of the rows that there are: over no rows they
+are null, which is outside of every bound.
+
+Estimates take the unread rows for like the read ones, and are moved into the bounds.
+
+Source: promising-tuples sheet, 5.4 (aggregates over the regions that were reached); the bounds are this warehouse's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["Estimate", "Unread", "average", "count", "median", "total"]
+
+Number = Any
+"""An exact number (integer, fraction) or a float; those of one call are of one kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """What is known of an unread file's rows of a group: their number, and the bounds of their values (None: open)."""
+
+    least: int
+    most: int
+    low: Number | None = None
+    high: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An aggregate's value as far as it is known, and its certain bounds; None: open, or over no rows null."""
+
+    value: Number | None
+    low: Number | None
+    high: Number | None
+
+
+def count(read: int, unread: Sequence[Unread], share: float | None) -> Estimate:
+    """Return the number of rows.
+
+    Parameters
+    ----------
+    read
+        How many were read.
+    unread
+        The files that were not.
+    share
+        Which part of the stored rows of read files they were; None: none was read.
+
+    """
+    low, high = read + sum(each.least for each in unread), read + sum(each.most for each in unread)
+    guess = read + round(share * sum(each.most for each in unread)) if share is not None else (low + high) // 2
+    return Estimate(_within(guess, low, high), low, high)
+
+
+def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None) -> Estimate:
+    """Return the sum of values: ``read`` is that of the ``rows`` that were read; other parameters as for :func:`count`.
+
+    >>> total(10, 2, [Unread(0, 3, -1, 4)], 0.5)
+    Estimate(value=20.0, low=7, high=22)
+    """
+    low = _sum(read, (_least_product(each) for each in unread))
+    high = _sum(read, (_most_product(each) for each in unread))
+    if not rows:
+        middle = None if low is None or high is None else (low + high) / 2
+        return Estimate(middle if unread else None, low, high)
+    more = 0 if share is None else round(share * sum(each.most for each in unread))
+    return Estimate(_within(read + read * more / rows, low, high), low, high)
+
+
+def average(read: Number, rows: int, unread: Sequence[Unread]) -> Estimate:
+    """Return the mean of values; parameters as for :func:`total`.
+
+    The least mean takes all it may of the files whose least value is below it, and of the others what it must: files are taken
+    in the order of their least values for as long as that makes the mean less.
+    """
+    low, high = _mean(read, rows, unread, "low"), _mean(read, rows, unread, "high")
+    if not rows:
+        return Estimate(None if low is None or high is None else (low + high) / 2, low, high)
+    return Estimate(_within(read / rows, low, high), low, high)
+
+
+def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> Estimate:
+    """Return the median.
+
+    It can be as low as v when as many rows can be at most v as must be above it: the least such v is a bound, and likewise above.
+
+    Parameters
+    ----------
+    values
+        Those that were read, ascending doubles.
+    value
+        Their median; None: there are none.
+    unread
+        As for :func:`total`.
+
+    """
+    if not any(each.most for each in unread):
+        return Estimate(value, value, value)
+    low, high = _lowest_median(values, unread), _highest_median(values, unread)
+    if value is None:
+        return Estimate(None if low is None or high is None else (low + high) / 2, low, high)
+    return Estimate(_within(value, low, high), low, high)
+
+
+def _within(value: Number, low: Number | None, high: Number | None) -> Number:
+    if low is not None and value < low:
+        return low
+    return high if high is not None and value > high else value
+
+
+def _sum(start: Number, parts: Iterable[Number | None]) -> Number | None:
+    found = start
+    for part in parts:
+        if part is None:
+            return None
+        found += part
+    return found
+
+
+def _least_product(each: Unread) -> Number | None:
+    if each.most == 0:
+        return 0
+    return None if each.low is None else (each.least if each.low >= 0 else each.most) * each.low
+
+
+def _most_product(each: Unread) -> Number | None:
+    if each.most == 0:
+        return 0
+    return None if each.high is None else (each.most if each.high >= 0 else each.least) * each.high
+
+
+def _mean(read: Number, rows: int, unread: Sequence[Unread], side: Literal["low", "high"]) -> Number | None:
+    sign = 1 if side == "low" else -1
+    bounded = [(getattr(each, side), each) for each in unread if each.most]
+    if any(bound is None for bound, _ in bounded):
+        return None
+    must, number = sign * read, rows
+    for bound, each in bounded:
+        must, number = must + sign * bound * each.least, number + each.least
+    best = must / number if number else None
+    for bound, each in sorted(bounded, key=lambda pair: sign * pair[0]):
+        if best is not None and sign * bound >= best:
+            break
+        must, number = must + sign * bound * (each.most - each.least), number + each.most - each.least
+        best = must / number if number else None
+    return None if best is None else sign * best
+
+
+def _lowest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
+    there = [each for each in unread if each.most]
+    lows = [float(each.low) for each in there if each.low is not None]
+    if len(lows) < len(there):
+        return None
+    points = np.concatenate([values, np.array(lows, dtype=np.float64)])
+    most = np.concatenate([np.ones(len(values), dtype=np.int64), np.array([each.most for each in there], dtype=np.int64)])
+    least = np.concatenate([np.ones(len(values), dtype=np.int64), np.array([each.least for each in there], dtype=np.int64)])
+    if not len(points):
+        return None
+    order = np.argsort(points, kind="stable")
+    points, most, least = points[order], np.cumsum(most[order]), np.cumsum(least[order])
+    last_of_value = np.append(points[1:] != points[:-1], True)
+    reached = last_of_value & (most >= least[-1] - least)
+    return float(points[np.argmax(reached)])
+
+
+def _highest_median(values: np.ndarray, unread: Sequence[Unread]) -> float | None:
+    mirrored = [Unread(each.least, each.most, None if each.high is None else -each.high) for each in unread]
+    found = _lowest_median(-values[::-1], mirrored)
+    return None if found is None else -found

@@ -1,0 +1,184 @@
+"""What a query asks that is to be answered within a time: counts, sums, averages and medians by group over one table.
+
+Its text is taken apart by DuckDB's own syntax tree of it, as partial results are (:mod:`warehouse.serving.aggregation`), so that
+every expression means what it means in any other query.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from warehouse.errors import QueryError
+from warehouse.serving.aggregation import ElseError, Halves
+from warehouse.serving.guard import syntax_tree
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+    import duckdb
+
+__all__ = ["Asked", "Item", "asked_of"]
+
+Node = dict[str, Any]
+_ALLOWED = (
+    "a query within a time has count, sum, avg or median of one table's rows, WHERE and GROUP BY, and nothing else; leave "
+    "the time out, or out of the query what is more"
+)
+_KINDS: Mapping[str, Literal["count", "sum", "avg", "median"]] = {
+    "count_star": "count", "count": "count", "sum": "sum", "avg": "avg", "median": "median",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Item:
+    """A column of the answer: a group (of that place) or an aggregate of an argument, whose column is given if it is one."""
+
+    kind: Literal["group", "count", "sum", "avg", "median"]
+    group: int = -1
+    argument: str | None = None
+    column: str | None = None
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query, taken apart.
+
+    Attributes
+    ----------
+    table, alias
+        The table, and what the query calls it.
+    groups
+        The expressions of its groups.
+    group_columns
+        The column that each of them is; None: it is another expression.
+    items
+        The columns of its answer.
+    where
+        Its condition; None: it has none.
+    equal
+        The constants, as SQL, that its condition demands columns to be equal to.
+    nothing_more
+        Whether it demands no more than that.
+
+    """
+
+    table: str
+    alias: str
+    groups: tuple[str, ...]
+    group_columns: tuple[str | None, ...]
+    items: tuple[Item, ...]
+    where: str | None
+    equal: Mapping[str, str]
+    nothing_more: bool
+
+    @property
+    def arguments(self) -> dict[str, str | None]:
+        """The arguments of aggregates, with the columns that they are."""
+        return {item.argument: item.column for item in self.items if item.argument is not None}
+
+
+def asked_of(
+    connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
+) -> Asked:
+    """Return what a checked query of one table asks.
+
+    Parameters
+    ----------
+    connection
+        Parses.
+    query
+        One SELECT.
+    columns
+        The names of the table's columns.
+    stable
+        The scalar functions that give the same for the same arguments at any time.
+
+    Raises
+    ------
+    QueryError
+        When it asks for more.
+
+    """
+    try:
+        return _Taken(connection, syntax_tree(connection, query), frozenset(map(str.lower, columns)), stable).asked()
+    except ElseError:
+        raise QueryError(_ALLOWED) from None
+
+
+@dataclass
+class _Taken(Halves):
+    def asked(self) -> Asked:
+        """Take the query apart."""
+        node = self.tree["statements"][0]["node"]
+        table, alias = self._table(node)
+        self._qualifier = alias.lower()
+        items = node["select_list"]
+        self._aliases = {item["alias"].lower(): item for item in items if item["alias"]}
+        clash = [name for name, item in self._aliases.items() if name in self.columns and not self._is_column(item, name)]
+        if clash or node["modifiers"] or node["having"] is not None:
+            raise ElseError
+        groups = [item for item in items if self._folded(item) and not self._is_aggregate(item)]
+        self._group(node, items)
+        columns: list[str | None] = [None] * len(self.groups)
+        for each in groups:
+            name = self.groups.get(self._folded(each))
+            if name is None:
+                raise ElseError
+            columns[int(name[2:])] = self._plain_column(each)
+        where = node["where_clause"]
+        if where is not None:
+            self._plain(where)
+        equal, nothing_more = self._equalities(where)
+        return Asked(
+            table,
+            alias,
+            tuple(self.states[name] for name in self.groups.values()),
+            tuple(columns),
+            tuple(self._item(item) for item in items),
+            None if where is None else self._sql(where),
+            equal,
+            nothing_more,
+        )
+
+    def _check(self, node: Node) -> None:
+        if node["class"] != "TYPE":  # of a cast
+            super()._check(node)
+
+    @staticmethod
+    def _is_aggregate(node: Node) -> bool:
+        return node["class"] == "FUNCTION" and node["function_name"] in _KINDS and not node["is_operator"]
+
+    def _aggregates(self, node: Node) -> bool:
+        return self._is_aggregate(node) or super()._aggregates(node)
+
+    def _plain_column(self, node: Node) -> str | None:
+        is_column = node["class"] == "COLUMN_REF" and len(node["column_names"]) <= 2  # noqa: PLR2004 - table and column
+        return self._column(node) if is_column and self._column(node) in self.columns else None
+
+    def _item(self, node: Node) -> Item:
+        if not self._is_aggregate(node):
+            return Item("group", int(self.groups[self._folded(node)][2:]))
+        arguments = [each["expression"] for each in node["arguments"]]
+        odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
+        if odd or len(arguments) != (node["function_name"] != "count_star"):
+            raise ElseError
+        kind = _KINDS[node["function_name"]]
+        if not arguments:
+            return Item(kind)
+        self._plain(arguments[0])
+        return Item(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
+
+    def _equalities(self, where: Node | None) -> tuple[dict[str, str], bool]:
+        """The columns that a condition demands to be equal to constants, and whether it demands nothing else."""
+        if where is None:
+            return {}, True
+        parts = where["children"] if where.get("type") == "CONJUNCTION_AND" else [where]
+        equal: dict[str, str] = {}
+        for part in parts:
+            sides = (part["left"], part["right"]) if part.get("type") == "COMPARE_EQUAL" else ()
+            column = next((name for side in sides if (name := self._plain_column(side))), None)
+            constant = next((side for side in sides if side["class"] == "CONSTANT"), None)
+            if column is not None and constant is not None and column not in equal:
+                equal[column] = self._sql(constant)
+        return equal, len(equal) == len(parts)

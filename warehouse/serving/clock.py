@@ -1,0 +1,108 @@
+"""The time that an answer may take: what is left of it, and which files can be read in it.
+
+Nothing is interrupted. The time of the next files is foreseen from those before, and what does not fit is not begun.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["Clock", "Told", "clock_of"]
+
+_PART_OF_THE_REST = 0.5
+"""Several files at once are to take at most so much of what is left: the foreseen time is that of other files."""
+_MARGIN = 1.3
+
+
+@dataclass(frozen=True)
+class Told:
+    """How much of an answer is known: whether it is exact, files and stored rows in all, and those that were read.
+
+    ``groups_complete`` tells whether there can be no group that is not among the answer's.
+    """
+
+    exact: bool
+    files: int
+    files_read: int
+    rows: int
+    rows_read: int
+    groups_complete: bool
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the metadata of an answer says of it."""
+        return {"stream_wh.exact": str(self.exact).lower(), "stream_wh.files_read": f"{self.files_read} of {self.files}"}
+
+    def __str__(self) -> str:
+        """What is said beside the answer."""
+        if self.exact:
+            return "exact: everything was read in time"
+        more = "" if self.groups_complete else "; there may be further groups"
+        rows = f"{self.rows_read} of {self.rows} stored rows in {self.files_read} of {self.files} files"
+        return f"an estimate with certain bounds: {rows} were read{more}"
+
+
+@dataclass
+class Clock:
+    """What is left of a time, and how long the next bytes take, judged by those before."""
+
+    seconds: float
+    begun: float
+    now: Callable[[], float] = time.monotonic
+    rate: float | None = None
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.begun + self.seconds - self.now()
+
+    def measured(self, size: int, seconds: float) -> None:
+        """Note how long some bytes took."""
+        self.rate = seconds / max(size, 1)
+
+    def suffices(self, files: Sequence[DataFile]) -> bool:
+        """Whether all files are foreseen to be read in what is left."""
+        return self.rate is not None and sum(file.size for file in files) * self.rate * _MARGIN <= self.left
+
+    def some(self, files: list[DataFile], reserve: float) -> list[DataFile]:
+        """Take the files to read next off a list: none when none fits into what is left."""
+        left = self.left - reserve
+        if not files or left <= 0:
+            return []
+        if self.rate is None:
+            smallest = min(files, key=lambda file: file.size)
+            files.remove(smallest)
+            return [smallest]
+        taken: list[DataFile] = []
+        size = 0
+        for file in files:
+            alone = not taken and file.size * self.rate * _MARGIN <= left
+            if alone or (taken and (size + file.size) * self.rate <= left * _PART_OF_THE_REST):
+                taken.append(file)
+                size += file.size
+        for file in taken:
+            files.remove(file)
+        return taken
+
+
+def clock_of(within: int) -> Clock:
+    """Return the clock of an answer that may take so many microseconds from now on.
+
+    Raises
+    ------
+    UsageError
+        When that is no time.
+
+    """
+    if isinstance(within, bool) or not isinstance(within, int) or within <= 0:
+        raise UsageError(f"within is {within!r}; allowed: a time above 0, in microseconds")
+    return Clock(within / 1e6, time.monotonic())

@@ -1,0 +1,78 @@
+"""What the footers of data files say of columns of numbers: least and greatest value, nulls; read once by a reader.
+
+A file that says nothing of a column that has values (not a number among floats) has no bounds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from warehouse.storage.duckdb_sql import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import duckdb
+
+    from warehouse.serving.clock import Clock
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["Footers", "Known"]
+
+_AT_ONCE = 64
+_MOST = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The bounds of a column's values in a file (None: open), and its nulls (None: unknown)."""
+
+    low: Any
+    high: Any
+    nulls: int | None
+
+
+@dataclass
+class Footers:
+    """What was read, by path and column."""
+
+    known: dict[tuple[str, str], Known] = field(default_factory=dict)
+
+    def of(self, file: DataFile, column: str) -> Known | None:
+        """Return what is known of a column in a file; None: it was not read."""
+        return self.known.get((file.path, column))
+
+    def load(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        files: Sequence[DataFile],
+        types: Mapping[str, str],
+        clock: Clock,
+        until: float,
+    ) -> None:
+        """Read the footers of files, as long as more than ``until`` seconds are left; ``types`` are DuckDB's, by column."""
+        if len(self.known) > _MOST:
+            self.known.clear()
+        missing = [file for file in files if any((file.path, name) not in self.known for name in types)]
+        for first in range(0, len(missing), _AT_ONCE):
+            if clock.left <= until:
+                return
+            some = missing[first : first + _AT_ONCE]
+            for name, kind in types.items():
+                self._load(connection, some, name, kind)
+
+    def _load(self, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], name: str, kind: str) -> None:
+        text = f"""SELECT file_name, min(TRY_CAST(stats_min_value AS {kind})), max(TRY_CAST(stats_max_value AS {kind})),
+            bool_and(stats_null_count IS NOT NULL), sum(stats_null_count),
+            bool_or((TRY_CAST(stats_min_value AS {kind}) IS NULL OR TRY_CAST(stats_max_value AS {kind}) IS NULL)
+                AND stats_null_count IS DISTINCT FROM num_values)
+            FROM parquet_metadata(?) WHERE path_in_schema = {literal(name)} GROUP BY file_name"""
+        found = {row[0]: row[1:] for row in connection.execute(text, [[file.path for file in files]]).fetchall()}
+        for file in files:
+            if file.path not in found:  # of before the column was added, perhaps
+                self.known[file.path, name] = Known(None, None, None)
+                continue
+            low, high, counted, nulls, is_open = found[file.path]
+            number = int(nulls) if counted else None
+            self.known[file.path, name] = Known(None, None, number) if is_open else Known(low, high, number)

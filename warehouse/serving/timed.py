@@ -1,0 +1,118 @@
+"""The reads that take a time: aggregates with bounds (:mod:`warehouse.serving.within`), and the rows of keys found so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.errors import QueryError
+from warehouse.serving.asked import asked_of
+from warehouse.serving.clock import Told
+from warehouse.serving.keys import keys_of
+from warehouse.serving.request import instant_of
+from warehouse.serving.statement import Statement, probe_order, select, where_key
+from warehouse.serving.within import Within
+from warehouse.storage.duckdb_sql import quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import duckdb
+
+    from warehouse.serving.choice import Chooser
+    from warehouse.serving.clock import Clock
+    from warehouse.serving.footers import Footers
+    from warehouse.serving.guard import Query
+    from warehouse.serving.key_summaries import Summaries
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.request import Request
+    from warehouse.serving.within import WithinAnswer
+
+__all__ = ["RowsFound", "aggregates_within", "rows_within"]
+
+_STABLE = """SELECT function_name FROM duckdb_functions() WHERE function_type = 'scalar'
+GROUP BY function_name HAVING bool_and(stability = 'CONSISTENT')"""
+_HELD = "found"
+
+
+def aggregates_within(
+    connection: duckdb.DuckDBPyConnection,
+    pin: Pin,
+    query: Query,
+    sandbox: duckdb.DuckDBPyConnection,
+    columns: tuple[tuple[str, str], ...],
+    now: int | None,
+    clock: Clock,
+    known: tuple[Summaries, Footers],
+) -> WithinAnswer:
+    """Return what a checked query of aggregates gives, as far as it is known when the time is up.
+
+    Raises
+    ------
+    QueryError
+        When the query asks for more than that.
+
+    """
+    if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
+        raise QueryError("a query within a time reads one table by its name; leave the time out for any other")
+    state = pin.state(next(iter(query.tables)))
+    own = pin.table_columns(connection, state)
+    stable = frozenset(name for (name,) in connection.execute(_STABLE).fetchall())
+    asked = asked_of(connection, query.sql, [name for name, _ in own], stable)
+    tau = instant_of(pin, now)
+    return Within(pin, state, connection, sandbox, asked, columns, tau, *known).answer(clock)
+
+
+@dataclass(frozen=True)
+class RowsFound:
+    """The rows of keys that were found, as a statement; the names and types of its columns; how much is known."""
+
+    statement: Statement
+    columns: tuple[tuple[str, str], ...]
+    told: Told
+
+
+def rows_within(
+    connection: duckdb.DuckDBPyConnection,
+    chooser: Chooser,
+    pin: Pin,
+    table: str,
+    keys: Sequence[object],
+    request: Request,
+    clock: Clock,
+) -> RowsFound:
+    """Return the rows of keys that are found before the time is up, at most so many as asked for, in the order of a probe."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+    state, tau = pin.state(table), instant_of(pin, request.now)
+    shown = request.shown(pin.table_columns(connection, state))
+    key = pin.key_columns(connection, state)
+    selection = keys_of(keys, key)
+    choice = chooser.choose(connection, pin, state, selection, tau)
+    condition, order = where_key(selection, key), probe_order(key)
+    hidden = [name for name in (*(column.name for column in key), "_exp", "_ts") if name not in {name for name, _ in shown}]
+    names = [name for name, _ in shown]
+    left, read, found = list(choice.files), [], list[pa.Table]()
+    count = 0
+    while (request.limit is None or count < request.limit) and (some := clock.some(left, 0.0)):
+        begun = clock.now()
+        source = pin.read_source(connection, state, some, tau, selection)
+        text = select(source, [*names, *hidden], condition.sql, order, request.limit)
+        cursor = connection.cursor()
+        for name, rows in source.tables.items():
+            cursor.register(name, rows)
+        found.append(cursor.sql(text, params=condition.bound).to_arrow_table())
+        cursor.close()
+        count += found[-1].num_rows
+        clock.measured(sum(file.size for file in some), clock.now() - begun)
+        read += some
+    every = (*read, *left)
+    stored, taken = (sum(file.rows or 0 for file in files) for files in (every, read))
+    told = Told(not left, len(every), len(read), stored, taken, not left)
+    schema = pin.source(state, (), tau)
+    nothing = connection.sql(select(schema, [*names, *hidden])).to_arrow_table()
+    tables = {_HELD: pa.concat_tables([nothing, *found])}
+    listed = ", ".join(quoted(name) for name in names)
+    end = "" if request.limit is None else f" LIMIT {request.limit}"
+    statement = Statement(f"SELECT {listed} FROM {_HELD} ORDER BY {order}{end}", tables=tables)
+    return RowsFound(statement, shown, told)

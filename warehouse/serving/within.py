@@ -1,0 +1,431 @@
+"""Answers within a time: file by file with the clock between, estimates and certain bounds of what was not read.
+
+Nothing is interrupted: the time of the next files is foreseen from those before, and what does not fit any more is not begun. So
+an answer is always given, and it is exact when all files were read, or when nothing needs to be (numbers of rows by key, from key
+summaries). Bounds follow :mod:`warehouse.promise.bounds`: rows of an unread file by its number of rows (and none, where rows may
+be dead or filtered out), values by its footer.
+
+Source: promising-tuples sheet, 5.4 and 11 (aggregates over the regions that were reached, counts without reading).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from decimal import Context, Decimal
+from fractions import Fraction
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+
+from warehouse.errors import QueryError
+from warehouse.promise.bounds import Estimate, Unread, average, count, median, total
+from warehouse.promise.summaries import stored_part
+from warehouse.serving.clock import Told
+from warehouse.serving.keys import keys_of
+from warehouse.serving.pruning import all_live
+from warehouse.serving.statement import select
+from warehouse.storage.duckdb_sql import quoted
+from warehouse.time import slot, to_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from warehouse.epochs.records import TableState
+    from warehouse.promise.summaries import KeySummary
+    from warehouse.serving.asked import Asked, Item
+    from warehouse.serving.clock import Clock
+    from warehouse.serving.footers import Footers
+    from warehouse.serving.key_summaries import Summaries
+    from warehouse.serving.pin import Pin
+    from warehouse.storage.snapshot import DataFile
+
+__all__ = ["Within", "WithinAnswer"]
+
+_ORDER_SEED = 20
+"""Files are read in a drawn order, so that those that were read are a fair sample; always the same one."""
+_FOR_FOOTERS = 0.3
+"""The part of the time that footers may take."""
+_LAST_SECONDS = 0.004
+_SECONDS_A_GROUP = 40e-6
+_SECONDS_A_VALUE = 0.15e-6
+_EXACT = Context(prec=60)
+_WHOLE = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT")
+_FLOATS = ("FLOAT", "DOUBLE")
+_GROUPS = (*_WHOLE[:4], *_FLOATS, "VARCHAR", "BOOLEAN", "DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE")
+_NAN = float("nan")
+_ROUNDING = 2.0**-40
+Group = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class WithinAnswer:
+    """The rows, the names and types of their columns, and how much is known."""
+
+    rows: pa.Table
+    columns: tuple[tuple[str, str], ...]
+    told: Told
+
+
+@dataclass
+class _State:
+    """What was read of a group: rows, and of each argument how many values and their sum."""
+
+    rows: int = 0
+    values: dict[str, tuple[int, Any]] = field(default_factory=dict)
+
+
+class Within:
+    """Reads one query's files for as long as there is time.
+
+    Parameters
+    ----------
+    pin, state
+        The epoch and the table.
+    connection
+        Reads footers.
+    sandbox
+        The connection that may open the table's files; the user's expressions are evaluated there.
+    asked
+        The query.
+    columns
+        Names and types of what it gives without a time.
+    tau
+        The instant after which rows must expire.
+    summaries, footers
+        What the reader knows of files.
+
+    """
+
+    def __init__(
+        self,
+        pin: Pin,
+        state: TableState,
+        connection: duckdb.DuckDBPyConnection,
+        sandbox: duckdb.DuckDBPyConnection,
+        asked: Asked,
+        columns: Sequence[tuple[str, str]],
+        tau: int,
+        summaries: Summaries,
+        footers: Footers,
+    ) -> None:
+        self._pin, self._table, self._sandbox, self._asked, self._columns = pin, state, sandbox, asked, tuple(columns)
+        self._tau, self._summaries, self._footers, self._connection = tau, summaries, footers, connection
+        self._own = pin.table_columns(sandbox, state)
+        self._names = {name.lower(): name for name, _ in self._own}
+        self._own_slot = slot(tau, pin.epoch.anchor, pin.epoch.update_interval)
+        self._groups: dict[Group, _State] = defaultdict(_State)
+        self._medians: dict[str, list[pa.Table]] = {}
+        self._kinds, self._schema = self._types()
+        types = {name: kind for name, kind in self._own if _is_plain(kind)}
+        named = {item.argument: self._names[item.column] for item in asked.items if item.argument and item.column}
+        self._keys = {argument: name for argument, name in named.items() if name in types}
+        self._prefix = self._equal_key()
+
+    def answer(self, clock: Clock) -> WithinAnswer:
+        """Read until all is known or the time is up."""
+        every = [file for file in self._pin.live_files(self._table, self._tau) if self._number(file, None)[1]]
+        files = [file for file in every if not self._known(file)]
+        Random(_ORDER_SEED).shuffle(files)  # noqa: S311 - nothing is secret here
+        read: list[DataFile] = []
+        while some := clock.some(files, self._reserve()):
+            begun = clock.now()
+            self._read(some)
+            clock.measured(sum(file.size for file in some), clock.now() - begun)
+            if not read:
+                self._read_footers(files, clock)
+            read += some
+        if not read:
+            self._read_footers(files, clock)
+        return self._made(every, read, files)
+
+    def _read_footers(self, files: Sequence[DataFile], clock: Clock) -> None:
+        """Read the footers of files that cannot all be read in time."""
+        if self._pin.copies is None and not clock.suffices(files):
+            types = {name: kind for name, kind in self._own if name in self._keys.values()}
+            self._footers.load(self._connection, files, types, clock, clock.left * (1 - _FOR_FOOTERS))
+
+    def _reserve(self) -> float:
+        values: int = sum(table.num_rows for tables in self._medians.values() for table in tables)
+        return _LAST_SECONDS + _SECONDS_A_GROUP * len(self._groups) + _SECONDS_A_VALUE * values
+
+    # --- what is known without reading ---
+
+    def _known(self, file: DataFile) -> bool:
+        """Take the numbers of rows of a file from its summary, or from the log, where nothing else is asked; False: read it."""
+        if any(item.kind not in ("group", "count") or item.argument for item in self._asked.items):
+            return False
+        least, most = self._number(file, None)
+        if not self._asked.groups:
+            if least == most:
+                self._groups[()].rows += least
+            return least == most
+        summary = self._summary_by_group(file)
+        if summary is None or not summary.exact or not self._counts_all(file):
+            return False
+        for key, rows in summary.counts.items():
+            self._groups[key].rows += rows
+        return True
+
+    def _counts_all(self, file: DataFile) -> bool:
+        """Whether every stored row of a file counts."""
+        return self._asked.where is None and file.rows is not None and all_live(file, self._own_slot)
+
+    def _number(self, file: DataFile, group: Group | None) -> tuple[int, int]:
+        """The least and the most rows of a file that count, of one group if one is given."""
+        stored = file.rows if file.rows is not None else 1 << 40
+        if self._prefix is not None and (summary := self._summaries.of(file)) is not None:
+            low, high = summary.between(self._prefix)
+            return (low if self._asked.nothing_more and all_live(file, self._own_slot) and not group else 0), high
+        if not group:
+            return (stored if self._counts_all(file) else 0), stored
+        found = self._summary_by_group(file)
+        if found is None:
+            return 0, stored
+        low, high = found.between(group)
+        return (low if self._counts_all(file) else 0), high
+
+    def _summary_by_group(self, file: DataFile) -> KeySummary | None:
+        """The summary of a file where its keys are the query's groups."""
+        key = tuple(name.lower() for name in self._table.declaration.search_key)
+        return self._summaries.of(file) if key == self._asked.group_columns else None
+
+    def _equal_key(self) -> Group | None:
+        """The whole search key that the condition demands, as summaries have it."""
+        key = self._pin.key_columns(self._sandbox, self._table)
+        constants = [self._asked.equal.get(column.name.lower()) for column in key]
+        parts = []
+        for column, constant in zip(key, constants, strict=True):
+            if constant is None:
+                return None
+            text = f"SELECT TRY_CAST({constant} AS {column.type}), TRY_CAST({constant} AS {column.type}) = {constant}"
+            try:
+                part, same = self._sandbox.cursor().execute(text).fetchall()[0]
+            except duckdb.Error:
+                return None
+            if part is None or not same:
+                return None
+            parts.append(part)
+        return tuple(stored_part(part) for part in keys_of([tuple(parts)], key).keys[0])
+
+    # --- reading ---
+
+    def _types(self) -> tuple[dict[str, str], pa.Schema]:
+        """The types of arguments, and the Arrow types of groups."""
+        nothing = select(self._pin.source(self._table, (), self._tau), [name for name, _ in self._own])
+        kinds = {}
+        for item in self._asked.items:
+            if item.argument is None:
+                continue
+            text = f"SELECT {item.argument} FROM ({nothing}) AS {quoted(self._asked.alias)}"
+            kind = kinds[item.argument] = str(self._sandbox.sql(text).types[0])
+            if item.kind != "count" and not (kind in (*_WHOLE, *_FLOATS) or kind.startswith("DECIMAL")):
+                raise QueryError(f"{item.kind}({item.argument}) is of type {kind}; within a time it must be of numbers")
+        groups = ", ".join(f"{text} AS _g{place}" for place, text in enumerate(self._asked.groups)) or "0 AS _g"
+        found = self._sandbox.sql(f"SELECT {groups} FROM ({nothing}) AS {quoted(self._asked.alias)}")
+        for text, kind in zip(self._asked.groups, map(str, found.types), strict=False):
+            if not _is_plain(kind):
+                raise QueryError(f"the group {text} is of type {kind}; within a time it must be a text, number, date or time")
+        return kinds, found.to_arrow_table().schema
+
+    def _read(self, files: Sequence[DataFile]) -> None:
+        asked, arguments = self._asked, list(self._asked.arguments)
+        source = self._pin.read_source(self._sandbox, self._table, files, self._tau, hot=False)
+        rows = f"({select(source, [name for name, _ in self._own])}) AS {quoted(asked.alias)}"
+        rows += f" WHERE {asked.where}" if asked.where else ""
+        groups = [f"{text} AS _g{place}" for place, text in enumerate(asked.groups)]
+        states = ["count(*) AS _rows"]
+        for place, argument in enumerate(arguments):
+            states += [f"count({argument}) AS _c{place}", f"{self._summed(argument)} AS _s{place}"]
+        found = self._sandbox.cursor().execute(f"SELECT {', '.join((*groups, *states))} FROM {rows} GROUP BY ALL").fetchall()
+        for values in found:
+            held = self._groups[tuple(_stored(part) for part in values[: len(groups)])]
+            number, *more = values[len(groups) :]
+            held.rows += number
+            for name, counted, summed in zip(arguments, more[::2], more[1::2], strict=True):
+                before = held.values.get(name, (0, 0))
+                held.values[name] = before[0] + counted, before[1] + _number_of(summed)
+        for median_of in {str(item.argument): None for item in asked.items if item.kind == "median"}:
+            text = f"SELECT {', '.join((*groups, f'{median_of} AS _v'))} FROM {rows}"
+            self._medians.setdefault(median_of, []).append(self._sandbox.cursor().sql(text).to_arrow_table())
+
+    def _summed(self, argument: str) -> str:
+        """Sums of exact numbers as texts, which have all their digits; of what is only counted there is none."""
+        kind = self._kinds[argument]
+        if kind in _FLOATS:
+            return f"sum({argument})"
+        return f"CAST(sum({argument}) AS VARCHAR)" if kind in _WHOLE or kind.startswith("DECIMAL") else "NULL"
+
+    # --- the answer ---
+
+    def _made(self, every: Sequence[DataFile], read: Sequence[DataFile], unread: Sequence[DataFile]) -> WithinAnswer:
+        import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+        if not self._asked.groups:
+            self._groups[()]  # there is one row, whatever was read
+        keys = sorted(self._groups, key=lambda key: [(part is not None, _ordered(part)) for part in key])
+        medians = {argument: self._middles(argument) for argument in self._medians}
+        stored = sum(file.rows or 0 for file in read)
+        columns: list[tuple[str, str]] = []
+        arrays: list[pa.Array] = []
+        for item, (name, kind) in zip(self._asked.items, self._columns, strict=True):
+            if item.kind == "group":
+                columns.append((name, kind))
+                arrays.append(_array([key[item.group] for key in keys], self._schema.field(item.group).type))
+                continue
+            found = [self._estimate(item, key, unread, stored, medians) for key in keys]
+            bound = kind if item.kind in ("count", "sum") else "DOUBLE"
+            columns += [(name, kind), (f"{name}_low", bound), (f"{name}_high", bound)]
+            arrays.append(pa.array([_text(each.value, kind) for each in found], pa.string()))
+            arrays.append(pa.array([_text(each.low, bound) for each in found], pa.string()))
+            arrays.append(pa.array([_text(each.high, bound) for each in found], pa.string()))
+        rows = pa.Table.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
+        told = Told(
+            exact=not unread,
+            files=len(every),
+            files_read=len(read),
+            rows=sum(file.rows or 0 for file in every),
+            rows_read=stored,
+            groups_complete=not unread or not self._asked.groups,
+        )
+        return WithinAnswer(rows, tuple(columns), told)
+
+    def _estimate(
+        self,
+        item: Item,
+        key: Group,
+        unread: Sequence[DataFile],
+        stored: int,
+        medians: Mapping[str, Mapping[Group, tuple[Any, np.ndarray]]],
+    ) -> Estimate:
+        held = self._groups[key]
+        rows, read = (held.rows, 0) if item.argument is None else held.values.get(item.argument, (0, 0))
+        facts = [self._unread(item, file, key) for file in unread]
+        share = rows / stored if stored else None
+        if item.kind == "count":
+            return count(rows, facts, share)
+        if item.kind == "median":
+            value, values = medians.get(str(item.argument), {}).get(key, (None, np.array([])))
+            found = _open_if_odd(median(values, None if value is None else float(value), facts), values)
+            return replace(found, value=value) if value is not None and found.value == float(value) else found
+        found = total(read, rows, facts, share) if item.kind == "sum" else average(read, rows, facts)
+        if self._kinds[str(item.argument)] not in _FLOATS or not facts:
+            return found
+        return _widened(found, read, facts)
+
+    def _unread(self, item: Item, file: DataFile, key: Group) -> Unread:
+        least, most = self._number(file, key)
+        if item.argument is None:
+            return Unread(least, most)
+        name = self._keys.get(item.argument)
+        known = None if name is None else self._footers.of(file, name)
+        if known is None:
+            return Unread(0, most)
+        if known.nulls is not None and file.rows is not None:
+            values = file.rows - known.nulls
+            least, most = max(0, least - known.nulls), min(most, values)
+        else:
+            least = 0
+        if self._kinds[item.argument] in _FLOATS:
+            return Unread(least, most, known.low, known.high)
+        return Unread(least, most, _exact(known.low), _exact(known.high))
+
+    def _middles(self, argument: str) -> dict[Group, tuple[Any, np.ndarray]]:
+        """The median of the values that were read of each group, and the values as ascending doubles."""
+        import pyarrow as pa  # noqa: PLC0415 - as above
+
+        groups = [f"_g{place}" for place in range(len(self._asked.groups))]
+        cursor = self._sandbox.cursor()
+        cursor.register("_values", pa.concat_tables(self._medians[argument]))
+        shown = ", ".join((*groups, "median(_v)", "list_sort(list(CAST(_v AS DOUBLE)))"))
+        rows = cursor.sql(f"SELECT {shown} FROM _values WHERE _v IS NOT NULL GROUP BY ALL HAVING count(*) > 0").to_arrow_table()
+        cursor.close()
+        *keys, middles, lists = rows.combine_chunks().columns
+        values = lists.combine_chunks()
+        flat = values.flatten().to_numpy(zero_copy_only=False)
+        ends = np.cumsum(values.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64))
+        parts = [[_stored(part) for part in column.to_pylist()] for column in keys]
+        found: dict[Group, tuple[Any, np.ndarray]] = {}
+        for place, middle in enumerate(middles.to_pylist()):
+            group = tuple(part[place] for part in parts)
+            found[group] = middle, flat[ends[place - 1] if place else 0 : ends[place]]
+        return found
+
+
+def _is_plain(kind: str) -> bool:
+    return kind in _GROUPS or kind.startswith("DECIMAL")
+
+
+def _stored(part: Any) -> Any:  # noqa: ANN401 - any value of a group
+    """A part of a group as key summaries have it; not a number is one value."""
+    if isinstance(part, float) and math.isnan(part):
+        return _NAN
+    if isinstance(part, datetime):
+        return to_micros(part if part.tzinfo else part.replace(tzinfo=UTC))
+    return stored_part(part)
+
+
+def _ordered(part: Any) -> Any:  # noqa: ANN401 - any value of a group
+    return math.inf if part is _NAN else part
+
+
+def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Stored parts of groups as a column of their own type."""
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+    if pa.types.is_timestamp(kind):
+        return pa.array(values, pa.int64()).cast(pa.timestamp("us", kind.tz))
+    if pa.types.is_date32(kind):
+        return pa.array(values, pa.int32()).cast(kind)
+    if pa.types.is_decimal(kind):
+        return pa.array([None if value is None else Decimal(value) for value in values], kind)
+    return pa.array(values, kind)
+
+
+def _number_of(value: Any) -> Any:  # noqa: ANN401 - a number, or the text of an exact one
+    return 0 if value is None else Fraction(value) if isinstance(value, str) else value
+
+
+def _exact(value: Any) -> Any:  # noqa: ANN401 - a number
+    return None if value is None else Fraction(value)
+
+
+def _text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
+    """A number as a text that the engine casts to a type; estimates are rounded to it."""
+    if value is None:
+        return None
+    if kind in _FLOATS:
+        return repr(float(value))
+    if isinstance(value, Fraction):
+        digits = int(kind.removeprefix("DECIMAL(").rstrip(")").split(",")[1]) if kind.startswith("DECIMAL") else 0
+        exact = _EXACT.divide(Decimal(value.numerator), Decimal(value.denominator))
+        return format(exact.quantize(Decimal(1).scaleb(-digits), context=_EXACT), "f")
+    return str(value) if isinstance(value, (int, Decimal)) else repr(value)
+
+
+def _open_if_odd(found: Estimate, values: np.ndarray) -> Estimate:
+    """Doubles are rounded, so bounds go a step outwards; among values that are not numbers nothing is certain."""
+    if np.isnan(values).any():
+        return Estimate(found.value, None, None)
+    if found.low == found.high:
+        return found
+    low = None if found.low is None else math.nextafter(found.low, -math.inf)
+    high = None if found.high is None else math.nextafter(found.high, math.inf)
+    return Estimate(found.value, low, high)
+
+
+def _widened(found: Estimate, read: float, facts: Sequence[Unread]) -> Estimate:
+    """Sums of floats depend on their order: their bounds go outwards by what rounding can make of so many values."""
+    values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
+    slack = sum(values) * _ROUNDING
+    if not math.isfinite(slack):
+        return Estimate(found.value, None, None)
+    return Estimate(
+        found.value, None if found.low is None else found.low - slack, None if found.high is None else found.high + slack
+    )
