@@ -249,10 +249,9 @@ def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
 def updated(directory: Path, options: Mapping[str, Any], step: Step | None) -> Report:
     """Move the windows."""
     from warehouse.cli.reports import of_update
-    from warehouse.epochs.points import nobody
 
     warehouse = opened_to_work(directory)
-    done = warehouse.update(**options, observer=_observer(step) if step else nobody)
+    done = warehouse.update(**options, observer=_observer(step))
     with suppress(NoEpochError):
         return of_update(done, warehouse.health(landing=done.landing_now, layouts=False))
     return of_update(done)
@@ -279,24 +278,11 @@ def kept_up_to_date(directory: Path, *, delay: int, each: bool, stop: Event) -> 
     return of_run(succeeded, time.monotonic() - began)
 
 
-def _observer(step: Step) -> Observer:
-    """Return an observer that reports the moments at which a person waits."""
-    from warehouse.epochs.points import Moment as Reached
-    from warehouse.epochs.points import Point
+def _observer(step: Step | None) -> Observer:
+    from warehouse.epochs.points import nobody
+    from warehouse.operations.watching import in_words
 
-    words = {
-        Point.LOCKED: "looking for files and starting Spark",
-        Point.PLANNED: "planned",
-        Point.STEPS_DONE: "making it durable",
-        Point.EPOCH_WRITTEN: "written",
-    }
-
-    def observe(moment: Reached) -> None:
-        told = moment.text if moment.point is Point.STEP_STARTED else words.get(moment.point)
-        if told:
-            step(f"epoch {moment.epoch}: {told}" if moment.epoch >= 0 else told)
-
-    return observe
+    return in_words(step) if step else nobody
 
 
 def _foreign(warehouse: Warehouse) -> tuple[str, ...]:
@@ -346,9 +332,8 @@ def dropped(directory: Path, table: str, step: Step | None) -> Report:
 def rolled_back(directory: Path, to_epoch: int, step: Step | None) -> Report:
     """Go back to an epoch's contents."""
     from warehouse.cli.reports import of_rollback
-    from warehouse.epochs.points import nobody
 
-    return of_rollback(opened_to_work(directory).rollback(to_epoch, observer=_observer(step) if step else nobody))
+    return of_rollback(opened_to_work(directory).rollback(to_epoch, observer=_observer(step)))
 
 
 def restated(
@@ -356,9 +341,8 @@ def restated(
 ) -> Report:
     """Read landing files of a table once more."""
     from warehouse.cli.reports import of_restatement
-    from warehouse.epochs.points import nobody
 
-    observer = _observer(step) if step else nobody
+    observer = _observer(step)
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
     done = warehouse.restate(table, since=since, rejected=rejected, allow_lost=allow_lost, observer=observer)
     return of_restatement(table, done)
@@ -367,9 +351,8 @@ def restated(
 def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
     """Rebuild a view."""
     from warehouse.cli.reports import of_rebuild
-    from warehouse.epochs.points import nobody
 
-    return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step) if step else nobody))
+    return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step)))
 
 
 def migrated(
@@ -377,9 +360,8 @@ def migrated(
 ) -> Report:
     """Give tables another layout, other columns or another grid of times."""
     from warehouse.cli.reports import of_migration
-    from warehouse.epochs.points import nobody
 
-    observer = _observer(step) if step else nobody
+    observer = _observer(step)
     warehouse = opened_to_work(directory, compared=False)  # the declaration may be another than the table's: that is the point
     return of_migration(warehouse.migrate(table, **options, dry_run=dry_run, observer=observer), dry_run=dry_run)
 
@@ -439,8 +421,7 @@ def erasure_foreseen(directory: Path, table: str | None, keys: MakeKeys | None) 
 def erased(directory: Path, table: str | None, keys: MakeKeys | None, step: Step | None) -> Report:
     """Erase."""
     from warehouse.cli.erasure import of_receipt
-    from warehouse.epochs.points import nobody
 
     warehouse = opened_to_work(directory)
-    found, receipt = warehouse.erase(table, keys, observer=_observer(step) if step else nobody)
+    found, receipt = warehouse.erase(table, keys, observer=_observer(step))
     return of_receipt(warehouse.root, found, receipt)

@@ -159,6 +159,7 @@ class OpenProject:
     def _context(self, observer: Observer = nobody, spark: SparkSession | None = None) -> WriteContext:
         from warehouse.operations.context import WriteContext  # noqa: PLC0415 - reading does without
         from warehouse.operations.log_records import announced, logged  # noqa: PLC0415 - same
+        from warehouse.operations.watching import shown_in_notebooks  # noqa: PLC0415 - same
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without
 
@@ -167,7 +168,7 @@ class OpenProject:
         def session(work: int) -> SparkSession:
             return spark or spark_session(catalog.spark, small=work < SMALL_WORK, root=catalog.root)
 
-        return WriteContext(catalog, session, clock_now, announced(catalog.root, logged(observer)))
+        return WriteContext(catalog, session, clock_now, announced(catalog.root, logged(shown_in_notebooks(observer))))
 
     def reader(
         self, as_of: Instant | None = None, *, resources: Resources | None = None, hot: Sequence[str] = ()

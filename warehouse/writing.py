@@ -69,7 +69,7 @@ class WritingProject(OpenProject):
         future
             Let T be further ahead of the clock than one update interval.
         observer
-            Called at every named point.
+            Called at every named point; left out, a notebook shows each step below its cell.
         spark
             The session to use; else the active one, else one is started from ``[spark]``.
 

@@ -34,7 +34,7 @@ def test_spark_and_duckdb_read_the_same(spark: SparkSession) -> None:
         columns += [value.alias(kind), failed.alias(f"{kind}_failed")]
     found = {row.text: row for row in rows.select("text", *columns).collect()}
     for text, meant in MEANT.items():
-        (known,) = duckdb.execute(f"SELECT {seconds_in_duckdb('?')}".replace("?", "$text"), {"text": text}).fetchone() or ()
+        (known,) = duckdb.execute(f"SELECT {seconds_in_duckdb('$text')}", {"text": text}).fetchone() or ()
         assert (found[text].double, found[text].double_failed, known) == (meant, meant is None, meant), text
         whole = meant if meant is not None and meant == int(meant) else None
         assert (found[text].bigint, found[text].bigint_failed) == (whole, whole is None), text
