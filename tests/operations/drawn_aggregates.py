@@ -18,6 +18,7 @@ from .projects import ANCHOR, HOUR, Project, StoppedError, at, csv, stop_at, str
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Mapping
 
     from warehouse.epochs.points import Point
 
@@ -25,15 +26,15 @@ __all__ = ["Drawn", "declare", "require_equal"]
 
 Row = tuple[str, int, float, float]
 WINDOWS = {"1h": (1, 1), "3h": (3, 2), "9h": (9, 3)}
-"""Slots of each window, and every how many slots it is due."""
+"""Hours of each window, and every how many hours it is due."""
 VALUES = {"n": "count(*)", "total": "sum(v)", "low": "min(v)", "high": "max(v)", "kinds": "count(DISTINCT v)"}
 ABOVE = 0.3
 LIFETIME = 2.5
 
 
-def declare(project: Project) -> Project:
+def declare(project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS) -> Project:
     """Declare a stream of short-lived rows and an aggregate of each kind, by DuckDB and (with a condition) by Spark."""
-    common = {"from": "a", "windows": [*WINDOWS], "every": [f"{every}h" for _, every in WINDOWS.values()], "keep": "200h"}
+    common = {"from": "a", "windows": [*windows], "every": [f"{every}h" for _, every in windows.values()], "keep": "200h"}
     grouped = {**common, "group_by": ["k"], "select": VALUES}
     often = {**common, "frequent": {"item": "k", "above": ABOVE}}
     aggregates: dict[str, dict[str, object]] = {
@@ -60,6 +61,7 @@ class Drawn:
     slots: dict[int, int] = field(default_factory=dict)
     before: int = 0
     now: int = 0
+    windows: Mapping[str, tuple[int, int]] = field(default_factory=lambda: WINDOWS)
 
     def land(self) -> None:
         """Put a file down whose rows arrive from some slots before the last update up to two after this one."""
@@ -135,7 +137,7 @@ def require_equal(drawn: Drawn) -> None:
             answer[name] = row
         first = min(drawn.slots.values())
         epochs = sorted(drawn.loaded)
-        for length, (slots, every) in WINDOWS.items():
+        for length, (slots, every) in drawn.windows.items():
             for end in range(first + 1, drawn.now + 1):
                 if end % every:
                     continue

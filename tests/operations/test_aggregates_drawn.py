@@ -9,9 +9,12 @@ import pytest
 
 from warehouse.checking.check import check
 from warehouse.epochs.points import Point
+from warehouse.errors import MigrationError
+from warehouse.operations.migration import MigrationRequest
+from warehouse.time import to_micros
 
 from .drawn_aggregates import Drawn, declare, require_equal
-from .projects import Project
+from .projects import Project, at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +72,36 @@ def test_every_kind_equals_brute_force(seed: int, tmp_path: Path, spark: SparkSe
     drawn.update(2)
     require_equal(drawn)
     assert list(check(drawn.project.root).findings) == []
+
+
+def test_a_coarser_grid_of_times_keeps_what_synopses_know(tmp_path: Path, spark: SparkSession) -> None:
+    """Answers that follow count all rows of before, whole windows are full, and lists of slots that become one stay apart."""
+    windows = {"2h": (2, 2), "4h": (4, 2), "12h": (12, 4)}
+    project = Project(tmp_path, spark)
+    project.views = {"busy": {"search_key": "k", "sql": "SELECT k, window_end, n FROM arrived WHERE window_length = '2h'"}}
+    declare(project, windows)
+    drawn = Drawn(project, random.Random(11), windows=windows)  # noqa: S311 - rows of a test
+    for slots in (1, 6, 3, 2):
+        drawn.update(slots)
+    assert list(check(project.root).findings) == []
+    before = {table: project.stored(table) for table in project.aggregates}
+    project.warehouse["update_interval"] = "2h"
+    project.declare()
+    project.updater().migrate(None, MigrationRequest())
+    drawn.note(frozenset(drawn.files))
+    assert {table: len(rows) for table, rows in before.items()} == {table: len(project.stored(table)) for table in before}
+    assert list(check(project.root).findings) == []
+    for slots in (2, 8, 2):
+        drawn.update(slots)
+        require_equal(drawn)
+    answers = [row for row in project.stored("arrived") if row["window_length"] == "2h"]
+    shown = [sorted((row["k"], row["window_end"], row["n"]) for row in rows) for rows in (answers, project.live("busy"))]
+    assert shown[0] == shown[1]
+    last = [row for row in project.stored("arrived") if to_micros(row["window_end"]) == at(drawn.now)]
+    assert {row["full"] for row in last} == {True}
+    assert list(check(project.root).findings) == []
+    project.warehouse["update_interval"] = "3h"
+    project.aggregates = {name: {**keys, "windows": ["6h"], "every": "3h"} for name, keys in project.aggregates.items()}
+    project.declare()
+    with pytest.raises(MigrationError, match=r"a multiple of that interval on the same grid, or take it out"):
+        project.updater().migrate(None, MigrationRequest())

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.layout import Layout
     from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.regridding import Regridding
     from warehouse.planning.steps import Step
 
 __all__ = ["Target", "migration_base", "migration_plan"]
@@ -39,8 +40,8 @@ class Target:
     reshaped: bool = False
 
 
-def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch:
-    """Return what a migration starts from: the last epoch on today's grid of times.
+def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str], grids: Regridding | None = None) -> Epoch:
+    """Return what a migration starts from: the last epoch on today's grid of times, to which ``grids`` brings aggregates.
 
     The tables of nodes ``above`` are marked, so that they are rebuilt.
     """
@@ -49,9 +50,10 @@ def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch
         for state in last.tables
         if state.view is not None and (state.view.spare_of or state.name) in above
     }
+    tables = tuple(marked.get(state.name, state) for state in last.tables)
     return replace(
         last,
-        tables=tuple(marked.get(state.name, state) for state in last.tables),
+        tables=tables if grids is None else tuple(grids.base(state) for state in tables),
         anchor=catalog.anchor,
         update_interval=catalog.update_interval,
         slot=grid_slot(last.window_time, catalog.anchor, catalog.update_interval),
@@ -64,7 +66,13 @@ def migration_base(catalog: Catalog, last: Epoch, above: Sequence[str]) -> Epoch
 
 
 def migration_plan(
-    catalog: Catalog, base: Epoch, targets: Sequence[Target], nodes: Sequence[NodeInput], *, reslotted: bool, clock: int
+    catalog: Catalog,
+    base: Epoch,
+    targets: Sequence[Target],
+    nodes: Sequence[NodeInput],
+    *,
+    grids: Regridding | None,
+    clock: int,
 ) -> Plan:
     """Return the plan that writes tables again at the window time of the base.
 
@@ -78,13 +86,13 @@ def migration_plan(
         The tables.
     nodes
         Those of views that are rebuilt, with their columns, each after those that it reads.
-    reslotted
-        Whether anchor or update interval changed.
+    grids
+        What brings aggregates to another grid of times; None where anchor and update interval are as they were.
     clock
         The wall-clock instant in microseconds.
 
     """
-    epoch, slot = base.number + 1, base.slot
+    epoch, slot, reslotted = base.number + 1, base.slot, grids is not None
     streams: list[StreamPlan] = []
     steps: list[Step] = []
     for target in targets:
@@ -99,7 +107,11 @@ def migration_plan(
         )
         streams.append(planned)
         steps.extend(_steps(planned, target, reslotted=reslotted, epoch=epoch, clock=clock))
-    for state in base.tables if reslotted else ():
+    for state in base.tables if grids is not None else ():
+        following = grids.plan(state, slot) if grids is not None else None
+        if grids is not None and following is not None:
+            streams.append(following)
+            steps.extend(grids.steps(state))
         if state.coalesced is not None:
             streams.append(_coalesced(state, slot))
             columns, rows = state.stored_columns, sum(part.rows for part in state.partitions)

@@ -23,6 +23,7 @@ from warehouse.objects.path import parquet_source, path_of
 from warehouse.operations.migrate_plan import Target, migration_base, migration_plan
 from warehouse.planning.declared_nodes import nodes_above, with_columns
 from warehouse.planning.node_plans import unbuilt
+from warehouse.planning.regridding import Regridding
 from warehouse.storage.fingerprint import naming_damage
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.time import format_duration, format_instant
@@ -172,16 +173,18 @@ class Migration:
             )
         catalog, last = self.catalog, self.last
         known = {each.name for tables in (catalog.sources, catalog.views, catalog.coalesced) for each in tables}
+        known |= {each.name for each in catalog.aggregates}
         archive = next((state.name for state in last.tables if state.kind == "archive"), None)
         if archive is not None:
             reason = f'"{archive}" has the slots of rows that are dead, which are not counted again'
             raise MigrationError(None, f'{reason}: set on_expiry = "drop" and `stream-wh drop {archive}` first')
         following = next((state for state in last.tables if state.synopsis is not None or state.answers is not None), None)
-        if following is not None:
+        if following is not None and not Regridding(catalog, last).merges:
             name = next((state.name for state in last.tables if state.answers is not None), following.name)
-            reason = f'the aggregate "{name}" knows rows by their slots, which is not built yet to be counted again'
+            grid = f'anchor = "{format_instant(last.anchor)}", update_interval = "{format_duration(last.update_interval)}"'
+            reason = f'the aggregate "{name}" knows rows by slots, and those of the new grid are not made of them; it was {grid}'
             remedy = f"take it out of warehouse.toml, `stream-wh update`, `stream-wh drop {name}`, then migrate"
-            raise MigrationError(None, f"{reason}: {remedy}")
+            raise MigrationError(None, f"{reason}: choose a multiple of that interval on the same grid, or {remedy}")
         frozen = sorted({state.owner for state in last.tables} - known)
         if frozen:
             reason = f'"{frozen[0]}" is no longer declared, so its slots cannot be counted again'
@@ -296,7 +299,8 @@ class Migration:
         )
         if dry_run:
             return Outcome(MigrationReport(None, tables, views=views))
-        base = migration_base(self.catalog, self.last, [given.node.table for given in nodes])
+        grids = Regridding(self.catalog, self.last) if reslotted else None
+        base = migration_base(self.catalog, self.last, [given.node.table for given in nodes], grids)
         known = with_columns(self.nodes, self.catalog, base, base.slot, self.spark) if nodes else []
         chosen = {given.node.table for given in nodes}
         plan = migration_plan(
@@ -304,7 +308,7 @@ class Migration:
             base,
             targets,
             [given for given in known if given.node.table in chosen],
-            reslotted=reslotted,
+            grids=grids,
             clock=self.clock,
         )
         return Outcome(MigrationReport(None, tables, views=views), plan)

@@ -303,7 +303,7 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     is added, whichever is more; with ``carried`` the synopsis's own rows are written again, to stay longer. One that is
     ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
     slots are for answers that are given later than they are due. The windows that read it end with slot ``first_end`` or later;
-    of those that end before ``sure`` rows have gone.
+    of those that end before ``sure`` rows have gone. A migration of the grid of times gives the former one: anchor and interval.
     """
 
     synopsis: Synopsis
@@ -317,6 +317,7 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     spare: int = 0
     first_end: int | None = None
     sure: int = 0
+    former_grid: tuple[int, int] | None = None
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):

@@ -15,6 +15,7 @@ from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.definitions import table_metadata
 from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, united, yes
 from warehouse.steps.stream_source import StreamSource, reshaped
+from warehouse.steps.synopsis_source import SynopsisSource
 from warehouse.time import NEVER
 
 if TYPE_CHECKING:
@@ -67,11 +68,14 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
     stored = task.files.read(source.session, step.path, step.base_version, step.columns, lambda _: True, placed=True)
     if not versions:  # a relation keeps versions that have ended
         stored = stored.where(f"unix_micros(_exp) > {plan.window_time}L")
-    rows = reshaped(stored, source.columns, step.renamed)
-    if step.reslotted:
-        rows = reslotted(rows, layout, Slots(plan.anchor, plan.update_interval, plan.slot))
-    if not keyed:
-        rows = replaced(rows, layout)
+    if isinstance(source, SynopsisSource):
+        rows = source.regridded(stored)
+    else:
+        rows = reshaped(stored, source.columns, step.renamed)
+        if step.reslotted:
+            rows = reslotted(rows, layout, Slots(plan.anchor, plan.update_interval, plan.slot))
+        if not keyed:
+            rows = replaced(rows, layout)
     columns, sizes = stored_columns(source), cell_sizes(rows)
     more: dict[str, object] = {"rewritten": sum(sizes.values()), "planned": layout.cells}
     batch = task.stream().batch if step.takes else None

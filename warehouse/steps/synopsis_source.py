@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from warehouse.aggregates.synopses import ARRIVED, UNTIL
+from warehouse.aggregates.synopses import ARRIVED, BATCH, UNTIL
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
@@ -155,7 +155,7 @@ class SynopsisSource:
         rows = found.select(names).cast(pa.schema([kinds.field(name) for name in names]))
         slots = rows[ARRIVED].to_numpy()
         instant = pa.timestamp("us", tz="UTC")
-        begins = pa.array(plan.anchor + slots * plan.update_interval, pa.int64()).cast(instant)
+        begins = pa.array(np.minimum(plan.anchor + slots * plan.update_interval, plan.window_time), pa.int64()).cast(instant)
         last = slots + own.slots
         if own.synopsis.live:
             last = np.minimum(last, rows[UNTIL].to_numpy() + own.spare)
@@ -186,9 +186,12 @@ class SynopsisSource:
             yield self._ending(kept.select(*[quoted(column.name) for column in self.columns]))
 
     def _ending(self, rows: DataFrame) -> DataFrame:
-        """Rows of the synopsis with the instants at which they begin and end."""
+        """Rows of the synopsis with the instants at which they begin and end.
+
+        A row that never lives is not deferred: one of a later slot is loaded now, and cannot begin later.
+        """
         plan = self.plan
-        begins = f"timestamp_micros({plan.anchor}L + {ARRIVED} * {plan.update_interval}L)"
+        begins = f"timestamp_micros(least({plan.anchor}L + {ARRIVED} * {plan.update_interval}L, {plan.window_time}L))"
         last = f"{ARRIVED} + {self.own.slots}L"
         if self.own.synopsis.live:
             last = f"least({last}, {UNTIL} + {self.own.spare}L)"
@@ -196,6 +199,21 @@ class SynopsisSource:
         ends = f"timestamp_micros(least({plan.anchor}L + {slot} * {plan.update_interval}L, {NEVER}L))"
         names = [quoted(column.name) for column in self.columns]
         return rows.selectExpr(*names, f"{begins} AS _ts", f"{ends} AS _exp", f"{ends} AS _out")
+
+    def regridded(self, rows: DataFrame) -> DataFrame:
+        """Return the rows of the synopsis in the slots that contain theirs, of the plan's grid of times.
+
+        Lists of several slots that become one stay apart: each is of a batch of its own.
+        """
+        plan, (anchor, interval) = self.plan, self.own.former_grid or (self.plan.anchor, self.plan.update_interval)
+        containing = {
+            name: slot_sql(f"timestamp_micros({anchor}L + {name} * {interval}L)", plan.anchor, plan.update_interval)
+            for name in (ARRIVED, UNTIL)
+        }
+        changed = {**containing, BATCH: f"xxhash64({ARRIVED}, {BATCH})"}
+        names = [column.name for column in self.columns]
+        rows = rows.selectExpr(*(f"{changed[name]} AS {name}" if name in changed else quoted(name) for name in names))
+        return placed(self._ending(rows), names, self.layout, table_move(plan, self.planned))
 
     @cached_property
     def _arrived(self) -> ArrivedRows:

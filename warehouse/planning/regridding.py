@@ -1,0 +1,101 @@
+"""Synopses and answers under a coarser grid of times: each slot of it is made of whole slots of the former one.
+
+A window of the new grid is then a window of the former one, so nothing that synopses know is lost: their rows go to the slots
+that contain theirs, several of a group to one slot, as those of late batches do. Answers stay as they were given.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from warehouse.aggregates.definition import Due
+from warehouse.layout import resolve
+from warehouse.planning.steps import AnswersPlan, MigrateTable, StreamPlan, SynopsisPlan
+from warehouse.time import at_slot, grid_slot
+from warehouse.time import slot as slot_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.layout import Layout
+
+__all__ = ["Regridding"]
+
+
+@dataclass(frozen=True)
+class Regridding:
+    """From the grid of the last epoch to that of the declarations."""
+
+    catalog: Catalog
+    last: Epoch
+
+    @property
+    def merges(self) -> bool:
+        """Whether each slot of the new grid is made of whole slots of the former one."""
+        catalog, last = self.catalog, self.last
+        return not (catalog.update_interval % last.update_interval or (catalog.anchor - last.anchor) % last.update_interval)
+
+    @property
+    def _slots(self) -> int:
+        """Former slots of a slot."""
+        return self.catalog.update_interval // self.last.update_interval
+
+    def _containing(self, former: int) -> int:
+        """The slot that contains a former one."""
+        instant = at_slot(former, self.last.anchor, self.last.update_interval)
+        return slot_of(instant, self.catalog.anchor, self.catalog.update_interval)
+
+    def _whole(self, former: int) -> int:
+        """The first slot all of whose former slots are that one or later ones."""
+        return self._containing(former - 1) + 1
+
+    def base(self, state: TableState) -> TableState:
+        """Return what is recorded of a synopsis or of answers, in slots of the new grid; other tables as they are."""
+        synopsis, answers = state.synopsis, state.answers
+        if synopsis is not None:
+            slots, known = synopsis.slots // self._slots, self._whole(synopsis.full_from)
+            return replace(state, synopsis=replace(synopsis, slots=slots, full_from=known, sure=None))
+        aggregate = self.catalog.aggregate(state.name)
+        if answers is None or aggregate is None:
+            return state
+        waiting = tuple(due for each in answers.waiting if (due := self._due(each)) is not None)
+        end = at_slot(answers.through, self.last.anchor, self.last.update_interval)
+        through = grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
+        return replace(state, answers=replace(answers, definition=aggregate.definition, through=through, waiting=waiting))
+
+    def _due(self, due: Due) -> Due | None:
+        """An answer that waits, unless its end is none of the new grid."""
+        if due.slots % self._slots or self._containing(due.end) == self._containing(due.end + 1):
+            return None
+        return Due(due.text, due.slots // self._slots, self._containing(due.end), due.late)
+
+    def plan(self, state: TableState, slot: int) -> StreamPlan | None:
+        """Return the plan of a synopsis or of answers, of a state that :meth:`base` gave; None of another table."""
+        synopsis, answers = state.synopsis, state.answers
+        planned = StreamPlan(state.name, state.declaration, state.layout, slot - 1, first=False, inputs=(), left_out=())
+        if synopsis is not None:
+            grid = self.last.anchor, self.last.update_interval
+            own = SynopsisPlan(
+                synopsis.synopsis, synopsis.slots, arrives=False, opening=False, history=False, carried=False, sure=slot,
+                former_grid=grid,
+            )  # fmt: skip
+            return structs.replace(planned, layout=_layout(synopsis.slots), synopsis=own)
+        if answers is not None:
+            kept = -(-answers.definition.keep // self.catalog.update_interval)
+            given = AnswersPlan(answers.definition, (), answers.waiting, answers.through, sure=0, within=1)
+            return structs.replace(planned, layout=_layout(kept), answers=given)
+        return None
+
+    def steps(self, state: TableState) -> Iterator[MigrateTable]:
+        """Yield the step of such a table."""
+        rows = sum(part.rows for part in state.partitions)
+        yield MigrateTable(state.name, state.path, state.table_id, state.version, state.stored_columns, (), rows, reslotted=True)
+
+
+def _layout(periods: int) -> Layout:
+    return resolve(periods=max(1, periods), label="WKS")
