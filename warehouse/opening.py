@@ -157,8 +157,7 @@ class OpenProject:
     # --- readers, and what a verb that writes gets ---
 
     def _context(self, observer: Observer = nobody, spark: SparkSession | None = None) -> WriteContext:
-        from warehouse.operations.context import WriteContext  # noqa: PLC0415 - reading does without
-        from warehouse.operations.log_records import announced, logged  # noqa: PLC0415 - same
+        from warehouse.operations.context import WriteContext, announced, logged  # noqa: PLC0415 - reading does without
         from warehouse.operations.watching import shown_in_notebooks  # noqa: PLC0415 - same
         from warehouse.storage.jvm import SMALL_WORK  # noqa: PLC0415 - reading does without
         from warehouse.storage.session import spark_session  # noqa: PLC0415 - reading does without

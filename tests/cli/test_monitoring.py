@@ -18,7 +18,7 @@ from warehouse.epochs.journal import epoch_path, write_record
 from warehouse.epochs.lock import announce, writer_lock
 from warehouse.epochs.points import Moment, Point, nobody
 from warehouse.epochs.records import StepSeconds
-from warehouse.operations.log_records import logged
+from warehouse.operations.context import logged
 from warehouse.time import HOUR, parse_instant
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from warehouse.views.language.nullability import never_null
+from warehouse.views.language.columns import never_null
 
 from .catalogs import TABLES, tree
 

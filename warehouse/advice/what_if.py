@@ -9,7 +9,7 @@ from warehouse.catalog.sizes import parse_size
 from warehouse.catalog.spelling import nearest
 from warehouse.errors import UsageError
 from warehouse.layout.advice import Lifetimes, Workload, shares
-from warehouse.layout.advice.lifetimes import Kind
+from warehouse.layout.advice.workload import Kind
 from warehouse.layout.tasks import file_rows
 from warehouse.time import HOUR, format_duration, parse_duration
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from warehouse.catalog.spelling import FaultError, as_written
 from warehouse.errors import Problem
@@ -16,12 +17,14 @@ from warehouse.objects.client import cache_directory
 from warehouse.objects.path import ObjectPath, is_uri, path_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping
-
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 __all__ = [
+    "NULL_FOLDER",
     "Landing",
     "Report",
+    "folder_problem",
+    "folder_values",
     "landing_at",
     "landing_faults",
     "local_path",
@@ -181,3 +184,41 @@ _OWN = (
 def _named(section: str) -> str:
     kind, name = section.split(".", 1)
     return f'the {kind.removesuffix("s")} "{name}"'
+
+
+# Folders on the path of a landing file whose names are values of columns: ``day=2026-01-01``, or plain
+# ``2026-01-01``.
+#
+# Where a path has a folder ``NAME=VALUE`` for one of the partitions, it is of Hive's form: each partition is looked
+# for by its name, wherever its folder stands. Else the first folder below the landing directory is the first
+# partition, and so on. Further folders say nothing.
+
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive, and Spark, write for null."""
+
+
+def folder_values(path: str, partitions: Sequence[str]) -> tuple[str | None, ...] | None:
+    """Return the text of each partition of a file's relative path; None when a folder is missing.
+
+    >>> folder_values("day=2026-01-01/host=a%2Fb/x.csv", ["day", "host"])
+    ('2026-01-01', 'a/b')
+    >>> folder_values("2026-01-01/x.csv", ["day"]), folder_values("x.csv", ["day"])
+    (('2026-01-01',), None)
+    """
+    folders = path.split("/")[:-1]
+    if not any(folder.startswith(f"{name}=") for folder in folders for name in partitions):
+        return tuple(folders[: len(partitions)]) if len(folders) >= len(partitions) else None
+    named = [[folder for folder in folders if folder.startswith(f"{name}=")] for name in partitions]
+    if not all(named):
+        return None
+    given = (unquote(found[-1].partition("=")[2]) for found in named)
+    return tuple(None if value == NULL_FOLDER else value for value in given)
+
+
+def folder_problem(path: str, partitions: Sequence[str]) -> tuple[str, str] | None:
+    """Return (reason, message) when a path does not have a folder for each partition, else nothing."""
+    if not partitions or folder_values(path, partitions) is not None:
+        return None
+    hive = "/".join(f"{name}=..." for name in partitions)
+    listed = ", ".join(partitions)
+    return "name", f"its path has no folder for each of partitions ({listed}); move it to {hive}/, or correct the key"

@@ -6,15 +6,14 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warehouse.health.thresholds import LEVELS, Level, Thresholds
+from warehouse.health.facts import LEVELS, Level, Thresholds
 from warehouse.time import SECOND, format_instant, rough
 from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from warehouse.health.facts import Arrivals, Facts, TableFacts
-    from warehouse.health.thresholds import Kind
+    from warehouse.health.facts import Arrivals, Facts, Kind, TableFacts
 
 __all__ = ["Concern", "Health", "ahead_of_clock", "judge"]
 

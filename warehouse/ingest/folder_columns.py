@@ -1,4 +1,4 @@
-"""Columns whose values are folders on the path of a file (:mod:`warehouse.catalog.folders`), typed as the text of CSV is."""
+"""Columns whose values are folders on the path of a file (:mod:`warehouse.catalog.places`), typed as the text of CSV is."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.catalog.folders import NULL_FOLDER
+from warehouse.catalog.places import NULL_FOLDER
 from warehouse.ingest.columns import inputs_of
 from warehouse.ingest.conversion import from_text, says_what
 

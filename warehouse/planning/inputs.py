@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import reading_digest, with_added
 from warehouse.catalog.drift import effective_layout
-from warehouse.catalog.folders import folder_problem
-from warehouse.catalog.places import recorded_place
+from warehouse.catalog.places import folder_problem, recorded_place
 from warehouse.epochs.known import known_files, known_of
 from warehouse.errors import LandingError
 from warehouse.ingest.columns import header_problem, ignoring_case

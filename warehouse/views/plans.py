@@ -15,11 +15,10 @@ from warehouse.errors import ConfigurationError, Problem
 from warehouse.time import format_duration
 from warehouse.views.algebra import AntiJoin, InternalRows, OutputWindow, TimeWindow, inputs_of, scanned, stateful_of
 from warehouse.views.compile import Known, compile_plan
-from warehouse.views.language.columns import types_of
+from warehouse.views.language.columns import never_null, types_of
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.expressions import function_name
 from warehouse.views.language.faults import TOO_DEEP, Faults, FaultyError, RefusedError
-from warehouse.views.language.nullability import never_null
 from warehouse.views.language.options import key_faults, layout_faults, tables_of, warnings_of
 from warehouse.views.language.parse import Binder
 from warehouse.views.language.scope import Table, declared_tables

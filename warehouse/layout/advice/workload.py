@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import exp
+from typing import TYPE_CHECKING, Literal, TypeAlias, assert_never
 
+from warehouse.layout.oracle import lifetime_weights
 from warehouse.layout.tasks import FILE_ROWS
 
-__all__ = ["Workload"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Kind", "Lifetimes", "Workload", "shares"]
 
 
 @dataclass(frozen=True)
@@ -72,3 +78,71 @@ class Workload:
     def mean_lifetime(self) -> float:
         """Updates after which a row is still live, on average."""
         return self.live / self.rate if self.rate else 0.0
+
+
+# --- how long rows live, as the share of rows for each distance between load slot and expiration slot ---
+
+Kind: TypeAlias = Literal["uniform", "exponential", "constant"]
+
+
+@dataclass(frozen=True)
+class Lifetimes:
+    """A distribution of lifetimes.
+
+    Parameters
+    ----------
+    kind
+        `uniform` on (0, size], `exponential` with mean `size`, or all equal to `size`.
+    size
+        In update intervals, above 0.
+    """
+
+    kind: Kind
+    size: float
+
+    @property
+    def longest(self) -> float:
+        """What to take as S, in update intervals: beyond it lives one row of three hundred at the most."""
+        return self.size * (6 if self.kind == "exponential" else 1)
+
+
+def shares(lifetimes: Lifetimes, periods: int) -> tuple[float, ...]:
+    """The share of inserted rows with b - a = 1, 2, .., p; rows dead on arrival are not inserted.
+
+    Lifetimes are cut at p; instants are uniform in their slot: doubly-partitioned-index sheet, section 6.
+
+    Examples
+    --------
+    >>> [round(share, 3) for share in shares(Lifetimes("uniform", 4), 4)]
+    [0.286, 0.286, 0.286, 0.143]
+    >>> shares(Lifetimes("constant", 2), 2)
+    (0.0, 1.0)
+    """
+    weights = lifetime_weights(_integral(lifetimes, periods), periods)
+    total = sum(weights)
+    return tuple(max(0.0, weight) / total for weight in weights) if total > 0 else (1.0, *(0.0,) * (periods - 1))
+
+
+def _integral(lifetimes: Lifetimes, periods: int) -> Callable[[float], float]:
+    """The integral from 0 of the distribution function."""
+    size = lifetimes.size
+    match lifetimes.kind:
+        case "uniform":
+            top = min(size, periods)
+            return lambda x: 0.0 if x <= 0 else x * x / (2 * top) if x <= top else x - top / 2
+        case "constant":
+            return lambda x: max(0.0, x - min(size, periods))
+        case "exponential":
+            whole = 1 - exp(-periods / size)
+            until = (periods - size * whole) / whole
+
+            def integral(x: float) -> float:
+                if x <= 0:
+                    return 0.0
+                if x > periods:
+                    return until + x - periods
+                return (x - size * (1 - exp(-x / size))) / whole
+
+            return integral
+        case _:
+            assert_never(lifetimes.kind)

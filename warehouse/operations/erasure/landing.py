@@ -23,10 +23,10 @@ import duckdb
 import pyarrow.dataset as ds
 
 from warehouse.catalog.codecs import decompressed
-from warehouse.catalog.folders import folder_values
 from warehouse.catalog.json_arrays import is_array_file
 from warehouse.catalog.model import COLUMNAR
 from warehouse.catalog.patterns import matches
+from warehouse.catalog.places import folder_values
 from warehouse.errors import UsageError
 from warehouse.ingest.bounds import beyond_bounds
 from warehouse.ingest.columnar import beyond_columnar_bounds

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlglot import exp
+
 from warehouse.views.algebra import (
     AntiJoin,
     AsOf,
     BagDifference,
+    Filter,
     Group,
     Join,
     OuterJoin,
@@ -16,6 +19,7 @@ from warehouse.views.algebra import (
     UnionAll,
     inputs_of,
 )
+from warehouse.views.language.dialect import conjuncts, expression_of
 from warehouse.views.language.types import type_of
 
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.language.types import Types
 
-__all__ = ["columns_of", "types_of"]
+__all__ = ["columns_of", "never_null", "types_of"]
 
 
 def columns_of(operator: Operator, tables: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -71,3 +75,76 @@ def types_of(operator: Operator, tables: Mapping[str, Types]) -> Types:
             return types_of(operator.left, tables)
         case _:
             return types_of(inputs_of(operator)[0], tables)
+
+
+# --- which columns of a plan provably hold no null: what ``NOT IN`` needs, since one null would empty its answer ---
+# Proofs are a literal, ``coalesce`` with one, a count, a condition that a null would not pass (``IS NOT NULL``, an
+# equality or comparison of the column), a join column, and whatever a plan passes on of these.
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Like, exp.ILike, exp.RegexpLike)
+_COUNTS = frozenset({"count", "count_if", "approx_count_distinct"})
+_FALLBACKS = frozenset({"coalesce", "nvl", "ifnull"})
+
+
+def never_null(operator: Operator, tables: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """Return the columns, in lower case, that never are null; ``tables`` gives those of what is scanned."""
+    match operator:
+        case Scan(table=table):
+            return tables[table]
+        case Filter():
+            return never_null(operator.input, tables) | _passed(operator.condition)
+        case Project():
+            below = never_null(operator.input, tables)
+            return frozenset(column.name.lower() for column in operator.columns if _sound(expression_of(column.sql), below))
+        case AsOf(outer=outer):
+            return never_null(operator.input, tables) | frozenset(() if outer else (left.lower() for left, _ in operator.on))
+        case UnionAll():
+            return frozenset.intersection(*(never_null(each, tables) for each in operator.inputs))
+        case Join():
+            below = frozenset[str]().union(*(never_null(each, tables) for each in operator.inputs))
+            equal = () if operator.null_safe else operator.equal
+            matched = {name.lower() for each in equal for name in (each.left_column, each.right_column)}
+            return below | matched | (_passed(operator.where) if operator.where else frozenset())
+        case OuterJoin(kind=kind):
+            kept = {"left": (operator.left,), "right": (operator.right,), "full": ()}[kind]
+            return frozenset[str]().union(*(never_null(each, tables) for each in kept))
+        case Group():
+            below = never_null(operator.input, tables)
+            counts = {each.name.lower() for each in operator.aggregates if each.function in _COUNTS}
+            return frozenset(counts | {key.lower() for key in operator.keys if key.lower() in below})
+        case BagDifference() | AntiJoin():
+            return never_null(operator.left, tables)
+        case _:
+            return never_null(inputs_of(operator)[0], tables)
+
+
+def _sound(node: exp.Expr, columns: frozenset[str]) -> bool:
+    match node:
+        case exp.Paren() | exp.Alias():
+            return _sound(node.this, columns)
+        case exp.Column():
+            return not node.table and node.name.lower() in columns
+        case exp.Literal() | exp.Boolean():
+            return True
+        case exp.Anonymous():
+            return str(node.this).lower() in _FALLBACKS and any(_sound(each, columns) for each in node.expressions)
+        case _:
+            return False
+
+
+def _passed(condition: str) -> frozenset[str]:
+    """The columns that are not null in rows for which a condition is true."""
+    names = set()
+    for part in conjuncts(expression_of(condition)):
+        compared: list[exp.Expr] = []
+        match part:
+            case exp.Not(this=exp.Is(expression=exp.Null()) as test):
+                compared = [test.this]
+            case exp.In() | exp.Between():
+                compared = [part.this]
+            case exp.Anonymous() if str(part.this).lower() == "isnotnull":
+                compared = part.expressions
+            case _ if isinstance(part, _COMPARISONS):
+                compared = [part.this, part.expression]
+        names |= {each.name.lower() for each in compared if isinstance(each, exp.Column) and not each.table}
+    return frozenset(names)

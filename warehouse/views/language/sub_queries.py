@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from warehouse.views.algebra import AntiJoin, Distinct
+from warehouse.views.language.columns import never_null
 from warehouse.views.language.dialect import text
 from warehouse.views.language.expressions import check_expression
 from warehouse.views.language.faults import RefusedError
-from warehouse.views.language.nullability import never_null
 from warehouse.views.language.predicates import sub_query_of
 from warehouse.views.language.scope import Item, bound_column, owners_of
 from warehouse.views.language.units import Unit
