@@ -154,17 +154,17 @@ def _bounded(directory: Path, as_of: int | None, memory: int | None, timeout: in
 
 def _answered(answer: Answer, now: int | None, asked: Asked, *, explain: bool = False) -> Rows:
     def explained() -> Mapping[str, object]:
-        told = answer.explain
-        if told is None:
+        explain = answer.explain
+        if explain is None:
             return {}
-        plan = {name: value for name, value in vars(told.plan).items() if name not in ("table", "tau", "milliseconds")}
+        plan = {name: value for name, value in vars(explain.plan).items() if name not in ("table", "tau", "milliseconds")}
         return {
             **plan,
-            "rows": told.rows,
-            "planning_milliseconds": round(told.plan.milliseconds, 3),
-            "milliseconds": round(told.milliseconds, 3),
-            "sql": told.sql,
-            "parameters": list(told.parameters),
+            "rows": explain.rows,
+            "planning_milliseconds": round(explain.plan.milliseconds, 3),
+            "milliseconds": round(explain.milliseconds, 3),
+            "sql": explain.sql,
+            "parameters": list(explain.parameters),
         }
 
     notes: tuple[str, ...] = ()
@@ -266,7 +266,7 @@ def kept_up_to_date(directory: Path, *, delay: int, each: bool, stop: Event) -> 
 
     warehouse = opened_to_work(directory)
 
-    def told(turn: Turn) -> None:
+    def report_turn(turn: Turn) -> None:
         health = None
         if turn.report is not None:
             with suppress(NoEpochError):
@@ -274,7 +274,7 @@ def kept_up_to_date(directory: Path, *, delay: int, each: bool, stop: Event) -> 
         render_turn(of_turn(turn, health))
 
     began = time.monotonic()
-    succeeded = warehouse.run(delay=delay, each=each, clock=WallClock(stop), told=told)
+    succeeded = warehouse.run(delay=delay, each=each, clock=WallClock(stop), report_turn=report_turn)
     return of_run(succeeded, time.monotonic() - began)
 
 

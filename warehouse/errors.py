@@ -216,14 +216,14 @@ class NoEpochError(WarehouseError):
 
 
 class CursorLostError(WarehouseError):
-    """The changes of a table since an epoch cannot be told any more."""
+    """The changes of a table since an epoch can no longer be computed."""
 
     code = "cursor_lost"
 
     def __init__(self, table: str, epoch: int, newest: int, reason: str) -> None:
         self.table, self.epoch, self.newest, self.reason = table, epoch, newest, reason
         super().__init__(
-            f'changes of "{table}" since epoch {epoch} cannot be told any more: {reason}. Take the whole table once '
+            f'changes of "{table}" since epoch {epoch} can no longer be computed: {reason}. Take the whole table once '
             f"(`stream-wh scan {table}`, now of epoch {newest}) and go on from the epoch it is of (--since {newest})"
         )
 

@@ -85,7 +85,7 @@ class WritingProject(OpenProject):
         delay: int = 0,
         each: bool = False,
         clock: Clock | None = None,
-        told: Callable[[Turn], None] | None = None,
+        report_turn: Callable[[Turn], None] | None = None,
         observer: Observer = nobody,
         spark: SparkSession | None = None,
     ) -> int:
@@ -99,7 +99,7 @@ class WritingProject(OpenProject):
             One epoch for each slot that was missed, instead of one for all.
         clock
             :class:`warehouse.operations.run.WallClock` with an event that ends the run; None: the machine's clock, for ever.
-        told
+        report_turn
             Is given what each update did, or why it failed (:class:`warehouse.operations.run.Turn`).
         observer, spark
             As for :meth:`update`.
@@ -109,7 +109,7 @@ class WritingProject(OpenProject):
         RunHeldError
             When another process keeps this warehouse up to date.
         WarehouseError
-            When the first update fails with what does not pass by itself.
+            When the first update fails with an error that is not transient.
 
         """
         from warehouse.epochs.lock import run_lock  # noqa: PLC0415 - reading does without
@@ -124,7 +124,7 @@ class WritingProject(OpenProject):
             return Grid(self.catalog.anchor, self.catalog.update_interval)
 
         with run_lock(self.root, clock_now()):
-            return keep_up_to_date(update, grid, delay, timed, told or (lambda _: None))
+            return keep_up_to_date(update, grid, delay, timed, report_turn or (lambda _: None))
 
     def plan(
         self,

@@ -145,7 +145,7 @@ def test_a_warehouse_is_kept_up_to_date(project: Project) -> None:
     project.land("1.csv", csv(row("x", 0.5, 3)))
     turns: list[Turn] = []
 
-    def told(turn: Turn) -> None:
+    def report_turn(turn: Turn) -> None:
         turns.append(turn)
         if len(turns) == 1:
             project.land("2.csv", csv(row("y", 1.5, 9)))
@@ -154,7 +154,7 @@ def test_a_warehouse_is_kept_up_to_date(project: Project) -> None:
         (project.directory / "warehouse.toml").write_text("oh" * broken + text)
 
     with Warehouse.open(project.directory) as warehouse:
-        done = warehouse.run(clock=Replayed(at(1.5), at(4.5)), told=told, spark=project.spark)
+        done = warehouse.run(clock=Replayed(at(1.5), at(4.5)), report_turn=report_turn, spark=project.spark)
     assert done == 3
     assert [turn.error is None for turn in turns] == [True, True, False, True]
     assert isinstance(turns[2].error, ConfigurationError)

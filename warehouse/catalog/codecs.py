@@ -1,4 +1,4 @@
-"""Compressed text files, told by the ending of their name: gzip, bzip2 and Zstandard, read in pieces of bounded size."""
+"""Compressed text files, recognised by the ending of their name: gzip, bzip2 and Zstandard, read in pieces of bounded size."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ class Drift:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference that a table cannot follow by itself: of which ``table`` (none: of all), in which key of its section.
+    """A difference that needs a migration or another command: of which ``table`` (none: of all), in which key of its section.
 
     ``new`` and ``old`` are as they are written; ``fits`` tells of a column whether the new type holds all values of the old,
     ``archive`` is the name of an archive that its stream's rows do not fit.

@@ -1,7 +1,7 @@
 """``arrival`` and ``expires``: Spark SQL expressions that are row-wise, deterministic, and of declared columns only.
 
 Names of functions are judged as Spark will see them, token by token; structure and columns on sqlglot's tree. What only
-Spark can tell of types is told when an update is planned, the rest here (:mod:`warehouse.catalog.expression_types`).
+Spark can tell of types is checked when an update is planned, the rest in this module (:mod:`warehouse.catalog.expression_types`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def expression_faults(
     ts
         Whether ``ts``, the arrival time, may be named although it is no column.
     gives
-        The type that the result must have, as far as that can be told here.
+        The type that the result must have, as far as that is known without Spark.
     what
         What the columns are, for messages.
 

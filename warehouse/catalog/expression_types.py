@@ -1,6 +1,6 @@
 """Faults in the types of an expression that can be found without Spark.
 
-sqlglot infers types of most expressions. Only what no reading of Spark's allows is told here: a sum of a time and a number, an
+sqlglot infers types of most expressions. Only what no reading of Spark's allows is refused here: a sum of a time and a number, an
 array in arithmetic, a result of another family of types than the one that is due. Spark has the last word, before an update reads
 anything (:func:`warehouse.ingest.checked.check_expressions`).
 """
@@ -48,7 +48,7 @@ def family_of(kind: SqlType) -> Family:
 
 
 def type_of(text: str, scope: Mapping[str, SqlType | None]) -> SqlType | None:
-    """Return the type of an expression in Spark's SQL; None where it cannot be told without Spark.
+    """Return the type of an expression in Spark's SQL; None where it is not known without Spark.
 
     Whole numbers are ``bigint``; other numbers need a CAST.
 

@@ -1,6 +1,6 @@
 """What a changed key of ``warehouse.toml`` means for the tables on disk: nothing, rows to come, or a migration.
 
-The file's keys are recorded with each epoch (:func:`declared_keys`), so that what changed since can be told key by key.
+The file's keys are recorded with each epoch (:func:`declared_keys`), so that changes can be reported key by key.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _digest(text: str) -> str:
 def verdicts(catalog: Catalog, epoch: RecordedEpoch, declared: Sequence[tuple[str, str]]) -> tuple[Verdict, ...]:
     """Return what each key means that changed since an epoch, in the order of the keys.
 
-    ``declared`` are the keys that the epoch recorded; without any only those are told that tables cannot follow.
+    ``declared`` are the keys that the epoch recorded; without any, only changes that tables cannot follow are reported.
     """
     unfit = {found.place: found for found in differences(catalog, epoch)}
     before, now = dict(declared), dict(catalog.keys)

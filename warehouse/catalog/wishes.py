@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NEVER", "Wishes", "column_called", "expression_of"]
 
 NEVER = "never"
-"""What stands for the end of rows that have none."""
+"""What files write as the end of rows that have none."""
 
 
 @dataclass(frozen=True)

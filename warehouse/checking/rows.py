@@ -164,7 +164,7 @@ class RowsCheck:
         """Compare each row with the one above it, by the columns of the order alone; they are read without the engine."""
         for file in files:
             columns = () if file.adopted else order_columns(file.state)
-            with suppress(pa.ArrowException, OSError):  # what cannot be read, the engine has told
+            with suppress(pa.ArrowException, OSError):  # the engine has reported what cannot be read
                 row = first_row_out_of_order(Path(self._path(file)), columns) if columns else None
                 if row is not None:
                     yield out_of_order(file, f"row {row}, counted from 0, belongs before the one above it")

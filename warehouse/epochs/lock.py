@@ -220,7 +220,7 @@ def _dead(record: Mapping[str, object]) -> bool:
 
 
 def _await_orphan(root: Path, holder: str) -> None:
-    """Wait until no JVM of a dead update is left: it ends by itself once its parent is gone."""
+    """Wait until no JVM of a dead update is left: it ends once its parent is gone."""
     deadline = time.monotonic() + limits().orphan_seconds
     with jvm_lock_path(root).open("a") as stream:
         while True:

@@ -212,7 +212,7 @@ class FormerLayout:
     """A layout from which a table migrates side by side: new rows do not go there, and those that are there only expire.
 
     ``since`` is the slot at which it gave way, ``rows`` how many lived in it then. Once it holds fewer than the share
-    ``move_below`` of these, what is left moves to the layout in force; None: it empties by itself.
+    ``move_below`` of these, what is left moves to the layout in force; None: it empties as rows expire.
     """
 
     layout: Layout

@@ -281,7 +281,7 @@ class ObjectPath(PosixPath):
         ------
         FileExistsError
             When the condition does not hold. A put whose answer was lost is tried again and then meets its own object: that
-            is no such case, and told by an attribute.
+            is no such case, and is recognised by an attribute.
 
         """
         token = uuid.uuid4().hex

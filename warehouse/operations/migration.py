@@ -51,7 +51,7 @@ class MigrationRequest:
     """What a migration is asked for, beside what ``warehouse.toml`` says.
 
     ``layout`` are keys of the layout that the file leaves out; ``renamed`` pairs of former and new names of columns. Side by
-    side, what is left moves once it is less than the share ``move_below`` of what there was (None: it empties by itself).
+    side, what is left moves once it is less than the share ``move_below`` of what there was (None: it empties as rows expire).
     """
 
     layout: LayoutSpec = field(default_factory=LayoutSpec)

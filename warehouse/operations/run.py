@@ -89,11 +89,11 @@ def following(instant: int, grid: Grid, delay: int) -> int:
 
 
 def keep_up_to_date(
-    update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: Clock, told: Callable[[Turn], None]
+    update: Callable[[], UpdateReport], grid: Callable[[], Grid], delay: int, clock: Clock, report_turn: Callable[[Turn], None]
 ) -> int:
     """Update now and ``delay`` after every grid point, until the clock says to end; return how many updates succeeded.
 
-    One that fails is tried again: soon where the failure passes by itself, with pauses that double from two seconds to a minute,
+    One that fails is tried again: soon if the failure is transient, with pauses that double from two seconds to a minute,
     at the next grid point otherwise. Grid points that pass during an update are made up for by one update right after it.
 
     Parameters
@@ -106,13 +106,13 @@ def keep_up_to_date(
         Microseconds.
     clock
         Tells the time and when to end.
-    told
+    report_turn
         Is given each turn when it is over.
 
     Raises
     ------
     WarehouseError
-        When the very first update fails with what does not pass by itself: whoever started the run is there to see it.
+        When the very first update fails with an error that is not transient: whoever started the run is there to see it.
     SparkLostError
         When the Spark process ended: only another process has another one.
 
@@ -136,7 +136,7 @@ def keep_up_to_date(
         else:
             pause = FIRST_PAUSE
         succeeded += report is not None
-        told(Turn(began, ended, again, report, error))
+        report_turn(Turn(began, ended, again, report, error))
         if _over(clock, began, again):
             return succeeded
 

@@ -1,6 +1,6 @@
 """Views compared with their queries at an epoch: by Spark, without the lock, over the files that the epoch names.
 
-A view stands for itself: what it reads, other views among it, is taken as it is stored. So a fault is named where it is.
+Each view is judged alone: what it reads, including other views, is taken as stored. So a fault is named where it is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an update is doing, in words for a person who waits: on a terminal, and by itself in a notebook."""
+"""What an update is doing, in words for a person who waits: on a terminal, and without being asked in a notebook."""
 
 from __future__ import annotations
 

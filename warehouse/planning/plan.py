@@ -93,7 +93,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
-    ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are told with the reason.
+    ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are reported with the reason.
     ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
     leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
     an update). ``landed`` are files of streams that were loaded before, for synopses that are new.

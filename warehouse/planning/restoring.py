@@ -1,4 +1,4 @@
-"""Where a rollback or a restatement starts from: tables put back to what they held at an earlier epoch.
+"""Where a rollback or a restatement starts from: tables restored to what they held at an earlier epoch.
 
 A plan that goes back has a *base*: an epoch that nobody ever reads, in which the tables are as :class:`RestoreTable`, its
 first steps, leave them. All other steps start from the base as those of an update start from the last epoch.
@@ -102,7 +102,7 @@ class Restoring:
         return replace(old, version=self._version(name, now.path, now.version, old.version))
 
     def _version(self, name: str, path: str, now: int, then: int) -> int:
-        """The version after the step, which is left out when there is nothing to put back."""
+        """The version after the step, which is left out when there is nothing to restore."""
         if now == then:
             return now
         self.steps.append(RestoreTable(name, path, now, then))

@@ -188,7 +188,7 @@ class Halves:
         return self._aliases[name] if name is not None and name not in self.columns and name in self._aliases else group
 
     def _combined(self, node: Node) -> Node:
-        """Return an expression over partial results: groups and aggregates are replaced by what stands for them."""
+        """Return an expression over partial results: groups and aggregates are replaced by their columns."""
         name = self.groups.get(self._folded(node))
         if name is not None:
             return {**self._parsed(name), "alias": node["alias"]}
@@ -274,7 +274,7 @@ class Halves:
         return msgspec.json.encode(self._bare(node))
 
     def _bare(self, node: Any) -> Any:  # noqa: ANN401 - JSON
-        """An expression without its name and places in the text, by which two are told to be the same."""
+        """An expression without its name and places in the text, by which two are recognised as equal."""
         if isinstance(node, list):
             return [self._bare(each) for each in node]
         if not isinstance(node, dict):

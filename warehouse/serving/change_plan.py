@@ -1,4 +1,4 @@
-"""What lies between the epochs of a table, told by its files: a pure function of the lists of files and their bounds.
+"""What lies between the epochs of a table, derived from its files: a pure function of the lists of files and their bounds.
 
 Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live rows of epoch n. Its change is
 
@@ -7,7 +7,7 @@ Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live 
 
 A file that both epochs have is in both terms of `moved(n)`, so it need not be read for it, and each file is read once for
 all its rows that expire while it is there. An update leaves a row in the partition where it is (the partition is a
-function of the row), so that partitions which only gained files, or only lost some, are told without comparing rows.
+function of the row), so that partitions which only gained files, or only lost some, are handled without comparing rows.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _expiring(held: Sequence[Held]) -> Iterator[Expiring]:
     """Yield, for each span of epochs, the files that were there for just that span and in which rows expired."""
     spans: dict[tuple[int, int], list[DataFile]] = {}
     for file, first, last in _spans(held):
-        until = held[min(last + 1, len(held) - 1)]  # the epoch that took the file away has told what had expired in it
+        until = held[min(last + 1, len(held) - 1)]  # the epoch that removed the file reported what had expired in it
         if _ends_within(file, held[first].slot, until.slot):
             spans.setdefault((held[first].window_time, until.window_time), []).append(file)
     for (after, until_time), files in spans.items():

@@ -56,7 +56,7 @@ def change_query(
     schema_file
         The zero-row file; a column that a data file lacks is null there.
     key
-        The search key of a keyed table: what went and what came with one key is told as an update. None: no updates.
+        The search key of a keyed table: what left and what came with one key is reported as an update. None: no updates.
     shown
         The columns to show before those of the change.
     limit

@@ -1,7 +1,7 @@
 """What entered a table and what left it between two epochs, from the files of the readable epochs alone.
 
-Invariant: for every i < j, the live rows of epoch i, without the rows told as ``expire``, ``delete`` and
-``update_preimage``, with those told as ``insert`` and ``update_postimage``, are the live rows of epoch j, as bags.
+Invariant: for every i < j, the live rows of epoch i, without the rows reported as ``expire``, ``delete`` and
+``update_preimage``, with those reported as ``insert`` and ``update_postimage``, are the live rows of epoch j, as bags.
 A consumer's cursor is the number of the epoch up to which it has read.
 """
 

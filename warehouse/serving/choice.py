@@ -111,6 +111,6 @@ class Chooser:
         return tuple(file for file, place in zip(files, places, strict=True) if self.filters.may_hold(place, probes))
 
     def forget(self) -> None:
-        """Make room: filters of files that are gone are not told from others."""
+        """Make room: filters of files that are gone are not distinguished from others."""
         if self.filters.full:
             self.filters = Filters()

@@ -1,4 +1,4 @@
-"""Reading every table of an epoch, where one that cannot be read keeps no other from being told of."""
+"""Reading every table of an epoch, where one that cannot be read hides no other."""
 
 from __future__ import annotations
 

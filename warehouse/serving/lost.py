@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["lost_part", "replaced_table"]
 
 def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
-    """Return what is to be told of a part that the newest epoch names, and that could not be read.
+    """Return the error of a part that the newest epoch names and that could not be read.
 
     Where the table's log is the epoch's the error stays one that is worth a retry: a disk that several hosts share may show an
     epoch later than that files of the one before are gone.

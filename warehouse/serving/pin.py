@@ -256,7 +256,7 @@ class Pin:
         try:
             states = self._hot_states(self.hot.held)
             self.hot.keep({state.name: {file.path for file in self.live_files(state, tau)} for state in states})
-        except WarehouseError:  # whoever reads it will be told
+        except WarehouseError:  # a read of it raises
             self.hot.keep({})
 
     def _hot_states(self, names: Iterable[str]) -> Iterator[TableState]:

@@ -418,7 +418,7 @@ class Reader:
         return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read), tables=tables)
 
     def restored(self, view: str, *, limit: int | None = None) -> Answer:
-        """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that told of them.
+        """Return a view's short-lived results: its columns, ``_ts``, ``_exp``, and the ``_epoch`` that reported them.
 
         They began and ended between two updates, so no window state ever showed them. A view that does not report them
         (``short_lived = "drop"``) has none. With a limit, those of the earliest epochs come first.

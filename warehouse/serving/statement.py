@@ -122,7 +122,7 @@ def select(
 ) -> str:
     """Return the query that gives the live rows of some columns.
 
-    ``where`` is a condition over table columns, ``paths`` makes the expression that stands for some files.
+    ``where`` is a condition over table columns, ``paths`` makes the expression that reads some files.
     """
     if source.memory is not None:
         parts = _memory_parts(source, source.memory, columns, where)

@@ -1,7 +1,7 @@
 """Failures that are not the data's: the disk is full or closed, Spark or a part of it was lost, its work was cancelled.
 
 They pass, or a person makes them pass; no file and no view is to blame, so none is left out for them. A message may hold
-values of rows, whoever wrote those: so Java's exceptions are told apart by their classes, and by messages only where no
+values of rows, whoever wrote those: so Java's exceptions are distinguished by their classes, and by messages only where no
 row has a part in them.
 """
 
@@ -72,7 +72,7 @@ def passing_failure(error: BaseException) -> WarehouseError | None:
 
 
 def _causes(error: BaseException) -> Iterator[tuple[str, str]]:
-    """Yield (class, message) of the Java exception that an error stands for, and of what caused it, to the root."""
+    """Yield (class, message) of the Java exception behind an error, and of its causes, down to the root."""
     java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
     try:
         for _ in range(_DEPTH):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["STAGED", "LocalDisk", "Watcher", "sync_handle", "undone_on_failure", "watching"]
 
 Watcher = Callable[[Literal["sync", "name"], Path], None]
-"""Is told before a file or directory is synced, and after a file got its final name; an ``OSError`` it raises is the disk's."""
+"""Called before a file or directory is synced, and after a file got its final name; an ``OSError`` it raises is the disk's."""
 
 STAGED = "_staged"
 """The directory of a table into which its next data files are written."""

@@ -1,7 +1,7 @@
 """A store of objects (S3, Google, Azure), by conditional puts.
 
 A put is durable when it is answered, whole or not there, and a conditional one (``If-None-Match: *``) fails when the name is
-taken: so there is nothing to force to a disk, and nothing to take back. What stands for a whole file is one object.
+taken: so there is nothing to force to a disk, and nothing to take back. A whole file is one object.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
 a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
 (the Delta protocol, action reconciliation). Checkpoints above v never count. The actions are kept as they were written,
-statistics as their JSON text included, so that a file which left a table can be put back exactly as it was.
+statistics as their JSON text included, so that a file which left a table can be restored exactly as it was.
 """
 
 from __future__ import annotations

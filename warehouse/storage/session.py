@@ -116,7 +116,7 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     for key, value in given.items():
         builder = builder.config(key, value)
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # a failed query is told by its exception
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # the exception reports a failed query
     try:
         if not under_submit:
             _launch(given)

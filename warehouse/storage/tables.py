@@ -75,7 +75,7 @@ def deferred_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
 
 
 def restored_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
-    """Return the schema of a table of short-lived results: when they were in the answer, and the epoch that told of them."""
+    """Return the schema of a table of short-lived results: when they were in the answer, and the epoch that reported them."""
     return _struct([*((column.name, column.type) for column in columns), *_RESTORED_COLUMNS])
 
 

@@ -3,7 +3,7 @@
 Read are all rows of all data files (of tables, deferred, rejected and restored rows, named by an epoch or not), all logs
 with their checkpoints and sums, and all records. A *trace*, which must not be, is one in a file of the erased table or of its
 log, in a message of a record, or in a data file that no epoch names; rows of other tables that hold the same value are
-those tables' own and are told as *elsewhere*. ``warehouse.duckdb`` names files and holds no row, so it must be what the newest
+those tables' own, reported as *elsewhere*. ``warehouse.duckdb`` names files and holds no row, so it must be what the newest
 epoch makes of it.
 """
 
