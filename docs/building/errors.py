@@ -29,8 +29,8 @@ Made from the classes of errors. With `-o json` an error is a JSON object on sta
 `retry` and fields of its own; in Python it is raised as the class. What a scheduler should do about each exit code stands in
 [running it](../operations.md#scheduling)."""
 _ANSWER_OF_A_CHECK = 4
-_CHECKS = """Without an error it is the answer of a check: `doctor`, `check` and `status --check` found something, or landing
-files still hold a key that `erase` removed."""
+_CHECKS = """Without an error it is the answer of a check: `doctor`, `check` and `status --check` found something, a table is
+less accurate than `status --minimum-accuracy` asks for, or landing files still hold a key that `erase` removed."""
 
 
 def errors_page() -> str:

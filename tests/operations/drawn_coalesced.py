@@ -1,0 +1,101 @@
+"""Coalesced tables beside their model: a project whose points are drawn, 40 % of them late, in batches of any size.
+
+With each way to compare stand tables with a budget, which :func:`tests.operations.test_shed.verify` holds against those without.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from warehouse.limits import limited, limits
+from warehouse.operations.update import UpdateOptions
+from warehouse.serving import Reader
+
+from .projects import Project, StoppedError, at, csv, stop_at, stream, text
+from .test_coalesced import SAME, Row, expected, models, runs, stamp
+from .test_shed import verify
+
+if TYPE_CHECKING:
+    import random
+
+    from tests.coalescing.model import Model, Reading
+    from warehouse.epochs.points import Point
+
+__all__ = ["DrawnPoints", "declare"]
+
+
+def declare(project: Project) -> Project:
+    """Declare a stream and tables of each way to compare, with a budget and without."""
+    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+    project.streams = {"a": stream(columns=columns, max_lifetime="12h")}
+    base = {"from": "a", "group_by": "k"}
+    tables: dict[str, dict[str, object]] = {
+        "by_value": {**base, "values": "v", "window": "4h"},
+        "rising": {**base, "same": "v >= previous.v", "window": "4h"},
+        "truth": {**base, "of": "v > 1", "window": "4h"},
+        "newest": {**base, "values": "v", "rows": 6},
+    }
+    project.coalesced = {
+        **tables,
+        "shed_values": {**tables["by_value"], "budget": {"rows": 9}},
+        "shed_rising": {**tables["rising"], "budget": {"keep": 0.6}, "shed": "random"},
+        "shed_truth": {**tables["truth"], "budget": {"accuracy": 0.6}},
+        "shed_newest": {**tables["newest"], "budget": {"rows": 4}, "shed": "cals-v"},
+    }
+    project.declare()
+    return project
+
+
+@dataclass
+class DrawnPoints:
+    """A project, its random numbers, the points that wait for their slot, and a model of each table."""
+
+    project: Project
+    draw: random.Random
+    waiting: list[Row] = field(default_factory=list)
+    models: dict[str, Model] = field(default_factory=models)
+    files: int = 0
+    now: int = 0
+
+    def land(self) -> None:
+        """Put down a file of points: some long past, some with the time of another, some that wait for the next slot."""
+        rows: list[Row] = [("p", 1, self.now - 0.5, self.now + 1)]
+        for _ in range(self.draw.randrange(9)):
+            late = self.draw.random() < 0.4
+            end = self.now * 6
+            begins = self.draw.randrange(max(0, end - 36), end) if late else end - self.draw.randrange(-3, 6)
+            value = self.draw.choice([1, 1, 1, 2, 3, None])
+            rows.append((self.draw.choice(["p", "p", "q", ""]), value, begins / 6, begins / 6 + self.draw.choice([0, 0.1, 9])))
+        lines = (f"{k},{'' if v is None else v},{text(begins)},{text(ends)}" for k, v, begins, ends in rows)
+        self.project.land(f"{self.files}.csv", csv(*lines, header="k,v,b,e"))
+        self.files += 1
+        self.waiting += rows
+
+    def update(self, slots: int, *, by_spark: bool = False, stopped: tuple[Point, float] | None = None) -> None:
+        """Move over so many slots with a file; first stopped at a point of one of the steps."""
+        self.now += slots
+        self.land()
+        with limited(driver_rows=0 if by_spark else limits().driver_rows):
+            if stopped is not None:
+                plan, _ = self.project.updater().plan(UpdateOptions(at=at(self.now)))
+                assert plan is not None
+                point, share = stopped
+                with suppress(StoppedError):  # a step without rows makes no commit
+                    self.project.update(self.now, observer=stop_at(point, int(share * len(plan.steps))))
+            self.project.update(self.now)
+        came = [row for row in self.waiting if stamp(row[2]) <= stamp(self.now)]
+        self.waiting = [row for row in self.waiting if row not in came]
+        for name, model in self.models.items():
+            points: list[Reading] = [(k or None, stamp(begins), v) for k, v, begins, _ in came]
+            if name == "truth":
+                points = [(k, begins, None if v is None else v > 1) for k, begins, v in points]
+            model.arrive(points, stamp(self.now))
+
+    def require_equal(self) -> None:
+        """Compare the newest epoch with the models, and tables with a budget with those without."""
+        with Reader.open(self.project.root) as reader:
+            for name in SAME:
+                assert runs(reader.scan(name).arrow().to_pylist()) == expected(self.models[name]), name
+        verify(self.project)
