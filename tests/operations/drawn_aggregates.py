@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.points import Point
 
-__all__ = ["Drawn", "declare", "require_equal"]
+__all__ = ["WINDOWS", "Drawn", "declare", "require_equal", "require_sound"]
 
 Row = tuple[str, int, float, float]
 WINDOWS = {"1h": (1, 1), "3h": (3, 2), "9h": (9, 3)}
@@ -125,16 +125,35 @@ def expected(rows: list[Row]) -> dict[str, object]:
     return dict(zip(VALUES, found, strict=True))
 
 
+def _given(drawn: Drawn, table: str) -> dict[tuple[str, int], dict[str, dict[str, Any]]]:
+    """The answers that are stored, by length and end (hours), each row by its group or item, which has one."""
+    given: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
+    for row in drawn.project.stored(table):
+        end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
+        answer = given.setdefault((row["window_length"], end), {})
+        name = row["item"] if "often" in table else row.get("k") or row["g"].removesuffix("!")
+        assert name not in answer, (table, row)
+        answer[name] = row
+    return given
+
+
+def require_sound(drawn: Drawn) -> int:
+    """Compare every answer that is full with a query over the rows that its epoch had loaded; return how many there are."""
+    compared = 0
+    for table in drawn.project.aggregates:
+        for (length, end), answer in _given(drawn, table).items():
+            (epoch,) = {row["epoch"] for row in answer.values()}
+            if all(row["full"] for row in answer.values()):
+                wanted = _answer(drawn, table, epoch, drawn.windows[length][0], end)
+                assert _shown(table, answer) == wanted, (table, length, end, epoch)
+                compared += 1
+    return compared
+
+
 def require_equal(drawn: Drawn) -> None:
     """Compare every answer with a query over the rows that its epoch had loaded."""
     for table in drawn.project.aggregates:
-        given: dict[tuple[str, int], dict[str, dict[str, Any]]] = {}
-        for row in drawn.project.stored(table):
-            end = (to_micros(row["window_end"]) - ANCHOR) // HOUR
-            answer = given.setdefault((row["window_length"], end), {})
-            name = row["item"] if "often" in table else row.get("k") or row["g"].removesuffix("!")
-            assert name not in answer, (table, row)
-            answer[name] = row
+        given = _given(drawn, table)
         first = min(drawn.slots.values())
         epochs = sorted(drawn.loaded)
         for length, (slots, every) in drawn.windows.items():

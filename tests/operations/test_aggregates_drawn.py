@@ -13,7 +13,7 @@ from warehouse.errors import MigrationError
 from warehouse.operations.migration import MigrationRequest
 from warehouse.time import to_micros
 
-from .drawn_aggregates import Drawn, declare, require_equal
+from .drawn_aggregates import WINDOWS, Drawn, declare, require_equal, require_sound
 from .projects import Project, at
 
 if TYPE_CHECKING:
@@ -105,3 +105,25 @@ def test_a_coarser_grid_of_times_keeps_what_synopses_know(tmp_path: Path, spark:
     project.declare()
     with pytest.raises(MigrationError, match=r"a multiple of that interval on the same grid, or take it out"):
         project.updater().migrate(None, MigrationRequest())
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(3)])
+def test_what_is_said_to_be_full_is(seed: int, tmp_path: Path, spark: SparkSession) -> None:
+    """Also of answers that are late since there was no time, and of windows that are declared later or were longer before."""
+    draw = random.Random(seed)  # noqa: S311 - rows of a test
+    longer = {**WINDOWS, "14h": (14, 2)}
+    project = Project(tmp_path, spark)
+    drawn = Drawn(declare(project), draw, windows=longer)
+    drawn.update(2)
+    project.warehouse["aggregate_time"] = "1us"
+    project.declare()
+    drawn.update(draw.randrange(3, 7))
+    declare(project, longer)
+    drawn.update(draw.randrange(2, 5))
+    drawn.back()
+    del project.warehouse["aggregate_time"]
+    declare(project, longer if draw.random() < 1 / 2 else WINDOWS)
+    drawn.update(draw.randrange(1, 6))
+    drawn.update(draw.randrange(5, 9))
+    assert require_sound(drawn) > 50
+    assert list(check(project.root).findings) == []
