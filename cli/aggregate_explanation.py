@@ -24,7 +24,8 @@ def of_aggregate(found: AggregateExplanation) -> Report:
     width = max((len(each.table or "") for each in found.synopses), default=0)
     lines += [f"  {each.table or '':<{width}}  {_synopsis(each)}" for each in found.synopses]
     lines += [f"  {_window(each)}" for each in found.windows]
-    lines.append("windows that are due together are answered by one pass over each synopsis")
+    lines.append("windows that are due together are answered by one pass over each synopsis, short ones on the way of the longest;")
+    lines.append("its rows are one for each slot and group (and value, where these are counted), however many rows arrive")
     return Report(_record(found), tuple(lines), data=True)
 
 
@@ -45,7 +46,8 @@ def _synopsis(each: SynopsisRead) -> str:
 
 def _window(each: WindowDue) -> str:
     due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
-    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'slot')}{due}"
+    rows = "" if each.rows is None else f", about {counted(each.rows, 'row')}"
+    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'slot')}{rows}{due}"
 
 
 def _record(found: AggregateExplanation) -> dict[str, object]:
@@ -75,6 +77,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "length": each.length,
                 "slots": each.slots,
                 "every": format_duration(each.every),
+                "rows": each.rows,
                 "next_due": None if each.next_due is None else format_instant(each.next_due),
             }
             for each in found.windows

@@ -281,6 +281,8 @@ def test_explain_tells_what_is_read_and_shared(moved: Project) -> None:
     assert [(each.length, each.slots, each.next_due) for each in found.windows] == [
         ("1h", 1, at(8)), ("3h", 3, at(8)), ("6h", 6, at(8)),
     ]  # fmt: skip
+    held = sum(each.rows or 0 for each in found.synopses)
+    assert 0 < (found.windows[0].rows or 0) < (found.windows[1].rows or 0) < (found.windows[2].rows or 0) == held
     moved.aggregates["more"] = {"from": "a", "group_by": "k", "select": {"n": "count(*)"}, "windows": ["12h"], "keep": "1d"}
     moved.declare()
     found = explained_aggregate(moved.updater().catalog, "more", None)

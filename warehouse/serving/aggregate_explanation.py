@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -41,12 +42,16 @@ class SynopsisRead:
 
 @dataclass(frozen=True)
 class WindowDue:
-    """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds."""
+    """A window: its length as declared, how many slots it reads, its period and its next due end, in microseconds.
+
+    ``rows`` is about how many rows of synopses an answer reads; None before there are any.
+    """
 
     length: str
     slots: int
     every: int
     next_due: int | None
+    rows: int | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +99,8 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 listed=every[number].listed,
             )
         )
-    return AggregateExplanation(name, own, tuple(found), tuple(_windows(catalog, own, epoch)), epoch.number if epoch else None)
+    windows = tuple(_windows(catalog, own, epoch, found))
+    return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
 
 
 def _read(definition: Definition, every: Sequence[Synopsis]) -> Iterator[tuple[int, tuple[State, ...]]]:
@@ -111,8 +117,12 @@ def _readers(beside: Mapping[str, Definition], every: Sequence[Synopsis]) -> dic
     return readers
 
 
-def _windows(catalog: Catalog, definition: Definition, epoch: Epoch | None) -> Iterator[WindowDue]:
+def _windows(
+    catalog: Catalog, definition: Definition, epoch: Epoch | None, synopses: Sequence[SynopsisRead]
+) -> Iterator[WindowDue]:
     for window in definition.windows:
         end = None if epoch is None else (epoch.slot // window.every + 1) * window.every
         due = None if end is None else at_slot(end, catalog.anchor, catalog.update_interval)
-        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due)
+        known = [each.rows * min(window.slots, each.slots) / each.slots for each in synopses if each.rows is not None]
+        rows = math.ceil(sum(known)) if known else None
+        yield WindowDue(window.text, window.slots, window.every * catalog.update_interval, due, rows)
