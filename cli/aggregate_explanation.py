@@ -24,7 +24,7 @@ def of_aggregate(found: AggregateExplanation) -> Report:
     width = max((len(each.table or "") for each in found.synopses), default=0)
     lines += [f"  {each.table or '':<{width}}  {_synopsis(each)}" for each in found.synopses]
     lines += [f"  {_window(each)}" for each in found.windows]
-    lines.append("windows that are due together are answered by one pass over each synopsis, short ones on the way of the longest;")
+    lines.append("windows that are due together are answered by one pass over each synopsis, that of the longest;")
     lines.append("its rows are one for each slot and group (and value, where these are counted), however many rows arrive")
     return Report(_record(found), tuple(lines), data=True)
 
