@@ -11,6 +11,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from warehouse.operations.verification import verdicts_of
+from warehouse.storage.session import INTERPRETED, interpreted, table_session
 from warehouse.views.maintenance.analysis import Analyser
 from warehouse.views.verification import comparison
 
@@ -82,3 +83,17 @@ def test_two_warehouses_in_two_threads(tmp_path: Path, spark: SparkSession, monk
         total: object = sum(HOURS) if name == "one" else str(max(HOURS))
         assert rows == {f"{name}{key}": total for key in range(3)}
         assert [each.outcome for each in verdicts_of(project.root, project.epoch, spark)] == ["same"]
+
+
+def test_settings_come_back_when_the_last_thread_is_done(spark: SparkSession) -> None:
+    """Two threads do without generated code in one session, one a while longer: it neither stays so, nor ends too early."""
+    session = table_session(spark, {"spark.sql.shuffle.partitions": "1"})
+    before = {name: session.conf.get(name) for name in INTERPRETED}
+    assert before != INTERPRETED
+    one, other = interpreted(session), interpreted(session)
+    one.__enter__()
+    other.__enter__()
+    one.__exit__(None, None, None)
+    assert {name: session.conf.get(name) for name in INTERPRETED} == INTERPRETED
+    other.__exit__(None, None, None)
+    assert {name: session.conf.get(name) for name in INTERPRETED} == before

@@ -226,15 +226,24 @@ def _stop(session: SparkSession, archive: ClassArchive | None) -> None:
 
 @contextmanager
 def interpreted(session: SparkSession) -> Iterator[None]:
-    """Do without generated code in a session meanwhile."""
-    before = {name: str(session.conf.get(name)) for name in INTERPRETED}
-    for name, value in INTERPRETED.items():
-        session.conf.set(name, value)
+    """Do without generated code in a session meanwhile; of several threads the last one puts the settings back."""
+    with _making:
+        users, before = _interpreting.get(id(session), (0, {}))
+        if not users:
+            before = {name: str(session.conf.get(name)) for name in INTERPRETED}
+            for name, value in INTERPRETED.items():
+                session.conf.set(name, value)
+        _interpreting[id(session)] = users + 1, before
     try:
         yield
     finally:
-        for name, former in before.items():
-            session.conf.set(name, former)
+        with _making:
+            users, before = _interpreting.pop(id(session))
+            if users > 1:
+                _interpreting[id(session)] = users - 1, before
+            else:
+                for name, former in before.items():
+                    session.conf.set(name, former)
 
 
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
@@ -284,6 +293,8 @@ _worked = threading.Event()
 _sessions: OrderedDict[tuple[object, ...], SparkSession] = OrderedDict()
 """Sessions of tables, by the Spark that they belong to and their settings."""
 _making = threading.Lock()
+_interpreting: dict[int, tuple[int, dict[str, str]]] = {}
+"""How many callers do without generated code in a session, by its id, and the settings that it had."""
 _MOST_SESSIONS = 128
 _held: dict[str, Any] = {}
 
