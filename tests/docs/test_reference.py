@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET  # noqa: N817 - the customary name
 from pathlib import Path
 
 import click
@@ -108,3 +109,16 @@ def test_classes_of_the_reference_say_what_they_do() -> None:
         found = getattr(__import__(module, fromlist=[kind]), kind)
         silent = [key for key, value in vars(found).items() if not key.startswith("_") and callable(value) and not value.__doc__]
         assert (found.__doc__ is not None, silent) == (True, [])
+
+
+@pytest.mark.parametrize(("name", "words"), [("terminal.svg", "$ stream-wh status"), ("report.svg", "Rows that end")])
+def test_pictures_are_small_and_any_viewer_shows_them(name: str, words: str) -> None:
+    """`python -m docs.building.pictures PROJECT` makes them: drawings without scripts, HTML or variables of a style."""
+    picture = (FOLDER / name).read_text()
+    root = ET.fromstring(picture)  # noqa: S314 - our own
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert words in "".join(root.itertext())
+    assert [strange for strange in ("<script", "foreignObject", "var(--", "href=") if strange in picture] == []
+    assert len(picture) < 50_000
+    for page in (ROOT / "README.md", ROOT / "docs" / "index.md"):
+        assert name == "terminal.svg" or f"figures/{name})" in page.read_text()
