@@ -49,8 +49,9 @@ def terminal(project: Path) -> str:
         typed = " ".join(f'"{part}"' if " " in part else part for part in command)
         lines += [("typed", f"$ stream-wh {typed}"), *(("", line) for line in shown.stdout.rstrip().splitlines()), ("", "")]
     high = len(lines) * _LINE + 2 * _MARGIN
+    keep = 'xml:space="preserve"'
     rows = [
-        f'<text xml:space="preserve" class="{kind}" x="{_MARGIN}" y="{_MARGIN + (number + 0.7) * _LINE:.0f}">{escape(line)}</text>'
+        f'<text {keep} class="{kind}" x="{_MARGIN}" y="{_MARGIN + (number + 0.7) * _LINE:.0f}">{escape(line)}</text>'
         for number, (kind, line) in enumerate(lines)
         if line
     ]

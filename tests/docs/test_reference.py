@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET  # noqa: N817 - the customary name
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import click
