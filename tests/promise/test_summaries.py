@@ -116,6 +116,10 @@ def test_any_key_is_stored(counts: dict[tuple[Any], int]) -> None:
 def test_parts_are_stored_as_the_column_has_them() -> None:
     """A date is a number of days, a decimal its digits; a reader's key and a file's are the same then."""
     assert stored_part(date(1969, 12, 31)) == -1
-    assert stored_part(Decimal("-0.10")) == "-0.10"
+    assert stored_part(Decimal("-0.10")) == "-0.1"
+    assert [stored_part(Decimal(text)) for text in ("100", "1E+2", "-0.00", "100.000")] == [100, 100, 0, 100]
+    assert stored_part(Decimal(2**63 - 1)) == 2**63 - 1
+    assert stored_part(Decimal(2**63)) == str(2**63)
+    assert stored_part(Decimal("12345678901234567890123456789012345.678")) == "12345678901234567890123456789012345.678"
     assert stored_part(7) == 7
     assert [stored_part(part) for part in (True, None)] == [True, None]

@@ -18,7 +18,7 @@ import zlib
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
-from decimal import Decimal
+from decimal import Context, Decimal
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any
@@ -37,6 +37,7 @@ _MAGIC = b"KS1\n"
 _SUM_BYTES = 8
 _EPOCH = date(1970, 1, 1).toordinal()
 _HALF = 1 << 62
+_EXACT = Context(prec=80)
 LEAST_COUNT = 2
 """Of a key that is listed where not all are: single rows tell nothing about what comes often."""
 
@@ -120,12 +121,17 @@ def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
 def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
     """Return a part of a key as summaries have it: days for dates, texts for decimals; timestamps are microseconds before.
 
-    >>> stored_part(date(1970, 1, 2)), stored_part(Decimal("1.50")), stored_part("a"), stored_part(None)
-    (1, '1.50', 'a', None)
+    A decimal without decimals is a whole number, and the others have no zeros at the end: a column that gets a wider type, as of
+    another scale, has the same keys as before.
+
+    >>> stored_part(date(1970, 1, 2)), stored_part(Decimal("1.50")), stored_part(Decimal("2.00")), stored_part(None)
+    (1, '1.5', 2, None)
     """
     match part:
         case Decimal():
-            return format(part, "f")
+            short = _EXACT.normalize(part)
+            whole = short == short.to_integral_value(context=_EXACT) and -2 * _HALF <= short < 2 * _HALF
+            return int(short) if whole else format(short, "f")
         case date():
             return part.toordinal() - _EPOCH
         case _:

@@ -269,7 +269,12 @@ class Within:
 
         if not self._asked.groups:
             self._groups[()]  # there is one row, whatever was read
-        keys = sorted(self._groups, key=lambda key: [(part is not None, _ordered(part)) for part in key])
+        kinds = self._schema.types
+
+        def order(key: Group) -> list[tuple[bool, Any]]:
+            return [(part is not None, _ordered(part, kind)) for part, kind in zip(key, kinds, strict=False)]
+
+        keys = sorted(self._groups, key=order)
         medians = {argument: self._middles(argument) for argument in self._medians}
         stored = sum(file.rows or 0 for file in read)
         columns: list[tuple[str, str]] = []
@@ -371,8 +376,12 @@ def _stored(part: Any) -> Any:  # noqa: ANN401 - any value of a group
     return stored_part(part)
 
 
-def _ordered(part: Any) -> Any:  # noqa: ANN401 - any value of a group
-    return math.inf if part is _NAN else part
+def _ordered(part: Any, kind: pa.DataType) -> Any:  # noqa: ANN401 - any value of a group
+    import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
+
+    if part is _NAN:
+        return math.inf
+    return Decimal(part) if part is not None and pa.types.is_decimal(kind) else part
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from warehouse.limits import limits
-from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode
+from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode, stored_part
 from warehouse.storage.beside import SUMMARY
 from warehouse.storage.store import store_of
 
@@ -150,7 +150,7 @@ def _listed(column: Any) -> list[Any]:  # noqa: ANN401 - an Arrow array
 
     values: list[Any] = column.to_pylist()
     if pa.types.is_decimal(column.type):
-        return [None if value is None else format(value, "f") for value in values]
+        return [stored_part(value) for value in values]
     return values
 
 
