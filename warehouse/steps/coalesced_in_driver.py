@@ -22,7 +22,7 @@ from warehouse.steps.arrived_rows import ARRIVED_ROWS
 from warehouse.storage.lookup import here
 from warehouse.storage.tables import rows_schema
 from warehouse.views.language.driver_sql import LeftToSparkError
-from warehouse.views.maintenance.driver_keyed import buckets_of, matched_rows
+from warehouse.views.maintenance.driver_buckets import buckets_of, matched_rows
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.local_buckets import entered, touched_buckets
 

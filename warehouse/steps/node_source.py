@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout.columns import CELL
+from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.session import interpreted
 from warehouse.time import at_slot
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -157,7 +158,7 @@ class NodeSource:
         return Batch(None, _counted(entered), known=entered, session=self.session)
 
     @cached_property
-    def values(self) -> DataFrame:
+    def values(self) -> DataFrame | pa.Table:
         """What becomes of the values of a DISTINCT."""
         return moved_values(self.inputs)
 
@@ -167,7 +168,7 @@ class NodeSource:
         return self._replaced[0]
 
     @cached_property
-    def _replaced(self) -> tuple[Replacement, DataFrame | None]:
+    def _replaced(self) -> tuple[Replacement, DataFrame | pa.Table | None]:
         if self.idle:
             return Replacement(None, {}, {}, 0), None
         with interpreted(self.session) if self.inputs.own.few() else nullcontext():
@@ -193,23 +194,33 @@ class NodeSource:
     @cached_property
     def lost(self) -> DataFrame | None:
         """The short-lived results: those that nobody could see; None when they are not known."""
-        if self.planned.first or self.spare_of is not None:
-            return None
-        if self.planned.node.label != "STR":
-            return self.batch.rows.where("_fate = 'dead'") if self.batch.counts.dead else None
-        return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
+        found = self._lost
+        return frame_of(self.session, found) if isinstance(found, pa.Table) else found
 
     @property
     def lost_in_driver(self) -> pa.Table | None:
         """The short-lived results, where the driver has them."""
-        return None if self.lost is None or self.planned.node.label == "STR" else self.batch.dead_in_driver()
+        return self._lost if isinstance(self._lost, pa.Table) else None
 
     @cached_property
     def lost_rows(self) -> int:
         """How many short-lived results there are."""
-        if self.lost is None:
+        if self._lost is None:
             return 0
-        return self.lost.count() if self.planned.node.label == "STR" else self.batch.counts.dead
+        if self.planned.node.label != "STR":
+            return self.batch.counts.dead
+        return self._lost.num_rows if isinstance(self._lost, pa.Table) else self._lost.count()
+
+    @cached_property
+    def _lost(self) -> DataFrame | pa.Table | None:
+        if self.planned.first or self.spare_of is not None:
+            return None
+        if self.planned.node.label == "STR":
+            return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None
+        if not self.batch.counts.dead:
+            return None
+        known = self.batch.dead_in_driver()
+        return self.batch.rows.where("_fate = 'dead'") if known is None else known
 
     def release(self) -> None:
         """Drop the cached rows."""

@@ -23,11 +23,12 @@ from warehouse.storage.scan import TableFiles
 from warehouse.views.algebra import Changes, Distinct, Group, Join, OutputWindow, stateful_of, tables_read
 from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.temporal_text import for_spark
+from warehouse.views.maintenance.answers import answer
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.feeds import live, over
 from warehouse.views.maintenance.groups import is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeInputs, NodeTable
-from warehouse.views.maintenance.replaced import answer, current
+from warehouse.views.maintenance.replaced import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

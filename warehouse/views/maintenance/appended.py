@@ -34,7 +34,7 @@ EVALUATED = 5_000
 """Rows that arrived, of which the driver takes what expressions of users make, at most: that may be large."""
 
 
-def appended(inputs: NodeInputs, values: DataFrame | None = None) -> DataFrame | pa.Table | None:
+def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> DataFrame | pa.Table | None:
     """Return the rows that entered the answer, placed, with ``_fate`` (``dead``: short-lived); None when none can have.
 
     ``values`` are what becomes of a DISTINCT's values. Few rows are in the driver, or are collected. Others are cached as they
@@ -42,7 +42,10 @@ def appended(inputs: NodeInputs, values: DataFrame | None = None) -> DataFrame |
     """
     node, layout, move = inputs.node, inputs.layout, inputs.move
     if isinstance(inputs.core, Distinct) and values is not None:
-        return placed(appearances(values, node.columns), node.columns, layout, move)
+        entered = appearances(values, node.columns)
+        if isinstance(entered, DataFrame):
+            return placed(entered, node.columns, layout, move)
+        return placed_here(entered, node.columns, layout, move)
     rows, few = _arrivals(inputs, node.operator)
     if rows is None:
         return None

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_gathered, frame_of
 from warehouse.views.algebra import Distinct
 from warehouse.views.maintenance.cache import FEW, collected
+from warehouse.views.maintenance.driver_distinct import appearances_in_driver, moved_in_driver, spared_in_driver
 from warehouse.views.maintenance.feeds import most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
@@ -35,11 +37,14 @@ __all__ = ["appearances", "moved_values", "spared"]
 _SPANS = "CAST(array() AS array<struct<gen: bigint, exp: bigint>>)"
 
 
-def moved_values(inputs: NodeInputs) -> DataFrame:
-    """Return what becomes of each touched value, cached: both of a DISTINCT's tables are written from it."""
+def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
+    """Return what becomes of each touched value, cached or in the driver: both of a DISTINCT's tables are written from it."""
     core, node, tables = inputs.core, inputs.node, inputs.tables
     if not isinstance(core, Distinct):
         raise TypeError(f"{node.table} is no DISTINCT")
+    in_driver = moved_in_driver(core, inputs)
+    if in_driver is not None:
+        return in_driver
     value = [quoted(name) for name in node.columns]
     rows = over(node.operator, core, relation(core.input, tables, NodeTable.arrived))
     arrived = rows.where("_exp > _ts").select(*value, "_ts", "_exp")
@@ -55,25 +60,32 @@ def moved_values(inputs: NodeInputs) -> DataFrame:
     return inputs.cache.add(_moved(arrived, held, node.columns, inputs.move))
 
 
-def appearances(values: DataFrame, columns: Sequence[str]) -> DataFrame:
+def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFrame | pa.Table:
     """Return the rows shown from now on, and appearances that were over before anybody could see them."""
+    if isinstance(values, pa.Table):
+        return appearances_in_driver(values, columns)
     value = [quoted(name) for name in columns]
-    shown = values.where("exp IS NOT NULL").selectExpr(
-        *value, "timestamp_micros(gen) AS _ts", "timestamp_micros(exp) AS _exp"
+    shown = values.where("_until IS NOT NULL").selectExpr(
+        *value, "timestamp_micros(_gen) AS _ts", "timestamp_micros(_until) AS _exp"
     )
-    lost = values.selectExpr(*value, "explode(lost) AS _span").selectExpr(
+    lost = values.selectExpr(*value, "explode(_lost) AS _span").selectExpr(
         *value, "timestamp_micros(_span.gen) AS _ts", "timestamp_micros(_span.exp) AS _exp"
     )
     return shown.unionByName(lost).selectExpr(*value, "_ts", "_exp", "_exp AS _out")
 
 
-def spared(inputs: NodeInputs, values: DataFrame, layout: Layout) -> Replacement:
+def spared(inputs: NodeInputs, values: DataFrame | pa.Table, layout: Layout) -> Replacement:
     """Return the new content of the table of spare rows, which has that layout; ``inputs`` are those of the DISTINCT."""
     columns, move = inputs.node.columns, inputs.move
     value = [quoted(name) for name in columns]
-    touched = values.where("spare IS NOT NULL OR had_spare")
-    new = touched.where("spare IS NOT NULL").selectExpr(
-        *value, f"timestamp_micros({move.now}L) AS _ts", "timestamp_micros(spare) AS _exp"
+    if isinstance(values, pa.Table):
+        in_driver = spared_in_driver(inputs, values, layout)
+        if in_driver is not None:
+            return in_driver
+        values = frame_of(inputs.session, values)
+    touched = values.where("_spare IS NOT NULL OR _had_spare")
+    new = touched.where("_spare IS NOT NULL").selectExpr(
+        *value, f"timestamp_micros({move.now}L) AS _ts", "timestamp_micros(_spare) AS _exp"
     )
     old = inputs.spares.own() if inputs.spares is not None else None
     of_keys, keys = None, None
@@ -105,8 +117,8 @@ def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[st
     Returns
     -------
     DataFrame
-        The value; ``gen`` and ``exp`` (microseconds) of the row that is newly shown, or nulls; ``spare``: the ``exp``
-        of its spare row, or null; ``had_spare``: whether there was one before; ``lost``: appearances of the value that
+        The value; from when (``_gen``) until when (``_until``, both microseconds) a row is newly shown, or nulls; ``_spare``: the
+        end of its spare row, or null; ``_had_spare``: whether there was one before; ``_lost``: appearances of the value that
         began and ended since the last epoch (array of ``gen``, ``exp``).
 
     """
@@ -126,11 +138,11 @@ def _moved(arrived: DataFrame, before: Sequence[DataFrame], columns: Sequence[st
     enters = f"NOT coalesce({lives}, false) AND _longest.exp > {move.now}L"
     return grouped.selectExpr(
         *value,
-        f"CASE WHEN {enters} THEN coalesce(greatest(_shown, _longest.at), _shown, {move.now}L) END AS gen",
-        f"CASE WHEN {enters} THEN _longest.exp END AS exp",
-        f"CASE WHEN {lives} AND _longest.exp > _shown THEN _longest.exp END AS spare",
-        "_spare IS NOT NULL AS had_spare",
-        f"{_lost(move)} AS lost",
+        f"CASE WHEN {enters} THEN coalesce(greatest(_shown, _longest.at), _shown, {move.now}L) END AS _gen",
+        f"CASE WHEN {enters} THEN _longest.exp END AS _until",
+        f"CASE WHEN {lives} AND _longest.exp > _shown THEN _longest.exp END AS _spare",
+        "_spare IS NOT NULL AS _had_spare",
+        f"{_lost(move)} AS _lost",
     )
 
 

@@ -1,137 +1,181 @@
-"""GROUP BY of few rows without a job of Spark's: the definitions of :mod:`.groups` and :mod:`.feeds`, run by the driver."""
+"""The new content of a keyed node made of few rows without a job of Spark's: what :mod:`.replaced` makes of many.
+
+Which rows an operator makes of its inputs is stated in :mod:`.answers`; here the driver reads these: what came and went, and by
+key the rows of the changed keys, from the stored files.
+"""
 
 from __future__ import annotations
 
+import math
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import from_arrow_type
 
 from warehouse.catalog.duck_sql import quoted
-from warehouse.catalog.types import parse_type
 from warehouse.limits import limits
-from warehouse.storage.hashing import bucket
-from warehouse.storage.lookup import FAILURES, here, leave_to_spark
-from warehouse.time import NEVER
-from warehouse.views.algebra import Group, scanned
+from warehouse.storage.lookup import FAILURES, MATCHES, here, leave_to_spark
+from warehouse.views.algebra import AntiJoin, Group, OutputWindow, Top, inputs_of, scanned
 from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
+from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import looked_up, most_arrived, weighed, window_lengths
-from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
-from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.keyed import Replacement, replacing
-from warehouse.views.maintenance.keys import lookup_keys
-from warehouse.views.maintenance.local_buckets import entered, touched_buckets
+from warehouse.views.maintenance.feeds import over, weighed, window_lengths
+from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
+from warehouse.views.maintenance.inputs import NodeTable, user_columns
+from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
 from warehouse.views.maintenance.picking import evaluated, lasting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from warehouse.layout import Layout
+    from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.inputs import NodeInputs
+    from warehouse.views.maintenance.keyed import Replacement
 
-__all__ = ["buckets_of", "matched_rows", "replaced_in_driver"]
+__all__ = ["replaced_in_driver"]
+
+_CANDIDATES = 20_000_000
+"""Pairs of rows that might meet, at most."""
 
 
-def replaced_in_driver(inputs: NodeInputs) -> Replacement | None:
-    """Return the new content of the buckets that changed; None when Spark is to make it."""
-    core, tables = inputs.core, inputs.tables
-    if not isinstance(core, Group) or not core.keys or inputs.move.first or not inputs.own.few():
+def replaced_in_driver(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None] | None:
+    """Return the new content of the buckets that changed, and short-lived rows where they are known; None: Spark is to."""
+    core, move, read = inputs.core, inputs.move, [inputs.tables[name] for name in set(scanned(inputs.node.operator))]
+    if move.first or move.k0 == move.k or not inputs.own.few() or isinstance(core, OutputWindow):
         return None
-    if any(tables[name].keyed for name in scanned(core.input)) or any(window_lengths(core.input)) or any(looked_up(core.input)):
+    if isinstance(core, Top) and not core.order and inputs.node.hidden:  # its rows are told apart by their times too
         return None
-    most = most_arrived(core.input, tables)
-    if most is None or most > min(FEW, limits().driver_rows):
-        return None
+    for table in read:
+        most = None if table.keyed else table.most_arrived()
+        if not table.few() if table.keyed else most is None or most > min(FEW, limits().driver_rows):
+            return None
     try:
-        return _groups(core, inputs)
+        return _replaced(inputs)
     except (*FAILURES, OverflowError) as error:
         leave_to_spark(error)
         return None
 
 
-def _groups(core: Group, inputs: NodeInputs) -> Replacement | None:
-    node, move = inputs.node, inputs.move
-    came = evaluated(core.input, inputs.tables, NodeTable.came)
-    gone = None if came is None else evaluated(core.input, inputs.tables, NodeTable.gone)
-    if came is None or gone is None:
-        return None
-    types = dict(DriverRows.of(came).dtypes)
-    adjustable = is_adjustable(core, types)
-    state = state_columns(core) if adjustable else []
+def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
+    core, node, move = inputs.core, inputs.node, inputs.move
     own = inputs.own.all_own()
-    if own is None or any(name.startswith("_state_") for name in own.column_names) != adjustable:
-        return None
-    changed = DriverRows.of(weighed(DriverRows.of(came), DriverRows.of(gone), move).toArrow())
-    held, others = _split(own, changed, core.keys)
-    rows = adjusted(core, changed, DriverRows.of(held), types) if adjustable else recomputed(core, _live(core, changed, inputs))
-    never = f"timestamp_micros({NEVER}L)"
-    answer = rows.selectExpr("*", f"timestamp_micros({move.now}L) AS _ts", f"{never} AS _exp")
-    matched = matched_rows(held, answer.toArrow(), node.columns, state)
-    matched = matched.append_column("sub_index", buckets_of(matched, node.search_key, inputs.layout))
-    touched = touched_buckets(matched, stateful=adjustable)
-    if not touched:
-        return Replacement(None, {}, {}, 0)
-    written, rest = (_of(rows, list(touched)) for rows in (matched, others))
-    fresh = entered(written, node.columns, state, move, dated=True)
-    return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
+    if own is None:
+        raise LeftToSparkError("Spark is to read the rows that are stored")
+    sides = (node.operator,) if core is None else inputs_of(core)
+    by = (node.search_key,) if core is None else node.changed_by
+    key = node.search_key if core is None else node.changed_key
+    came = [_changes(side, inputs) for side in sides] if key or isinstance(core, Group) else []
+    keys = _keys(came, by, key) if key else None
+    state: list[str] = []
+    types = dict(came[0].dtypes) if isinstance(core, Group) else {}
+    if isinstance(core, Group) and is_adjustable(core, types):
+        state = state_columns(core)
+        held = DriverRows.of(own) if keys is None else semi_joined(DriverRows.of(own), DriverRows.of(keys), key)
+        _require_state(own, adjustable=True)
+        rows = for_ever(adjusted(core, came[0], held, types), move)
+    elif core is None:
+        rows = _of_keys(node.operator, inputs, keys, key, key, NodeTable.live).where(f"unix_micros(_exp) > {move.now}L")
+    else:
+        _require_state(own, adjustable=False)
+        rows = answer(core, _sides(core, inputs, keys), move)
+        rows = rows if isinstance(core, Group) else over(node.operator, core, rows)
+    found = rows.toArrow()
+    if found.num_rows > MATCHES:
+        raise LeftToSparkError("the rows of the changed keys are too many for the driver")
+    lost = None
+    if core is None and any(inputs.tables[table].dead for table in scanned(node.operator)):
+        lost = _evaluated(node.operator, inputs, NodeTable.died)
+    elif isinstance(core, AntiJoin):
+        lost = found.filter(pc.less_equal(found["_exp"].cast(pa.int64()), move.now))
+        found = lasting(found, "_exp", move.now)
+    changed = None if keys is None else (keys, key)
+    content = rewritten(own, changed, found, columns=node.columns, search_key=node.search_key, state=state,
+                        layout=inputs.layout, move=move)  # fmt: skip
+    return content, lost
 
 
-def _live(core: Group, changed: DriverRows, inputs: NodeInputs) -> DriverRows:
-    """The input's live rows of the changed keys."""
-    keys = changed.grouped(core.keys, []).toArrow()
-    sought = lookup_keys(core.input, core.keys, keys)
-    rows = evaluated(core.input, inputs.tables, lambda table: table.live(sought.get(table.name)))
+def _require_state(own: pa.Table, *, adjustable: bool) -> None:
+    """Leave tables to Spark that a build wrote which adjusted other sums."""
+    if any(name.startswith("_state_") for name in own.column_names) != adjustable:
+        raise LeftToSparkError("the table has the state columns of another build")
+
+
+def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
+    """What :func:`warehouse.views.maintenance.feeds.changes` returns."""
+    tables, move = inputs.tables, inputs.move
+    if any(tables[table].keyed for table in scanned(operator)):
+        now = lasting(_evaluated(operator, inputs, NodeTable.live), "_exp", move.now)
+        return _netted(now, lasting(_evaluated(operator, inputs, NodeTable.lived), "_exp", move.before))
+    ended = NodeTable.lived if any(window_lengths(operator)) else NodeTable.gone
+    came, gone = (DriverRows.of(_evaluated(operator, inputs, part)) for part in (NodeTable.came, ended))
+    return DriverRows.of(weighed(came, gone, move).toArrow())
+
+
+def _netted(now: pa.Table, before: pa.Table) -> DriverRows:
+    """The difference of two bags of rows that live alike; ``_ts`` is that of one of them."""
+    names = [*user_columns(DriverRows.of(now)), "_exp", "_out"]
+    shown, by = ", ".join(map(quoted, names)), ", ".join(exact_terms(now.schema, names))
+    every = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"
+    summed = f"SELECT {shown}, max(_ts) AS _ts, sum(_one) AS _sum FROM ({every}) GROUP BY {by} HAVING sum(_one) <> 0"
+    each = f"SELECT {shown}, _ts, CAST(sign(_sum) AS INTEGER) AS _weight FROM ({summed}), range(CAST(abs(_sum) AS BIGINT))"
+    rows = here(each, {"now": now, "earlier": before})
     if rows is None:
-        raise LeftToSparkError("Spark is to read the rows of the changed keys")
-    of_keys, _ = _split(lasting(rows, "_exp", inputs.move.now), DriverRows.of(keys), core.keys)
-    return DriverRows.of(of_keys)
+        raise LeftToSparkError("DuckDB did not compare what was there with what is")
+    kinds = [now.schema.field(name) for name in (*names, "_ts")]
+    return DriverRows.of(rows.cast(pa.schema([*kinds, ("_weight", pa.int32())])))
 
 
-def _of(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
-    return rows.filter(pc.is_in(rows["sub_index"], pa.array(buckets, rows.schema.field("sub_index").type)))
+def _keys(changes: Sequence[DriverRows], by: Sequence[Sequence[str]], key: Sequence[str]) -> pa.Table:
+    """The distinct changed keys."""
+    parts = [renamed(rows, own, key) for rows, own in zip(changes, by, strict=True)]
+    keys = reduce(DriverRows.unionByName, parts).grouped(key, []).toArrow()
+    if keys.num_rows > FEW:
+        raise LeftToSparkError("more keys changed than the driver looks up")
+    return keys
 
 
-def _split(own: pa.Table, changed: DriverRows, keys: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """The node's rows that have one of the changed keys, and the others."""
-    equal = " AND ".join(f"o.{quoted(name)} IS NOT DISTINCT FROM c.{quoted(name)}" for name in keys)
-    sides = {"o": own, **changed.tables}
-    parts = [here(f"SELECT o.* FROM o {how} JOIN ({changed.query}) AS c ON {equal}", sides) for how in ("SEMI", "ANTI")]
-    if parts[0] is None or parts[1] is None:
-        raise LeftToSparkError("DuckDB did not find the rows of the changed keys")
-    return parts[0].cast(own.schema), parts[1].cast(own.schema)
+def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[DriverRows]:
+    """The inputs' rows of the changed keys: live ones, of an anti-join those that lived at any time since the last epoch."""
+    node, found = inputs.node, []
+    for number, side in enumerate(inputs_of(core)):
+        by = node.changed_by[number] if node.changed_by else ()
+        keyed = any(inputs.tables[table].keyed for table in scanned(side))
+        if isinstance(core, AntiJoin) and not keyed:
+            before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.lived)
+            came = DriverRows.of(_evaluated(side, inputs, NodeTable.came))
+            came = came if keys is None else semi_joined(came, DriverRows.of(keys), by, node.changed_key)
+            rows = before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
+        else:
+            rows = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.live)
+            rows = rows.where(f"unix_micros(_exp) > {inputs.move.now}L")
+        found.append(rows.toArrow())
+    if len(found) > 1 and math.prod(rows.num_rows for rows in found) > _CANDIDATES:
+        raise LeftToSparkError("more rows of the changed keys might meet than the driver looks at")
+    return [DriverRows.of(rows) for rows in found]
 
 
-def matched_rows(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str]) -> pa.Table:
-    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands."""
-    same = [*columns, "_exp"]
-    floating = {field.name.lower() for field in answer.schema if pa.types.is_floating(field.type)}
-    signs = [
-        f"CASE WHEN {quoted(name)} = 0 THEN CAST({quoted(name)} AS VARCHAR) = '-0.0' END"
-        for name in columns
-        if name.lower() in floating
-    ]
-    shown = ", ".join(map(quoted, same))
-    carried = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
-    one = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({carried})' if state else '0'})"
-    own = ", ".join(map(quoted, ("_ts", *state)))
-    every = (
-        f"SELECT {shown}, {own}, _load_slot, 0 AS side FROM held "
-        f"UNION ALL SELECT {shown}, {own}, 0 AS _load_slot, 1 AS side FROM answer"
-    )
-    listed = f"list({one} ORDER BY {one})"
-    lists = f"coalesce({listed} FILTER (side = 0), []) AS _was, coalesce({listed} FILTER (side = 1), []) AS _came"
-    by = ", ".join([*map(quoted, same), *signs])
-    found = here(f"SELECT {shown}, {lists} FROM ({every}) GROUP BY {by}", {"held": held, "answer": answer})
-    if found is None:
-        raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
-    return found
+def _of_keys(
+    operator: Operator,
+    inputs: NodeInputs,
+    keys: pa.Table | None,
+    columns: Sequence[str],
+    by: Sequence[str],
+    part: Callable[[NodeTable, pa.Table | None], pa.Table | None],
+) -> DriverRows:
+    """A pipeline's rows whose columns are one of the keys (which call them ``by``); no keys: all rows.
+
+    ``part`` returns those of a table, with its lookup keys.
+    """
+    sought = lookup_keys(operator, columns, keys.select(list(by))) if keys is not None and columns else {}
+    rows = DriverRows.of(_evaluated(operator, inputs, lambda table: part(table, sought.get(table.name))))
+    return rows if keys is None else semi_joined(rows, DriverRows.of(keys), columns, by)
 
 
-def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:
-    """Return the sub-index of each row of a keyed table, by the columns of its search key."""
-    types = [parse_type(from_arrow_type(rows.schema.field(name).type).simpleString()) for name in names]
-    keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
-    return pa.array((bucket(key, types, layout) for key in keys), pa.int32())
+def _evaluated(operator: Operator, inputs: NodeInputs, part: Callable[[NodeTable], pa.Table | None]) -> pa.Table:
+    rows = evaluated(operator, inputs.tables, part)
+    if rows is None:
+        raise LeftToSparkError("Spark is to read what came, went or is stored")
+    return rows

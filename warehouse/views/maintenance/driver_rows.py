@@ -6,6 +6,7 @@ raises :class:`~warehouse.views.language.driver_sql.LeftToSparkError`; the calle
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DriverRows", "Frame"]
 
+_ORDERED = re.compile(r"(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))(?: (?P<way>ASC|DESC))?(?: NULLS (?P<nulls>FIRST|LAST))?")
 _JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 
 
@@ -123,7 +125,7 @@ class DriverRows:
         return DriverRows(query, self.types, {**self.tables, **other.tables})
 
     def join(self, other: DriverRows, condition: str, how: str) -> DriverRows:
-        """Return pairs of rows for which a condition is true, and with ``how="left"`` the other rows beside nulls.
+        """Return pairs of rows for which a condition is true; ``how`` is a kind of join as Spark calls it.
 
         Raises
         ------
@@ -132,8 +134,37 @@ class DriverRows:
 
         """
         types = _distinct({**self.types, **other.types}, len(self.types) + len(other.types))
-        both = DriverRows(f"({self.query}) AS l {how} JOIN ({other.query}) AS r", types, {**self.tables, **other.tables})
-        return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", types, both.tables)
+        word = how.removeprefix("left_")
+        both = DriverRows(f"({self.query}) AS l {word} JOIN ({other.query}) AS r", types, {**self.tables, **other.tables})
+        shown = types if word == how else self.types
+        return DriverRows(f"SELECT * FROM {both.query} ON {both.condition(condition)}", shown, both.tables)
+
+    def numbered(self, partition: Sequence[str], order: Sequence[str], name: str) -> DriverRows:
+        """Return the rows with their number, from 1, in an order of their own within each partition.
+
+        Parameters
+        ----------
+        partition
+            Names of columns.
+        order
+            Terms over columns, as Spark SQL.
+        name
+            What the number is called.
+
+        Raises
+        ------
+        LeftToSparkError
+            When the engines might not agree on the order.
+
+        """
+        kinds = self._kinds()
+        terms = [f"{quoted(column)} {way}" for column, way in map(_term, order)]
+        if any(not exactly_grouped(kinds[column.lower()]) for column in (*partition, *(_term(each)[0] for each in order))):
+            raise LeftToSparkError("the driver does not order by floats or nested values")
+        by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
+        number = f"CAST(row_number() OVER ({by}ORDER BY {', '.join(terms)}) AS INTEGER) AS {quoted(name)}"
+        types = {**self.types, name: pa.int32()}
+        return DriverRows(f"SELECT *, {number} FROM ({self.query})", _distinct(types, len(self.types) + 1), self.tables)
 
     def grouped(self, keys: Sequence[str], aggregates: Sequence[tuple[str, str]]) -> DriverRows:
         """Return aggregates of each combination of keys; no keys: of all rows.
@@ -199,6 +230,15 @@ def _parsed(sql: str) -> exp.Expr:
         return expression_of(sql)
     except RefusedError as error:
         raise LeftToSparkError(str(error)) from None
+
+
+def _term(sql: str) -> tuple[str, str]:
+    """The column of a term of an order, and its direction, in which nulls are where Spark has them."""
+    found = _ORDERED.fullmatch(sql)
+    if found is None:
+        raise LeftToSparkError(f"the driver does not order by {sql}")
+    nulls = found["nulls"] or ("LAST" if found["way"] == "DESC" else "FIRST")
+    return found["quoted"] or found["plain"], f"{found['way'] or 'ASC'} NULLS {nulls}"
 
 
 def _name(node: exp.Expr) -> str:

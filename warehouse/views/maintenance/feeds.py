@@ -15,9 +15,8 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import TIMES
 from warehouse.time import NEVER
 from warehouse.views.algebra import AsOf, Filter, InternalRows, Operator, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
-from warehouse.views.maintenance.driver_rows import DriverRows, Frame
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
-from warehouse.views.maintenance.keys import grouped_exactly
+from warehouse.views.maintenance.keys import grouped_exactly, paired
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
+    from warehouse.views.maintenance.driver_rows import DriverRows, Frame
     from warehouse.views.maintenance.inputs import Move
 
 __all__ = [
@@ -199,15 +199,9 @@ def _looked_up(rows: Frame, lookup: AsOf, versions: Frame) -> Frame:
     added = [f"{column.sql} AS {quoted(column.name)}" for column in lookup.columns]
     held = versions.selectExpr(*keys, *added, "_ts AS _valid_from", "_exp AS _valid_to")
     names = [*rows.columns, *(column.name for column in lookup.columns)]
-    return _matched(rows, held, _sees(lookup), "left" if lookup.outer else "inner").selectExpr(*map(quoted, names))
+    return paired(rows, held, _sees(lookup), "left" if lookup.outer else "inner").selectExpr(*map(quoted, names))
 
 
 def _sees(lookup: AsOf) -> str:
     same = [f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(lookup.on)]
     return " AND ".join([*same, "_valid_from < _ts", "_ts <= _valid_to"])
-
-
-def _matched(rows: Frame, others: Frame, condition: str, how: str) -> Frame:
-    if isinstance(rows, DriverRows):
-        return rows.join(others, condition, how)
-    return rows.join(others, F.expr(condition), how)

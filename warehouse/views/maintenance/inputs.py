@@ -178,15 +178,24 @@ class NodeTable:
             self._path, self.version, self.columns, SlotBounds.loaded_after(self.loaded_until), most=FEW,
             where=f"_load_slot > {self.loaded_until} AND _exp_slot > {move.k} AND epoch_us(_exp) > {move.now}",
         )  # fmt: skip
-        if rows is None or dead is None:
-            return rows
+        gone = None if rows is None or dead is None else self._died(dead, rows.schema)
+        return rows if rows is None or dead is None else None if gone is None else pa.concat_tables([rows, gone])
+
+    def died(self) -> pa.Table | None:
+        """Return the rows that are known to have begun and ended since the last epoch; None when Spark is to read them."""
+        none = None if self.version is None else self.files.found(self._path, self.version, self.columns, lambda _: False)
+        return none if none is None or self.dead is None else self._died(self.dead, none.schema)
+
+    def _died(self, dead: Dead, schema: pa.Schema) -> pa.Table | None:
+        """Rows that died before they were stored, as a table of few rows; None when they are many or do not fit."""
+        if dead.count > FEW:
+            return None
         if dead.known is not None:
             own = {name.lower(): dead.known[name] for name in dead.known.column_names}
-            if own.keys() >= {name.lower() for name in rows.column_names}:
-                gone = pa.table({name: own[name.lower()] for name in rows.column_names})
-                return pa.concat_tables([rows, gone.cast(rows.schema)])
-        gone = self._declared(dead.rows)
-        return pa.concat_tables([rows, gone.toArrow().cast(rows.schema)]) if can_be_gathered(gone.schema) else None
+            if own.keys() >= {name.lower() for name in schema.names}:
+                return pa.table({name: own[name.lower()] for name in schema.names}).cast(schema)
+        rows = self._declared(dead.rows)
+        return rows.toArrow().cast(schema) if can_be_gathered(rows.schema) else None
 
     def gone(self) -> pa.Table | None:
         """Return the rows that were live at the last epoch and have reached their own end; None when Spark is to read them."""
@@ -198,13 +207,21 @@ class NodeTable:
             where=f"_exp_slot > {self.move.k0} AND _exp_slot <= {self.move.k}",
         )  # fmt: skip
 
-    def live(self, keys: pa.Table | None) -> pa.Table | None:
+    def live(self, keys: pa.Table | None = None) -> pa.Table | None:
         """Return the rows that are live at the plan's window time, of these keys at least; None when Spark is to read them."""
         if self.version is None or (keys is None and not few(self._files(self.version))):
             return None
         live = f"_exp_slot > {self.move.k} AND epoch_us(_exp) > {self.move.now}"
         wanted = SlotBounds.expiring_after(self.move.k)
         return self.files.found(self._path, self.version, self.columns, wanted, keys=keys, where=live, most=FEW)
+
+    def lived(self, keys: pa.Table | None = None) -> pa.Table | None:
+        """Return the rows that were live at the last epoch, of these keys at least; None when Spark is to read them."""
+        if self.move.first or self.base is None or (keys is None and not few(self._files(self.base))):
+            return None
+        live = f"_exp_slot > {self.move.k0} AND epoch_us(_exp) > {self.move.before}"
+        wanted = SlotBounds.expiring_after(self.move.k0)
+        return self.files.found(self._path, self.base, self.columns, wanted, keys=keys, where=live, most=FEW)
 
     def all_own(self) -> pa.Table | None:
         """Return what :meth:`own` does, with the partitions' columns too; None when Spark is to read it, or on a first build."""

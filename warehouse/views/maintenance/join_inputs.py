@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.views.algebra import Join, Operator
+    from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.inputs import NodeInputs
 
 __all__ = ["PUSHED_KEYS", "Arrived", "Earlier", "JoinInputs", "connecting", "join_inputs", "without_end"]
@@ -196,6 +197,6 @@ def _statistics(rows: DataFrame, columns: Iterable[str], window: int) -> InputSt
     return InputStatistics(row[0], dict(zip(names, row[1:], strict=True)), window)
 
 
-def without_end(rows: DataFrame) -> DataFrame:
+def without_end(rows: Frame) -> Frame:
     """Return rows that any row may meet."""
     return rows.selectExpr("*", f"timestamp_micros({NEVER}L) AS _held")

@@ -14,13 +14,15 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.join_inputs import connecting, without_end
+from warehouse.views.maintenance.keys import paired
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import DataFrame
 
     from warehouse.views.algebra import Join, OuterJoin
+    from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.join_inputs import Arrived, JoinInputs
 
 __all__ = ["joined", "new_results", "outer_joined"]
@@ -60,7 +62,7 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
                 for other in order
                 if other != number
             }
-        terms.append(_term(join, number, inputs.arrived[number].rows, sides, order, inputs.arrived[number]))
+        terms.append(_term(join, number, sides, order, inputs.arrived[number]))
     if not terms:
         return None
     result = terms[0]
@@ -69,51 +71,57 @@ def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
     return result
 
 
-def joined(join: Join, inputs: Sequence[DataFrame]) -> DataFrame:
+def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
     """Return the join of whole inputs: what a recomputation is."""
-    first, *others = inputs
-    sides = {number: without_end(rows) for number, rows in enumerate(others, start=1)}
-    return _term(join, 0, first.selectExpr("*", "_ts AS _since"), sides, range(len(inputs)), None)
+    first = inputs[0].selectExpr("*", "_ts AS _since")
+    sides: dict[int, Frame] = {number: without_end(rows) for number, rows in enumerate(inputs[1:], start=1)}
+    return _in_order(join, 0, first, sides, range(len(inputs)))
 
 
-def outer_joined(join: OuterJoin, left: DataFrame, right: DataFrame) -> DataFrame:
+def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
     """Return the outer join of live rows of the keys asked for.
 
     Matched rows live while both parts do, unmatched ones until a partner comes, at the latest their own end.
     """
-    renamed = right.withColumnsRenamed({name: f"{name}_right" for name in CARRIED})
     conditions = [f"{quoted(one)} = {quoted(other)}" for one, other in join.on]
     if join.where is not None:
         conditions.append(f"({join.where})")
-    matched = left.join(renamed, F.expr(" AND ".join(conditions)), "full" if join.kind == "full" else join.kind)
+    matched = paired(left, _beside(right), " AND ".join(conditions), join.kind)
     return _met(matched, [name for name in (*left.columns, *right.columns) if name not in CARRIED])
 
 
 def _term(
+    join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: Arrived
+) -> DataFrame:
+    """Join what arrived at one input with the others in order; few rows go to where the others are."""
+    if delta.statistics.arrived > BROADCAST_ROWS:
+        return _in_order(join, start, delta.rows, sides, order)
+    first = next((each for each in order if each != start and connecting(join, {start}, each)), None)
+    if first is not None:
+        sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, {start}, first), null_safe=join.null_safe)}
+    return _in_order(join, start, delta.rows, sides, order, F.broadcast)
+
+
+def _in_order(
     join: Join,
     start: int,
-    rows: DataFrame,
-    sides: dict[int, DataFrame],
+    rows: Frame,
+    sides: Mapping[int, Frame],
     order: Sequence[int],
-    delta: Arrived | None,
-) -> DataFrame:
-    """Join one input with the others in order; where it is a delta it goes to where the others are."""
+    sent: Callable[[Frame], Frame] | None = None,
+) -> Frame:
+    """Join one input with the others in order; ``sent`` says how what is joined goes to the next, if not as Spark likes."""
     todo = [number for number in order if number != start]
     there = {start}
     result = rows
-    small = delta is not None and delta.statistics.arrived <= BROADCAST_ROWS
-    if delta is not None and small:
-        first = next((each for each in todo if connecting(join, there, each)), None)
-        if first is not None:
-            sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, there, first), null_safe=join.null_safe)}
     while todo:
         number = next((each for each in todo if connecting(join, there, each)), None)
         if number is None:
             raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
         todo.remove(number)
-        result = _probe(F.broadcast(result) if small else result, sides[number], connecting(join, there, number), join)
+        result = _probe(result if sent is None else sent(result), sides[number], connecting(join, there, number), join)
         there.add(number)
-    result = result.drop("_since")
+    result = result.selectExpr(*[quoted(name) for name in result.columns if name != "_since"])
     return result if join.where is None else result.where(join.where)
 
 
@@ -132,24 +140,21 @@ def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *,
     return side.where(F.col(quoted(other)).isin([key for key in keys if key is not None]))
 
 
-def _probe(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], join: Join) -> DataFrame:
+def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join) -> Frame:
     """Join two inputs on equal columns, where their lifetimes overlap; a result begins last and ends first."""
-    renamed = right.withColumnsRenamed({name: f"{name}_right" for name in CARRIED})
     equal = "<=>" if join.null_safe else "="
-    conditions = [F.expr(f"{quoted(one)} {equal} {quoted(other)}") for one, other in on]
-    conditions.append(F.expr("greatest(_ts, _ts_right) < least(_exp, _exp_right) AND _held > _since"))
-    matched = left.join(renamed, _all(conditions), "inner")
+    conditions = [f"{quoted(one)} {equal} {quoted(other)}" for one, other in on]
+    conditions += ["greatest(_ts, _ts_right) < least(_exp, _exp_right)", "_held > _since"]
+    matched = paired(left, _beside(right), " AND ".join(conditions), "inner")
     return _met(matched, [name for name in (*left.columns, *right.columns) if name not in (*CARRIED, "_held")])
 
 
-def _met(matched: DataFrame, columns: Sequence[str]) -> DataFrame:
+def _beside(rows: Frame) -> Frame:
+    """The rows as those that others are joined with: their carried columns are called otherwise."""
+    return rows.selectExpr(*[quoted(name) + (f" AS {name}_right" if name in CARRIED else "") for name in rows.columns])
+
+
+def _met(matched: Frame, columns: Sequence[str]) -> Frame:
     """Pairs with these columns; a result begins last and ends first (`greatest` and `least` pass over nulls)."""
     begins, ends = "greatest(_ts, _ts_right) AS _ts", "least(_exp, _exp_right) AS _exp"
     return matched.selectExpr(*map(quoted, columns), begins, ends, "least(_out, _out_right) AS _out")
-
-
-def _all(conditions: Sequence[Column]) -> Column:
-    whole = conditions[0]
-    for condition in conditions[1:]:
-        whole = whole & condition
-    return whole

@@ -35,7 +35,9 @@ __all__ = [
     "grouped",
     "grouped_exactly",
     "lookup_keys",
+    "numbered",
     "origins",
+    "paired",
     "renamed",
     "semi_joined",
 ]
@@ -43,7 +45,7 @@ __all__ = [
 _SCALAR = ("float", "double")
 
 
-def semi_joined(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
+def semi_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
     """Return the rows whose columns are one of the keys; no keys: all rows.
 
     ``by`` are the names of the same columns in ``keys``, where they differ.
@@ -51,25 +53,42 @@ def semi_joined(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str],
     return rows if keys is None else _matched(rows, keys, columns, by, "left_semi")
 
 
-def anti_joined(rows: DataFrame, keys: DataFrame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> DataFrame:
+def anti_joined(rows: Frame, keys: Frame | None, columns: Sequence[str], by: Sequence[str] | None = None) -> Frame:
     """Return the other rows; no keys: none."""
     return rows.where("false") if keys is None else _matched(rows, keys, columns, by, "left_anti")
 
 
-def renamed(rows: DataFrame, columns: Sequence[str], names: Sequence[str]) -> DataFrame:
+def renamed(rows: Frame, columns: Sequence[str], names: Sequence[str]) -> Frame:
     """Return exactly these columns, under other names."""
     return rows.selectExpr(*[f"{quoted(column)} AS {quoted(name)}" for column, name in zip(columns, names, strict=True)])
 
 
-def _matched(rows: DataFrame, keys: DataFrame, columns: Sequence[str], by: Sequence[str] | None, how: str) -> DataFrame:
+def _matched(rows: Frame, keys: Frame, columns: Sequence[str], by: Sequence[str] | None, how: str) -> Frame:
     if not columns:
         return rows if how == "left_semi" else rows.where("false")
     plain = renamed(keys, by or columns, [f"_key_{number}" for number in range(len(columns))])
-    signs = ["<=>" if field.nullable else "=" for field in plain.schema.fields]
+    nullable = [True] * len(columns) if isinstance(plain, DriverRows) else [field.nullable for field in plain.schema.fields]
+    signs = ["<=>" if each else "=" for each in nullable]
     equal = " AND ".join(
         f"{quoted(column)} {sign} _key_{number}" for number, (column, sign) in enumerate(zip(columns, signs, strict=True))
     )
-    return rows.join(plain, F.expr(equal), how)
+    return paired(rows, plain, equal, how)
+
+
+def paired(rows: Frame, others: Frame, condition: str, how: str) -> Frame:
+    """Return pairs of rows for which a condition is true; ``how`` is a kind of join as Spark calls it."""
+    if isinstance(rows, DriverRows):
+        return rows.join(others, condition, how)
+    return rows.join(others, F.expr(condition), how)
+
+
+def numbered(rows: Frame, partition: Sequence[str], order: Sequence[str], name: str) -> Frame:
+    """Return the rows with their number, from 1, in an order (terms of Spark SQL) of their own within each partition."""
+    if isinstance(rows, DriverRows):
+        return rows.numbered(partition, order, name)
+    by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
+    own = map(quoted, rows.columns)
+    return rows.selectExpr(*own, f"row_number() OVER ({by}ORDER BY {', '.join(order)}) AS {quoted(name)}")
 
 
 def grouped(rows: Frame, columns: Sequence[str], aggregates: Sequence[tuple[str, str]]) -> Frame:

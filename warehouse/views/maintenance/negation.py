@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped
+from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.feeds import CARRIED
+from warehouse.views.maintenance.keys import grouped, numbered, paired
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pyspark.sql import DataFrame
-
+    from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.inputs import Move
 
 __all__ = ["difference", "uncovered"]
@@ -27,7 +30,7 @@ _FLOATING = ("float", "double")
 _INTERVAL = "struct<begin: bigint, end: bigint>"
 
 
-def uncovered(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], move: Move) -> DataFrame:
+def uncovered(left: Frame, right: Frame, on: Sequence[tuple[str, str]], move: Move) -> Frame:
     """Return the appearances of left rows while no right row of their value lives.
 
     Parameters
@@ -42,18 +45,43 @@ def uncovered(left: DataFrame, right: DataFrame, on: Sequence[tuple[str, str]], 
 
     """
     keys = [f"{quoted(column)} AS _key_{number}" for number, (_, column) in enumerate(on)]
-    names = [f"_key_{number}" for number in range(len(on))]
-    lives = right.selectExpr(*keys, "named_struct('begin', unix_micros(_ts), 'end', unix_micros(_exp)) AS _life")
-    covers = lives.groupBy(*names).agg(F.expr("array_sort(collect_list(_life)) AS _covers"))
+    lives = right.selectExpr(*keys, "unix_micros(_ts) AS _begin", "unix_micros(_exp) AS _end")
     same = " AND ".join(f"{quoted(column)} = _key_{number}" for number, (column, _) in enumerate(on))
     columns = [quoted(name) for name in left.columns if name not in CARRIED]
-    beside = left.join(covers, F.expr(same), "left")
-    gaps = beside.selectExpr(*columns, "_exp", f"explode({_gaps()}) AS _gap")
-    whole = f"_gap.begin <= {move.now}L AND _gap.end > {move.now}L"
+    gaps = _between(left, lives, same, columns)
+    whole = f"_begin <= {move.now}L AND _end > {move.now}L"
     # The row in the answer keeps its own end, an upper bound: a right row that is still to come may end it earlier.
-    shown = gaps.where(f"({whole}) OR (_gap.begin > {move.before}L AND _gap.end <= {move.now}L)")
-    times = ("timestamp_micros(_gap.begin) AS _ts", "timestamp_micros(_gap.end) AS _exp")
-    return shown.selectExpr(*columns, *times, "timestamp_micros(_gap.end) AS _out")
+    shown = gaps.where(f"({whole}) OR (_begin > {move.before}L AND _end <= {move.now}L)")
+    times = ("timestamp_micros(_begin) AS _ts", "timestamp_micros(_end) AS _exp")
+    return shown.selectExpr(*columns, *times, "timestamp_micros(_end) AS _out")
+
+
+def _between(left: Frame, lives: Frame, same: str, columns: Sequence[str]) -> Frame:
+    """The parts of left rows' lives that no life of their value covers: the columns, ``_begin`` and ``_end``."""
+    if isinstance(lives, DriverRows):
+        begins, ends = "greatest(unix_micros(_ts), _from) AS _begin", "least(unix_micros(_exp), _until) AS _end"
+        beside = paired(left, _free(lives), same, "left")
+        return beside.selectExpr(*columns, begins, ends).where("_begin < _end")
+    names = [name for name in lives.columns if name not in ("_begin", "_end")]
+    covers = lives.groupBy(*names).agg(F.expr("array_sort(collect_list(named_struct('begin', _begin, 'end', _end))) AS _covers"))
+    gaps = paired(left, covers, same, "left").selectExpr(*columns, f"explode({_gaps()}) AS _gap")
+    return gaps.selectExpr(*columns, "_gap.begin AS _begin", "_gap.end AS _end")
+
+
+def _free(lives: DriverRows) -> DriverRows:
+    """The times at which no row of a value lives: ``[_from, _until)``, null where it has no bound."""
+    names = [name for name in lives.columns if name not in ("_begin", "_end")]
+    kinds = dict(lives.dtypes)
+    if not all(exactly_grouped(kinds[name]) for name in names):
+        raise LeftToSparkError("the driver does not group by floats or nested values")
+    earlier_ones = "ORDER BY _begin, _end ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING"
+    before = f"max(_end) OVER (PARTITION BY {', '.join(names)} {earlier_ones})"
+    reached = f"SELECT *, {before} AS _reached FROM ({lives.query})"
+    earlier = f"SELECT {', '.join(names)}, _reached AS _from, _begin AS _until FROM ({reached})"
+    last = f"SELECT {', '.join(names)}, max(_end), NULL FROM ({lives.query}) GROUP BY {', '.join(names)}"
+    types = {**{name: lives.types[name] for name in names}, "_from": pa.int64(), "_until": pa.int64()}
+    query = f"{earlier} WHERE _reached IS NULL OR _begin > _reached UNION ALL {last}"
+    return DriverRows(query, types, lives.tables)
 
 
 def _gaps() -> str:
@@ -71,7 +99,7 @@ def _gaps() -> str:
     return f"aggregate({covers}, {start}, (a, c) -> {step}, a -> {finish})"
 
 
-def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> DataFrame:
+def difference(left: Frame, right: Frame, columns: Sequence[str]) -> Frame:
     """Return ``max(0, v1 - v2)`` of the left rows of each value: the oldest, which need no negatives when they expire.
 
     ``left`` and ``right`` are the live rows of the values asked for, with the same columns.
@@ -82,14 +110,10 @@ def difference(left: DataFrame, right: DataFrame, columns: Sequence[str]) -> Dat
     # A group of Spark's has 0.0 for -0.0.
     zeros = {name: f" + CAST(0 AS {kinds[name]}) AS {quoted(name)}" for name in columns if kinds[name] in _FLOATING}
     left = left.selectExpr(*[quoted(name) + zeros.get(name, "") for name in columns], "_ts", "_exp", "_out")
-    cancelled = right.groupBy(*[F.col(name) for name in value]).agg(F.expr("count(*) AS _cancelled"))
+    cancelled = grouped(right, columns, [("count(*)", "_cancelled")])
     cancelled = cancelled.selectExpr(*[f"{name} AS {key}" for name, key in zip(value, names, strict=True)], "_cancelled")
-    partition = ", ".join(value)
-    ranked = left.selectExpr(
-        *value, "_ts", "_exp", "_out",
-        f"row_number() OVER (PARTITION BY {partition} ORDER BY _ts, _exp) AS _rank",
-        f"count(*) OVER (PARTITION BY {partition}) AS _held",
-    )  # fmt: skip
-    same = F.expr(" AND ".join(f"{name} <=> {key}" for name, key in zip(value, names, strict=True)))
-    kept = ranked.join(cancelled, same, "left").where("_rank <= _held - coalesce(_cancelled, 0)")
+    # The newest ones are cancelled.
+    ranked = numbered(left, columns, ["_ts DESC", "_exp DESC"], "_rank")
+    same = " AND ".join(f"{name} <=> {key}" for name, key in zip(value, names, strict=True))
+    kept = paired(ranked, cancelled, same, "left").where("_rank > coalesce(_cancelled, 0L)")
     return kept.selectExpr(*value, "_ts", "_exp", "_out")

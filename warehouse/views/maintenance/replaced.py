@@ -10,10 +10,8 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.storage.scan import no_rows
-from warehouse.time import NEVER
 from warehouse.views.algebra import (
     AntiJoin,
-    BagDifference,
     Group,
     Join,
     OuterJoin,
@@ -22,33 +20,34 @@ from warehouse.views.algebra import (
     inputs_of,
     scanned,
 )
+from warehouse.views.maintenance.answers import answer, for_ever, newest_rows
 from warehouse.views.maintenance.appended import EVALUATED, arriving
 from warehouse.views.maintenance.driver_keyed import replaced_in_driver
-from warehouse.views.maintenance.feeds import CARRIED, changes, live, over, relation
-from warehouse.views.maintenance.groups import adjusted, is_adjustable, recomputed, state_columns
+from warehouse.views.maintenance.feeds import changes, live, over, relation
+from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable
-from warehouse.views.maintenance.joins import joined, outer_joined
 from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
-from warehouse.views.maintenance.negation import difference, uncovered
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warehouse.views.algebra import Operator, Order
+    import pyarrow as pa
+
+    from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.cache import Keys
-    from warehouse.views.maintenance.inputs import Move, NodeInputs
+    from warehouse.views.maintenance.inputs import NodeInputs
     from warehouse.views.maintenance.keyed import Replacement
 
-__all__ = ["answer", "current", "replaced", "terms_of"]
+__all__ = ["current", "replaced"]
 
 
-def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
+def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | pa.Table | None]:
     """Return the new content of the buckets that changed, and short-lived rows where they are known."""
     node, move, core = inputs.node, inputs.move, inputs.core
     in_driver = replaced_in_driver(inputs)
     if in_driver is not None:
-        return in_driver, None
+        return in_driver
     old = inputs.own.own()
     touched = None if old is None else _changed(inputs)
     keys = None if touched is None else changed_keys(touched, inputs.cache)
@@ -128,56 +127,19 @@ def current(inputs: NodeInputs, keys: Keys | None, old: DataFrame | None) -> Dat
             else:
                 came = changes(core.input, inputs.tables, move)
                 before = semi_joined(old, None if keys is None else keys.rows, core.keys)
-            return _for_ever(adjusted(core, came, before, types), move)
+            return for_ever(adjusted(core, came, before, types), move)
         case OutputWindow(rows=int() as limit):
             results, own = arriving(inputs, core.input), (*map(quoted, node.columns), "_ts")
             # A result that ended before an update could find it takes no place (docs/views.md); one that was found stays.
             parts = [] if results is None else [results.where(f"unix_micros(_exp) > {move.now}L")]
             parts.append(no_rows(inputs.session, inputs.own.columns) if old is None else old)
-            rows = _newest_rows(reduce(DataFrame.unionByName, [_for_ever(part.select(*own), None) for part in parts]), limit)
+            rows = newest_rows(reduce(DataFrame.unionByName, [for_ever(part.select(*own), None) for part in parts]), limit)
         case AntiJoin():
             sides = [_recent(inputs, side, keys, number) for number, side in enumerate(inputs_of(core))]
             rows = answer(core, sides, move)
         case _:
             rows = answer(core, [_live(inputs, side, keys, number) for number, side in enumerate(inputs_of(core))], move)
     return rows if isinstance(core, Group) else over(node.operator, core, rows)
-
-
-def answer(core: Operator, inputs: Sequence[DataFrame], move: Move) -> DataFrame:
-    """Return what an operator that keeps state makes of its inputs, with the carried columns.
-
-    Parameters
-    ----------
-    core
-        The operator.
-    inputs
-        The live rows of each of its inputs, whole or of some keys; of an anti-join those that lived since the last epoch.
-    move
-        From when to when.
-
-    """
-    match core:
-        case Join():
-            return joined(core, inputs)
-        case OuterJoin():
-            return outer_joined(core, inputs[0], inputs[1])
-        case Group():
-            return _for_ever(recomputed(core, inputs[0]), move)
-        case Top():
-            return _first_rows(core, inputs[0])
-        case AntiJoin():
-            return uncovered(inputs[0], inputs[1], core.on, move)
-        case BagDifference():
-            return difference(inputs[0], inputs[1], [name for name in inputs[0].columns if name not in CARRIED])
-        case _:
-            raise TypeError(f"{type(core).__name__} is not maintained by keys")
-
-
-def _for_ever(rows: DataFrame, move: Move | None) -> DataFrame:
-    """Rows that do not end by themselves; with ``move`` they begin at its end."""
-    never = f"timestamp_micros({NEVER}L)"
-    begins = [] if move is None else [f"timestamp_micros({move.now}L) AS _ts"]
-    return rows.selectExpr(*map(quoted, rows.columns), *begins, f"{never} AS _exp", f"{never} AS _out")
 
 
 def _of_keys(
@@ -217,30 +179,3 @@ def _recent(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: i
 
 def _types(operator: Operator, inputs: NodeInputs) -> dict[str, str]:
     return dict(live(operator, inputs.tables).dtypes)
-
-
-def _first_rows(top: Top, rows: DataFrame) -> DataFrame:
-    """Return the first rows of each partition; equal ones by arrival, newest first, then by all columns."""
-    return _ranked(rows, top.partition, terms_of(top.order), top.limit)
-
-
-def _newest_rows(rows: DataFrame, limit: int) -> DataFrame:
-    """Return the rows generated last (update-patterns sheet, 4.2)."""
-    return _ranked(rows, (), [], limit)
-
-
-def terms_of(order: Sequence[Order]) -> list[str]:
-    """Return the terms of an order as Spark SQL."""
-    return [
-        f"{quoted(term.column)} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
-        for term in order
-    ]
-
-
-def _ranked(rows: DataFrame, partition: Sequence[str], terms: Sequence[str], limit: int) -> DataFrame:
-    columns = [quoted(name) for name in rows.columns]
-    own = [quoted(name) for name in rows.columns if not name.startswith("_")]
-    order = ", ".join([*terms, "_ts DESC", "_exp DESC", *own])
-    by = f"PARTITION BY {', '.join(map(quoted, partition))} " if partition else ""
-    ranked = rows.selectExpr(*columns, f"row_number() OVER ({by}ORDER BY {order}) AS _rank")
-    return ranked.where(f"_rank <= {limit}").selectExpr(*columns)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.views.algebra import Top, inputs_of, scanned
+from warehouse.views.maintenance.answers import terms_of
 from warehouse.views.maintenance.feeds import feed, looked_up
 from warehouse.views.maintenance.inputs import user_columns
-from warehouse.views.maintenance.replaced import terms_of
 from warehouse.views.verification.comparison import Difference, difference
 from warehouse.views.verification.sums import Open, open_of
 

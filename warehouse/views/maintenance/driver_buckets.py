@@ -1,0 +1,126 @@
+"""The new content of a keyed table's buckets from the rows of its changed keys, where the driver has them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import from_arrow_type
+
+from warehouse.catalog.duck_sql import quoted
+from warehouse.catalog.types import parse_type
+from warehouse.storage.hashing import bucket
+from warehouse.storage.lookup import here
+from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.maintenance.driver_rows import DriverRows
+from warehouse.views.maintenance.keyed import Replacement, replacing
+from warehouse.views.maintenance.keys import anti_joined, semi_joined
+from warehouse.views.maintenance.local_buckets import entered, touched_buckets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.layout import Layout
+    from warehouse.views.maintenance.inputs import Move
+
+__all__ = ["buckets_of", "exact_terms", "matched_rows", "rewritten"]
+
+
+def rewritten(
+    own: pa.Table,
+    changed: tuple[pa.Table, Sequence[str]] | None,
+    answer: pa.Table,
+    *,
+    columns: Sequence[str],
+    search_key: Sequence[str],
+    state: Sequence[str],
+    layout: Layout,
+    move: Move,
+) -> Replacement:
+    """Return what a step writes.
+
+    Parameters
+    ----------
+    own
+        The table's rows that were live at the last epoch, with all columns.
+    changed
+        The changed keys, and of which columns they are values; None: every row may have changed.
+    answer
+        The rows of the changed keys that are in the answer now: ``columns``, ``state``, ``_ts`` and ``_exp``.
+    columns, search_key, state, layout, move
+        As for :func:`warehouse.views.maintenance.keyed.replacement`.
+
+    Raises
+    ------
+    LeftToSparkError
+        When Spark is to make it.
+
+    """
+    for name in (*columns, *state):
+        if answer.schema.field(name).type != own.schema.field(name).type:
+            raise LeftToSparkError(f"the driver makes another type of {name} than is stored")
+    held, others = own, own.slice(0, 0)
+    if changed is not None:
+        keys, key = DriverRows.of(changed[0]), changed[1]
+        held = semi_joined(DriverRows.of(own), keys, key).toArrow()
+        others = anti_joined(DriverRows.of(own), keys, key).toArrow()
+    others = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
+    matched = matched_rows(held, answer, columns, state)
+    matched = matched.append_column("sub_index", buckets_of(matched, search_key, layout))
+    touched = touched_buckets(matched, stateful=bool(state))
+    if not touched:
+        return Replacement(None, {}, {}, 0)
+    written, rest = (_in_buckets(rows, list(touched)) for rows in (matched, others))
+    fresh = entered(written, columns, state, move, dated=True)
+    return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
+
+
+def _in_buckets(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
+    return rows.filter(pc.is_in(rows["sub_index"], pa.array(buckets, rows.schema.field("sub_index").type)))
+
+
+def exact_terms(schema: pa.Schema, names: Sequence[str]) -> list[str]:
+    """Return what rows are grouped by to be the same in these columns: 0.0 and -0.0 are two values.
+
+    Raises
+    ------
+    LeftToSparkError
+        When the engines might not agree on which rows are the same.
+
+    """
+    kinds = {field.name.lower(): field.type for field in schema}
+    signs = []
+    for name in names:
+        if pa.types.is_nested(kinds[name.lower()]):
+            raise LeftToSparkError("the driver does not compare nested values")
+        if pa.types.is_floating(kinds[name.lower()]):
+            signs.append(f"CASE WHEN {quoted(name)} = 0 THEN CAST({quoted(name)} AS VARCHAR) = '-0.0' END")
+    return [*map(quoted, names), *signs]
+
+
+def matched_rows(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str]) -> pa.Table:
+    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands."""
+    same = [*columns, "_exp"]
+    shown = ", ".join(map(quoted, same))
+    carried = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
+    one = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({carried})' if state else '0'})"
+    own = ", ".join(map(quoted, ("_ts", *state)))
+    every = (
+        f"SELECT {shown}, {own}, _load_slot, 0 AS side FROM held "
+        f"UNION ALL SELECT {shown}, {own}, 0 AS _load_slot, 1 AS side FROM answer"
+    )
+    listed = f"list({one} ORDER BY {one})"
+    lists = f"coalesce({listed} FILTER (side = 0), []) AS _was, coalesce({listed} FILTER (side = 1), []) AS _came"
+    by = ", ".join(exact_terms(answer.schema, same))
+    found = here(f"SELECT {shown}, {lists} FROM ({every}) GROUP BY {by}", {"held": held, "answer": answer})
+    if found is None:
+        raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
+    return found
+
+
+def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:
+    """Return the sub-index of each row of a keyed table, by the columns of its search key."""
+    types = [parse_type(from_arrow_type(rows.schema.field(name).type).simpleString()) for name in names]
+    keys = zip(*(rows[name].to_pylist() for name in names), strict=True)
+    return pa.array((bucket(key, types, layout) for key in keys), pa.int32())
