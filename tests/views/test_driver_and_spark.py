@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 COLUMNS = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
 HEADER = ",".join(COLUMNS)
-HOURS = 5
+HOURS = 4
 VIEWS = {
     "values": view("SELECT DISTINCT k, v % 3 AS d FROM a", short_lived="report"),
     "unpaid": view("SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k AND b.v > 2)", short_lived="report"),
@@ -45,7 +45,7 @@ VIEWS = {
     "recent": view("SELECT k, count(*) AS n FROM time_window(a, INTERVAL 2 HOURS) GROUP BY k"),
     "priced": view("SELECT a.k, a.v, p.price FROM a JOIN p ON a.k = p.k"),
 }
-PRICES = {1: [("x", 2, 0.5), ("y", 3, 0.6)], 2: [("x", 4, 1.5)], 4: [("z", 9, 3.2), ("y", 1, 3.4)]}
+PRICES = {1: [("x", 2, 0.5), ("y", 3, 0.6)], 2: [("x", 4, 1.5)], 3: [("z", 9, 2.2), ("y", 1, 2.4)]}
 
 
 def _rows(chance: random.Random, hour: int) -> list[str]:
@@ -114,13 +114,12 @@ def declined(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("seed", range(2))
 def test_the_driver_and_spark_make_the_same_tables(
-    tmp_path: Path, spark: SparkSession, by_spark: Callable[[Project, int], None], declined: list[str], seed: int
+    tmp_path: Path, spark: SparkSession, by_spark: Callable[[Project, int], None], declined: list[str]
 ) -> None:
     """Rows of each cell, their order, times and slots, and short-lived results; the driver leaves no view to Spark."""
     here, there = (_project(tmp_path / name, spark) for name in ("here", "there"))
-    chance = random.Random(seed)  # noqa: S311 - test data
+    chance = random.Random(0)  # noqa: S311 - test data
     for hour in range(1, HOURS + 1):
         lines = {name: _rows(chance, hour) if hour < HOURS else [] for name in "ab"}
         prices = [f"{key},{price},{text(changed)}" for key, price, changed in PRICES.get(hour, ())]

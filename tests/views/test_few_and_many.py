@@ -126,11 +126,18 @@ WITHOUT_JOBS = {
     "grouped": view("SELECT v % 2 AS k, count(v) AS n FROM b WHERE v > 3 GROUP BY v % 2"),
     "bounded": view("SELECT k, max(v) AS most, min(b) AS since FROM a GROUP BY k"),
     "matched": view("SELECT l.k, l.v + r.v AS total FROM a l JOIN b r ON l.k = r.k WHERE l.v < r.v AND r.v <> 4"),
+    "seen": view("SELECT DISTINCT k, v % 2 AS odd FROM a"),
+    "lonely": view("SELECT k, v FROM a WHERE NOT EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"),
+    "met": view("SELECT k, v FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.k = a.k)"),
+    "beside": view("SELECT l.k, l.v AS lv, r.v AS rv FROM a l LEFT JOIN b r ON l.k = r.k"),
+    "best": view("SELECT k, v FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM a) WHERE n = 1"),
+    "rest": view("SELECT k, v FROM a EXCEPT ALL SELECT k, v FROM b"),
+    "sized": view("SELECT n AS k, count(*) AS keys FROM counted GROUP BY n"),
 }
 
 
 def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSession) -> None:
-    """Filters, computed columns, UNION ALL, GROUP BY, joins: what arrived is in files, and the driver does the rest."""
+    """Operators of every kind, views of views too: what arrived is in files, and the driver does the rest."""
     jobs = spark.sparkContext._jsc.sc().dagScheduler().numTotalJobs
     started: list[tuple[str, int]] = []
 
@@ -148,7 +155,9 @@ def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSes
         for name, keys in WITHOUT_JOBS.items():
             assert stored(project, name) == asked(project, str(keys["sql"]))
     spent = {name: after - before for (name, before), (_, after) in pairwise(started)}
-    assert {name: spent[name] for name in WITHOUT_JOBS} == dict.fromkeys(WITHOUT_JOBS, 0)
+    views = {name: jobs for name, jobs in spent.items() if name.split(".")[0] in WITHOUT_JOBS}
+    assert views.keys() >= WITHOUT_JOBS.keys()
+    assert views == dict.fromkeys(views, 0)
 
 
 @pytest.mark.parametrize(
