@@ -1,0 +1,70 @@
+"""Promising tuples: the sheet's vectors P1, P3 and P9, and its orders and factors of 8.2."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import TYPE_CHECKING
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks.source.promising_tuples import Outcome, Unit, claims, histogram_error, main, measured, order, played, proportional
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EXACT = {5: 6.0, 9: 1.0, 3: 1.0}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "output", "error"),
+    [([5, 5, 5], 6, 3 / 32), ([5, 5, 9], 5, 19 / 800), ([5, 5, 3], 5, 19 / 800), ([5, 9, 3], 4, 3 / 32)],
+)
+def test_the_choice_of_three_rows(chosen: list[int], output: int, error: float) -> None:
+    """Vector P1: output and error of the histogram for each choice."""
+    partners = {5: 2, 3: 1, 9: 1}
+    found: dict[int, float] = {}
+    for key in chosen:
+        found[key] = found.get(key, 0.0) + partners[key]
+    assert sum(found.values()) == output
+    assert histogram_error(EXACT, found) == pytest.approx(error)
+
+
+def test_fading_and_orders() -> None:
+    """Vector P3: the order of a key's zones by faded counts, and shares of twelve."""
+    zones = {"G1.z0": (3, 0), "G1.z1": (2, 0), "G2.z0": (4, 1), "G3.z0": (4, 2)}
+    units = {Unit(1, 1, count, age, count): name for name, (count, age) in zones.items()}
+    random = Random(0)  # noqa: S311 - unused by these orders
+    assert [units[unit] for unit in order(list(units), "desc", random, 0.8)] == ["G2.z0", "G1.z0", "G3.z0", "G1.z1"]
+    same_window = {Unit(1, 1, count, age, 9): name for name, (count, age) in zones.items()}
+    assert [same_window[unit] for unit in order(list(same_window), "asc", random, 0.8)] == ["G1.z1", "G1.z0", "G2.z0", "G3.z0"]
+    assert proportional(12, [0.8 * 4, 3, 0.64 * 4, 2]) == [4, 3, 3, 2]
+
+
+def test_a_sum_goes_by_value_times_frequency_and_a_mean_by_the_same_part_of_each() -> None:
+    """Vector P9."""
+    frequency = {100: 2, 5: 30, 1: 50}
+    by_product = sorted(frequency, key=lambda value: -value * frequency[value])
+    assert [sum(value * frequency[value] for value in by_product[:keys]) for keys in (1, 2, 3)] == [200, 350, 400]
+    half = {value: count // 2 for value, count in frequency.items()}
+    assert sum(value * count for value, count in half.items()) / sum(half.values()) == pytest.approx(400 / 82)
+
+
+def test_orders_and_factors_are_those_of_the_sheet() -> None:
+    """Section 8.2: what must hold holds for two pairs of streams, and the shares are near the sheet's."""
+    found = measured(2)
+    faded = {alpha: played(0, "desc", 0.25, alpha) for alpha in (1.0, 0.8, 0.5)}
+    assert [words for words, holds, _ in claims(found, faded) if not holds] == []
+    for budget, none, desc in ((0.1, 0.099, 0.359), (0.25, 0.244, 0.735), (0.5, 0.498, 0.935)):
+        assert found["none", budget].share == pytest.approx(none, abs=0.04)
+        assert found["desc", budget].share == pytest.approx(desc, abs=0.04)
+        assert found["desc by cost", budget].share >= found["desc", budget].share - 0.005
+    bent = {**found, ("desc", 0.1): Outcome(0.1, 0, 0, 0, 0)}
+    assert [holds for _, holds, _ in claims(bent, faded)] == [False, True, True, True]
+
+
+def test_the_page_is_written(tmp_path: Path) -> None:
+    """The command judges each claim."""
+    ended = CliRunner().invoke(main, ["--seeds", "1", "--results", str(tmp_path)])
+    assert ended.exit_code == 0, ended.output
+    assert "holds" in (tmp_path / "promising-tuples.md").read_text()
