@@ -33,7 +33,7 @@ __all__ = ["health", "status"]
 
 Instant = NewType("Instant", int)
 CHECK_FAILED = 4
-_MOST_NAME = 30
+_MOST_NAME = 26
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
+import shutil
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -116,6 +117,24 @@ def test_a_table_for_people_has_the_verdict_and_a_line_for_each_table(place: Pla
     full = place.run("status", "-x", "-o", "table").out
     assert full.splitlines()[:3] == [verdict, concern, empty]
     assert "gone_from_disk_within" in full
+
+
+def test_thirty_tables_take_one_screen(place: Place) -> None:
+    """A line each, none wider than 100 columns however long their names are, and at most six lines beside them."""
+    last = place.house.epochs[-1]
+    names = next(state for state in last.tables if state.name == "names")
+    others = []
+    for number in range(30 - len(last.tables)):
+        name = f"observations_of_the_station_number_{number}"
+        shutil.copytree(place.house.root / "tables" / "names", place.house.root / "tables" / name)
+        others.append(replace(names, name=name))
+    path = epoch_path(place.house.root, last.number)
+    path.unlink()
+    write_record(path, replace(last, tables=(*last.tables, *others)))
+    lines = place.run("status", "-o", "table").out.splitlines()
+    assert sum("observations_of_the_st" in line for line in lines) == len(others)
+    table = lines[lines.index("") + 1 :]
+    assert (max(map(len, table)) <= 100, len(table) >= 32, len(lines) <= 30 + 6) == (True, True, True), table
 
 
 def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
