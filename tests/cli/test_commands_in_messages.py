@@ -1,0 +1,62 @@
+"""What messages tell a person to run is a command that exists, with options that it has."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.cli.main import stream_wh
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+_ADVICE = re.compile(r"`stream-wh ([^`]+)`")
+_HOLE = "\0"
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield the texts of a module that are no docstrings, what is filled in as one sign."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    kinds = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    described = {id(node.body[0].value) for node in ast.walk(tree)
+                 if isinstance(node, kinds) and node.body and isinstance(node.body[0], ast.Expr)}  # fmt: skip
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(str(part.value) if isinstance(part, ast.Constant) else _HOLE for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:
+            yield node.value
+
+
+def _advice() -> Iterator[tuple[str, str]]:
+    for room in ("warehouse", "cli", "airflow_stream_wh"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            for text in _texts(path):
+                for found in _ADVICE.findall(text):
+                    yield f"{path.relative_to(ROOT)}", found
+
+
+ADVICE = sorted(set(_advice()))
+
+
+def test_messages_do_name_commands() -> None:
+    """The search finds those that are known to be there."""
+    found = {text for _, text in ADVICE}
+    assert {"history", "check", "rollback EPOCH"} <= found
+    assert len(found) > 30
+
+
+@pytest.mark.parametrize("text", sorted({text for _, text in ADVICE}))
+def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
+    """Its name, each option, and no more arguments than it takes."""
+    name, *words = text.replace(_HOLE, "X").split()
+    where = [place for place, other in ADVICE if other == text]
+    command = stream_wh.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None, (text, where)
+    options = {spelled for parameter in command.params for spelled in (*parameter.opts, *parameter.secondary_opts)}
+    named = [word.partition("=")[0].strip(",.;()[]'\"") for word in words if word.startswith("-") and word.strip("-")]
+    assert [word for word in named if word not in options] == [], (text, where)
