@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 NEED_STORE = [
     f"test_{name}.py"
     for name in (
-        "aggregates", "connect", "copies", "erase", "frozen", "keep", "landing", "live_tables", "store", "two_writers",
-        "warehouse",
+        "aggregates", "coalesced", "connect", "copies", "erase", "frozen", "keep", "landing", "live_tables", "store",
+        "two_writers", "warehouse",
     )
 ]  # fmt: skip
 collect_ignore = [] if find_spec("obstore") and SERVER else NEED_STORE

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
@@ -17,6 +18,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.coalescing.definition import HOLDS, STAMPS
 from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
+from warehouse.layout.columns import CELL
 from warehouse.limits import limits
 from warehouse.steps.arrived_rows import ArrivedRows
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
@@ -26,6 +28,7 @@ from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
+from warehouse.views.maintenance.driver_keyed import buckets_of
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
@@ -33,7 +36,6 @@ from warehouse.views.maintenance.keys import semi_joined
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -187,7 +189,10 @@ class CoalescedSource:
         rows = table.own()
         if rows is None:
             return schema.empty_table()
-        found = rows.withColumns({name: F.lit(0).cast("bigint") for name in schema.names if name not in rows.columns}).toArrow()
+        found = rows.drop(*CELL).toArrow()  # not every way to read has them
+        cells = {"sub_index": buckets_of(found, self.definition.search_key, self.layout), "exp_block": pa.repeat(0, found.num_rows)}
+        for name, values in cells.items():
+            found = found.append_column(name, values)
         return found.select(schema.names).cast(schema)
 
     @cached_property
