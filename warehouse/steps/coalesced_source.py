@@ -28,7 +28,7 @@ from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.storage.tables import key_types
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.cache import Cache
-from warehouse.views.maintenance.driver_keyed import buckets_of
+from warehouse.views.maintenance.driver_buckets import buckets_of
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keyed import Replacement, changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
@@ -190,8 +190,8 @@ class CoalescedSource:
         if rows is None:
             return schema.empty_table()
         found = rows.drop(*CELL).toArrow()  # not every way to read has them
-        cells = {"sub_index": buckets_of(found, self.definition.search_key, self.layout), "exp_block": pa.repeat(0, found.num_rows)}
-        for name, values in cells.items():
+        buckets = buckets_of(found, self.definition.search_key, self.layout)
+        for name, values in zip(CELL, (buckets, pa.repeat(0, found.num_rows)), strict=True):
             found = found.append_column(name, values)
         return found.select(schema.names).cast(schema)
 
