@@ -21,7 +21,7 @@ from pyspark.sql.types import (
 )
 
 from warehouse.storage import lookup
-from warehouse.storage.lookup import here, looked_up
+from warehouse.storage.lookup import looked_up, query_in_driver
 from warehouse.storage.snapshot import DataFile
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_files_that_cannot_be_read_here_are_left_to_spark(files: list[DataFile],
 
 def test_a_query_over_small_tables_or_none() -> None:
     """What cannot be asked gives none."""
-    found = here("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
+    found = query_in_driver("SELECT a + 1 AS b FROM t", {"t": pa.table({"a": [1]})})
     assert found is not None
     assert found.to_pydict() == {"b": [2]}
-    assert here("SELECT no_column FROM t", {"t": pa.table({"a": [1]})}) is None
+    assert query_in_driver("SELECT no_column FROM t", {"t": pa.table({"a": [1]})}) is None

@@ -22,7 +22,7 @@ import pytest
 from tests.operations.projects import Project, row, stream
 from warehouse.epochs.points import Point
 from warehouse.storage import lookup
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_collected
 from warehouse.views.algebra import Filter, Named, Scan, TimeWindow, UnionAll, scanned
 from warehouse.views.algebra import Project as Projection
 from warehouse.views.maintenance import appended, cache, distinct, join_inputs
@@ -173,7 +173,7 @@ def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSes
 def test_what_arrow_does_not_hold_is_not_gathered(spark: SparkSession, sql: str, *, goes: bool) -> None:
     """Such rows are kept by Spark, as many rows are."""
     rows = spark.sql(sql)
-    assert can_be_gathered(rows.schema) == goes
+    assert can_be_collected(rows.schema) == goes
     if goes:
         found, _ = cache.collected(rows)
         assert found.collect() == rows.collect()

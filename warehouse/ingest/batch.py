@@ -30,7 +30,7 @@ from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
 from warehouse.layout.columns import WAITING_SLOT
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, SYSTEM_COLUMNS
 
@@ -171,7 +171,7 @@ def prepare(
         else:
             rows = _classified(session, stream, layout, move, groups, taken)
             rows = rows if judge is None else judge(rows)
-        if few and can_be_gathered(rows.schema):
+        if few and can_be_collected(rows.schema):
             return _gathered(session, stream, rows, files)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
         persisted = stream.format not in COLUMNAR and bool(files)

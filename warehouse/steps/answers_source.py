@@ -28,7 +28,7 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
-from warehouse.views.maintenance.placement import placed_here
+from warehouse.views.maintenance.placement import placed_in_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -199,7 +199,7 @@ class AnswersSource:
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.own.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return known_batch(placed_here(timed, names, self.layout, table_move(self.plan, self.planned)), self.session)
+        return known_batch(placed_in_driver(timed, names, self.layout, table_move(self.plan, self.planned)), self.session)
 
     def _full_from(self, name: str) -> int:
         """The slot from which on a synopsis is whole, as this plan has left it."""

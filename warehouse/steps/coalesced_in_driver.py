@@ -19,7 +19,7 @@ from warehouse.catalog.duck_sql import quoted
 from warehouse.coalescing.definition import STAMPS
 from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced, within
 from warehouse.steps.arrived_rows import ARRIVED_ROWS
-from warehouse.storage.lookup import here
+from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.driver_buckets import buckets_of, matched_rows
@@ -151,7 +151,7 @@ def asked(query: str, **tables: pa.Table) -> pa.Table:
     LeftToSparkError
         When DuckDB cannot answer.
     """
-    found = here(query, tables)
+    found = query_in_driver(query, tables)
     if found is None:
         raise LeftToSparkError("DuckDB did not coalesce the points")
     return found

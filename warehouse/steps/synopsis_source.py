@@ -26,11 +26,11 @@ from warehouse.layout.columns import CELL
 from warehouse.steps.arrived_rows import ArrivedRows
 from warehouse.steps.local_states import calculable, local_states, slot_of
 from warehouse.steps.spark_states import states_of
-from warehouse.storage.lookup import here
+from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
 from warehouse.time import NEVER, at_slot
 from warehouse.views.maintenance.inputs import Move
-from warehouse.views.maintenance.placement import placed, placed_here
+from warehouse.views.maintenance.placement import placed, placed_in_driver
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -147,7 +147,7 @@ class SynopsisSource:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
         query = local_states(own.synopsis, self._within, until=until, batch=plan.epoch)
-        found = here(query, {"arrived": known})
+        found = query_in_driver(query, {"arrived": known})
         if found is None:
             return None
         kinds = to_arrow_schema(StructType.fromJson(rows_schema(self.columns)), timezone="UTC")
@@ -162,7 +162,7 @@ class SynopsisSource:
         last = np.maximum(last, plan.slot + 1)
         ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
         timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
-        return placed_here(timed, names, self.layout, table_move(plan, self.planned))
+        return placed_in_driver(timed, names, self.layout, table_move(plan, self.planned))
 
     @property
     def _within(self) -> str:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["can_be_gathered", "compared_alike", "frame_of"]
+__all__ = ["can_be_collected", "compared_alike", "frame_of"]
 
 _GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
 
-def can_be_gathered(schema: StructType) -> bool:
+def can_be_collected(schema: StructType) -> bool:
     """Whether rows go by way of Arrow, which holds no null beside a field that is never null, nor every type of expressions."""
     return _all_go(field.dataType for field in schema.fields)
 

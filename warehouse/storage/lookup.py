@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "here", "leave_to_spark", "looked_up"]
+__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "leave_to_spark", "looked_up", "query_in_driver"]
 
 LARGE = 4 * 1024**3
 """Bytes of files that the driver looks through at most; executors are more."""
@@ -47,7 +47,7 @@ _GLOB = re.compile(r"[*?\[]")
 _connecting = Lock()
 
 
-def here(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
+def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
     """Return what a query over small tables gives; None when it cannot be asked."""
     try:
         with _connection().cursor() as cursor:

@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
 from warehouse.limits import limits
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
 from warehouse.storage.lookup import looked_up
 from warehouse.storage.snapshot import read_snapshot
@@ -106,7 +106,7 @@ class TableFiles:
         schema = StructType.fromJson(fields)
         if placed or rewritten:
             self.require_whole(files)
-        if keys is not None and not placed and can_be_gathered(schema):
+        if keys is not None and not placed and can_be_collected(schema):
             found = looked_up(self._looked_into(files), schema, keys)
             if found is not None:
                 return frame_of(session, found, schema)
@@ -157,7 +157,7 @@ class TableFiles:
         """
         every = StructType.fromJson(rows_schema(columns))
         schema = StructType([field for field in every.fields if field.name not in (*CELL, *SLOTS)])
-        if not can_be_gathered(schema):
+        if not can_be_collected(schema):
             return None
         files = self._looked_into([file for file in self.files(path, version) if wanted(file)])
         return looked_up(files, schema, keys, where, most)
@@ -172,7 +172,7 @@ class TableFiles:
         """
         schema = StructType.fromJson(rows_schema(columns))
         files = [file for file in self.files(path, version) if wanted(file)]
-        if not few(files) or not can_be_gathered(schema):
+        if not few(files) or not can_be_collected(schema):
             return None
         self.require_whole(files)
         stored = StructType([field for field in schema.fields if field.name not in CELL])

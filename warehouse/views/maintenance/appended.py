@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql import DataFrame
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.session import interpreted
 from warehouse.time import NEVER
 from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, scanned, stateful_of
@@ -19,7 +19,7 @@ from warehouse.views.maintenance.join_inputs import join_inputs
 from warehouse.views.maintenance.joins import new_results
 from warehouse.views.maintenance.local_joins import local_results
 from warehouse.views.maintenance.picking import evaluated, evaluated_above, keeps_values
-from warehouse.views.maintenance.placement import placed, placed_here
+from warehouse.views.maintenance.placement import placed, placed_in_driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -45,16 +45,16 @@ def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> 
         entered = appearances(values, node.columns)
         if isinstance(entered, DataFrame):
             return placed(entered, node.columns, layout, move)
-        return placed_here(entered, node.columns, layout, move)
+        return placed_in_driver(entered, node.columns, layout, move)
     rows, few = _arrivals(inputs, node.operator)
     if rows is None:
         return None
     if isinstance(rows, DataFrame):
-        if not few or not can_be_gathered(rows.schema):
+        if not few or not can_be_collected(rows.schema):
             return placed(inputs.cache.add(rows), node.columns, layout, move)
         with interpreted(inputs.session):
             rows = rows.toArrow()
-    return placed_here(rows, node.columns, layout, move)
+    return placed_in_driver(rows, node.columns, layout, move)
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:

@@ -14,7 +14,7 @@ from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +71,7 @@ class Keys:
 
 def collected_keys(keys: DataFrame) -> Keys | None:
     """Return distinct keys as a local relation that knows which columns have nulls; None if they are many or do not fit."""
-    if not can_be_gathered(keys.schema) or len(set(keys.columns)) < len(keys.columns):
+    if not can_be_collected(keys.schema) or len(set(keys.columns)) < len(keys.columns):
         return None
     table = keys.limit(FEW + 1).toArrow()
     if table.num_rows > FEW:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.views.algebra import Distinct
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.driver_distinct import appearances_in_driver, moved_in_driver, spared_in_driver
@@ -49,7 +49,7 @@ def moved_values(inputs: NodeInputs) -> DataFrame | pa.Table:
     rows = over(node.operator, core, relation(core.input, tables, NodeTable.arrived))
     arrived = rows.where("_exp > _ts").select(*value, "_ts", "_exp")
     most = most_arrived(core.input, tables)
-    if most is not None and most <= FEW and can_be_gathered(arrived.schema):
+    if most is not None and most <= FEW and can_be_collected(arrived.schema):
         arrived, _ = collected(arrived)
     held: list[DataFrame] = []
     if not inputs.move.first:

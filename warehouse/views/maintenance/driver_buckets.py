@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.types import parse_type
 from warehouse.storage.hashing import bucket
-from warehouse.storage.lookup import here
+from warehouse.storage.lookup import query_in_driver
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keyed import Replacement, replacing
@@ -113,7 +113,7 @@ def matched_rows(held: pa.Table, answer: pa.Table, columns: Sequence[str], state
     listed = f"list({one} ORDER BY {one})"
     lists = f"coalesce({listed} FILTER (side = 0), []) AS _was, coalesce({listed} FILTER (side = 1), []) AS _came"
     by = ", ".join(exact_terms(answer.schema, same))
-    found = here(f"SELECT {shown}, {lists} FROM ({every}) GROUP BY {by}", {"held": held, "answer": answer})
+    found = query_in_driver(f"SELECT {shown}, {lists} FROM ({every}) GROUP BY {by}", {"held": held, "answer": answer})
     if found is None:
         raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
     return found

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from warehouse.catalog.duck_sql import quoted
 from warehouse.limits import limits
-from warehouse.storage.lookup import FAILURES, here, leave_to_spark
+from warehouse.storage.lookup import FAILURES, leave_to_spark, query_in_driver
 from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import rewritten
@@ -99,7 +99,7 @@ def _by_value(parts: Mapping[str, DriverRows], columns: Sequence[str]) -> pa.Tab
             max(struct_pack(exp := _end, gen := {gen})) FILTER (_kind <> 'shown') AS _longest
         FROM ({rows}) GROUP BY {value}
     """
-    found = here(query, {name: table for part in parts.values() for name, table in part.tables.items()})
+    found = query_in_driver(query, {name: table for part in parts.values() for name, table in part.tables.items()})
     if found is None:
         raise LeftToSparkError("DuckDB did not group the values")
     kept = pa.schema([(name, parts["arrived"].types[name]) for name in columns])

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from warehouse.catalog.duck_sql import quoted
 from warehouse.limits import limits
-from warehouse.storage.lookup import FAILURES, MATCHES, here, leave_to_spark
+from warehouse.storage.lookup import FAILURES, MATCHES, leave_to_spark, query_in_driver
 from warehouse.views.algebra import AntiJoin, Group, OutputWindow, Top, inputs_of, scanned
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.answers import answer, for_ever
@@ -121,7 +121,7 @@ def _netted(now: pa.Table, before: pa.Table) -> DriverRows:
     every = f"SELECT {shown}, _ts, 1 AS _one FROM now UNION ALL SELECT {shown}, _ts, -1 AS _one FROM earlier"
     summed = f"SELECT {shown}, max(_ts) AS _ts, sum(_one) AS _sum FROM ({every}) GROUP BY {by} HAVING sum(_one) <> 0"
     each = f"SELECT {shown}, _ts, CAST(sign(_sum) AS INTEGER) AS _weight FROM ({summed}), range(CAST(abs(_sum) AS BIGINT))"
-    rows = here(each, {"now": now, "earlier": before})
+    rows = query_in_driver(each, {"now": now, "earlier": before})
     if rows is None:
         raise LeftToSparkError("DuckDB did not compare what was there with what is")
     kinds = [now.schema.field(name) for name in (*names, "_ts")]

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 from sqlglot import exp
 
 from warehouse.catalog.duck_sql import quoted
-from warehouse.storage.lookup import here
+from warehouse.storage.lookup import query_in_driver
 from warehouse.views.language.dialect import expression_of
 from warehouse.views.language.driver_sql import LeftToSparkError, exactly_grouped, plain_type, translated
 from warehouse.views.language.faults import RefusedError
@@ -201,7 +201,7 @@ class DriverRows:
             When DuckDB cannot: Spark then gives the answer, or says what is wrong.
 
         """
-        rows = here(self.query, self.tables)
+        rows = query_in_driver(self.query, self.tables)
         if rows is None:
             raise LeftToSparkError("DuckDB did not compute the rows")
         return rows.rename_columns(self.columns).cast(pa.schema(list(self.types.items())))

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import is_system
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.scan import SlotBounds, few, no_rows
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
@@ -195,7 +195,7 @@ class NodeTable:
             if own.keys() >= {name.lower() for name in schema.names}:
                 return pa.table({name: own[name.lower()] for name in schema.names}).cast(schema)
         rows = self._declared(dead.rows)
-        return rows.toArrow().cast(schema) if can_be_gathered(rows.schema) else None
+        return rows.toArrow().cast(schema) if can_be_collected(rows.schema) else None
 
     def gone(self) -> pa.Table | None:
         """Return the rows that were live at the last epoch and have reached their own end; None when Spark is to read them."""

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.storage.arrow_types import can_be_gathered, frame_of
+from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.lookup import FAILURES, leave_to_spark
 from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
@@ -163,7 +163,7 @@ def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> 
         return Arrived(session, since, statistics, known=known, picked=known)
     rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
     most = most_arrived(operator, tables)
-    if most is None or most > FEW or not can_be_gathered(rows.schema):
+    if most is None or most > FEW or not can_be_collected(rows.schema):
         rows = inputs.cache.add(rows)
         return Arrived(session, since, _statistics(rows, columns, window), rows)
     rows, known = collected(rows)

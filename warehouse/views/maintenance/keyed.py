@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import SLOTS
-from warehouse.storage.arrow_types import can_be_gathered
+from warehouse.storage.arrow_types import can_be_collected
 from warehouse.views.maintenance.cache import Keys, collected_keys
 from warehouse.views.maintenance.keys import anti_joined, grouped_exactly, semi_joined
 from warehouse.views.maintenance.local_buckets import entered, others, touched_buckets
@@ -117,7 +117,7 @@ def replacement(
         names,
         [F.expr("array_sort(collect_list(_was)) AS _was"), F.expr("array_sort(collect_list(_came)) AS _came")],
     ).selectExpr("*", f"{bucket_sql(search_key, layout)} AS sub_index")
-    if stored is not None and can_be_gathered(StructType([field for field in matched.schema.fields if field.name in names])):
+    if stored is not None and can_be_collected(StructType([field for field in matched.schema.fields if field.name in names])):
         dated = not move.first and not timed
         made = _in_driver(matched.toArrow(), keys, changed_key, columns, state, move, stored, dated=dated)
         if made is not None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.lookup import here
+from warehouse.storage.lookup import query_in_driver
 from warehouse.views.maintenance.placement import slots_of
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def others(rows: pa.Table, keys: pa.Table, columns: Sequence[str]) -> pa.Table |
     names = [f"key_{place}" for place in range(len(columns))]
     numbered = pa.table({"row": pa.array(np.arange(rows.num_rows)), **dict(zip(names, values, strict=True))})
     equal = " AND ".join(f"h.{name} IS NOT DISTINCT FROM k.{name}" for name in names)
-    found = here(f"SELECT h.row FROM h ANTI JOIN k ON {equal}", _tables(numbered, keys.rename_columns(names)))
+    found = query_in_driver(f"SELECT h.row FROM h ANTI JOIN k ON {equal}", _tables(numbered, keys.rename_columns(names)))
     return None if found is None else rows.take(found["row"])
 
 

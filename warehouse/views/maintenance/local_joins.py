@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, here, leave_to_spark
+from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark, query_in_driver
 from warehouse.views.algebra import Filter, Project
 from warehouse.views.language.dialect import names_in
 from warehouse.views.maintenance.feeds import CARRIED
@@ -109,10 +109,10 @@ def _met(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], *, null
         "r": _numbered(right, [other for _, other in on]),
     }
     counted = " JOIN ".join(f"(SELECT columns('key_.*'), count(*) AS n FROM {side} GROUP BY ALL) AS {side}" for side in sides)
-    candidates = here(f"SELECT coalesce(sum(l.n * r.n), 0)::DOUBLE AS n FROM {counted} ON {equal}", sides)
+    candidates = query_in_driver(f"SELECT coalesce(sum(l.n * r.n), 0)::DOUBLE AS n FROM {counted} ON {equal}", sides)
     if candidates is None or candidates["n"][0].as_py() > _CANDIDATES:
         return None
-    pairs = here(f"SELECT l.row, r.row AS other FROM l JOIN r ON {equal} AND {overlap} LIMIT {MATCHES + 1}", sides)
+    pairs = query_in_driver(f"SELECT l.row, r.row AS other FROM l JOIN r ON {equal} AND {overlap} LIMIT {MATCHES + 1}", sides)
     if pairs is None or pairs.num_rows > MATCHES or _bytes(left, pairs["row"]) + _bytes(right, pairs["other"]) > WIDE:
         return None
     one, other = left.take(pairs["row"]), right.take(pairs["other"])

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_here", "slots_of"]
+__all__ = ["bucket_sql", "load_slot_sql", "placed", "placed_in_driver", "slots_of"]
 
 
 def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) -> DataFrame:
@@ -47,7 +47,7 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
     )  # fmt: skip
 
 
-def placed_here(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
+def placed_in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
     """Return what :func:`placed` does, of rows at hand, as many as are looked up; a job of Spark's would be all planning."""
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     ends = rows["_out"].cast(pa.int64()).to_numpy()
