@@ -50,6 +50,8 @@ def _shedding(found: CoalescedExplanation) -> Iterator[str]:
         f"{figures.lost} of them whole; {format_duration(figures.length_lost)} of their {format_duration(figures.length)}"
     )
     yield f"accuracy: {figures.accuracy:.4f}"
+    if asked.budget.rows is not None and figures.kept > asked.budget.rows:
+        yield f"the budget of {asked.budget.rows} is exceeded by {figures.kept - asked.budget.rows}: open members or accuracy"
 
 
 def _alike(found: CoalescedExplanation) -> str:

@@ -164,6 +164,7 @@ def test_commands_tell_the_accuracy(begun: Project) -> None:
     assert told("status", "--minimum-accuracy", "0.99")[0] == 4
     code, text = told("explain", "shed_values")
     assert f"accuracy: {share:.4f}" in text
+    assert "is exceeded" not in text
     assert "stands on members that were shed, of shed_values" in told("explain", "on_top")[1]
 
 
