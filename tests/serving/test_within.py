@@ -6,18 +6,23 @@ from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from warehouse.errors import QueryError, UsageError
+from warehouse.limits import limited
 from warehouse.serving import Reader
 from warehouse.serving.clock import Clock
+from warehouse.storage.key_summaries import write_summary
 from warehouse.storage.snapshot import DataFile
-from warehouse.time import MINUTE
+from warehouse.time import MINUTE, NEVER
+
+from .house import ANCHOR, House, Row, Table, add_epoch, table_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    from .house import House
+    from pathlib import Path
 
 LONG = 600_000_000
 EXACT = (
@@ -198,3 +203,59 @@ def test_a_clock_begins_nothing_that_does_not_fit() -> None:
     assert [file.size for file in clock.some(files, 0.0)] == []
     assert [file.size for file in Clock(10.0, 0.0, lambda: 0.0, 0.01).some(files, 8.0)] == [90]
     assert Clock(1.0, 0.0, lambda: 2.0).some(files, 0.0) == []
+
+
+ODD = (
+    "SELECT count(*) FROM odd WHERE k = 1",
+    "SELECT count(*) FROM odd WHERE k = '1'",
+    "SELECT count(*) FROM odd WHERE '01' = k",
+    "SELECT count(*) FROM odd k WHERE k.value = 1",
+    "SELECT sum(value.n), avg(value.n) FROM odd value",
+    "SELECT count(k), count(name) FROM odd",
+    "SELECT sum(far) FROM odd",
+    "SELECT sum(wider), avg(wider), median(wider) FROM odd",
+)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A table with key summaries: texts that are the same number, infinity, and floats whose column is of doubles by now."""
+    columns = (("k", "string", pa.string()), ("value", "int", pa.int32()), ("n", "bigint", pa.int64()),
+               ("name", "string", pa.string()), ("far", "double", pa.float64()), ("wider", "double", pa.float32()))  # fmt: skip
+    rows = [
+        Row((key, value, 10**12 + value, "ß", float("inf") if value == 2 else 1.5, 0.1), ANCHOR, NEVER, load)
+        for load in (1, 2, 3)
+        for value, key in enumerate(["1", "01", "1.0", "2"] * 4)
+    ]
+    table = Table("odd", columns, ("k",), tuple(rows))
+    house = House(tmp_path_factory.mktemp("odd") / "root", {"odd": table})
+    for number, at in enumerate((1, 2, 3)):
+        add_epoch(house, number, at, (table_state(house, table, at, number),), ())
+    data = house.root / "tables" / "odd"
+    with limited(summary_share=50.0):
+        for file in data.glob("sub_index=*/*/*.parquet"):
+            write_summary(file, ("k",))
+    schema = data / "_schema" / "columns.parquet"
+    stored = pq.read_table(schema)
+    place = stored.schema.get_field_index("wider")
+    pq.write_table(stored.set_column(place, "wider", stored["wider"].cast(pa.float64())), schema)
+    return house.root
+
+
+@pytest.mark.parametrize("files", [0, 1, 3, 99])
+@pytest.mark.parametrize("query", ODD)
+def test_bounds_hold_of_columns_that_are_not_what_they_seem(
+    odd: Path, only: Callable[[int], None], query: str, files: int
+) -> None:
+    """Of a text compared with a number, a name that is the table's and a column's, and values that are no plain numbers."""
+    with Reader.open(odd) as reader:
+        (plain,) = reader.sql(query).all()
+        only(files)
+        answer = reader.sql(query, within=LONG)
+        (found,) = answer.all()
+        assert answer.within is not None
+        for place, true in enumerate(plain):
+            value, low, high = found[3 * place : 3 * place + 3]
+            assert low is None or low <= true, (query, found)
+            assert high is None or true <= high, (query, found)
+            assert value == true or not answer.within.exact

@@ -76,7 +76,7 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
         middle = None if low is None or high is None else (low + high) / 2
         return Estimate(middle if unread else None, low, high)
     more = 0 if share is None else round(share * sum(each.most for each in unread))
-    return Estimate(_within(read + read * more / rows, low, high), low, high)
+    return Estimate(_within(read + read * more / rows if more else read, low, high), low, high)
 
 
 def average(read: Number, rows: int, unread: Sequence[Unread]) -> Estimate:

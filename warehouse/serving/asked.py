@@ -153,8 +153,9 @@ class _Taken(Halves):
         return self._is_aggregate(node) or super()._aggregates(node)
 
     def _plain_column(self, node: Node) -> str | None:
-        is_column = node["class"] == "COLUMN_REF" and len(node["column_names"]) <= 2  # noqa: PLR2004 - table and column
-        return self._column(node) if is_column and self._column(node) in self.columns else None
+        """The column that an expression is; None where its first name may be the table's or a column's, or it is a field."""
+        is_column = node["class"] == "COLUMN_REF" and self._column(node) in self.columns
+        return self._column(node) if is_column and self._column(node) == node["column_names"][-1].lower() else None
 
     def _item(self, node: Node) -> Item:
         if not self._is_aggregate(node):

@@ -63,10 +63,9 @@ class Footers:
                 self._load(connection, some, name, kind)
 
     def _load(self, connection: duckdb.DuckDBPyConnection, files: Sequence[DataFile], name: str, kind: str) -> None:
-        text = f"""SELECT file_name, min(TRY_CAST(stats_min_value AS {kind})), max(TRY_CAST(stats_max_value AS {kind})),
-            bool_and(stats_null_count IS NOT NULL), sum(stats_null_count),
-            bool_or((TRY_CAST(stats_min_value AS {kind}) IS NULL OR TRY_CAST(stats_max_value AS {kind}) IS NULL)
-                AND stats_null_count IS DISTINCT FROM num_values)
+        low, high = (_as_read(bound, kind) for bound in ("stats_min_value", "stats_max_value"))
+        text = f"""SELECT file_name, min({low}), max({high}), bool_and(stats_null_count IS NOT NULL), sum(stats_null_count),
+            bool_or(({low} IS NULL OR {high} IS NULL) AND stats_null_count IS DISTINCT FROM num_values)
             FROM parquet_metadata(?) WHERE path_in_schema = {literal(name)} GROUP BY file_name"""
         found = {row[0]: row[1:] for row in connection.execute(text, [[file.path for file in files]]).fetchall()}
         for file in files:
@@ -76,3 +75,8 @@ class Footers:
             low, high, counted, nulls, is_open = found[file.path]
             number = int(nulls) if counted else None
             self.known[file.path, name] = Known(None, None, number) if is_open else Known(low, high, number)
+
+
+def _as_read(bound: str, kind: str) -> str:
+    """A bound as the column's value: those of floats are written shorter than the doubles that are read of them."""
+    return f"CASE WHEN type = 'FLOAT' THEN CAST(TRY_CAST({bound} AS FLOAT) AS {kind}) ELSE TRY_CAST({bound} AS {kind}) END"

@@ -204,12 +204,13 @@ class Within:
         for column, constant in zip(key, constants, strict=True):
             if constant is None:
                 return None
-            text = f"SELECT TRY_CAST({constant} AS {column.type}), TRY_CAST({constant} AS {column.type}) = {constant}"
+            cast = f"TRY_CAST({constant} AS {column.type})"
             try:
-                part, same = self._sandbox.cursor().execute(text).fetchall()[0]
+                text = f"SELECT {cast}, {cast} = {constant}, typeof({constant})"
+                part, same, kind = self._sandbox.cursor().execute(text).fetchall()[0]
             except duckdb.Error:
                 return None
-            if part is None or not same:
+            if part is None or not same or not _compared_as_it_is(column.type, kind):
                 return None
             parts.append(part)
         return tuple(stored_part(part) for part in keys_of([tuple(parts)], key).keys[0])
@@ -337,6 +338,8 @@ class Within:
             least, most = max(0, least - known.nulls), min(most, values)
         else:
             least = 0
+        if item.kind == "count":  # of what may be no number
+            return Unread(least, most)
         if self._kinds[item.argument] in _FLOATS:
             return Unread(least, most, known.low, known.high)
         return Unread(least, most, _exact(known.low), _exact(known.high))
@@ -361,6 +364,14 @@ class Within:
             group = tuple(part[place] for part in parts)
             found[group] = middle, flat[ends[place - 1] if place else 0 : ends[place]]
         return found
+
+
+def _compared_as_it_is(column: str, constant: str) -> bool:
+    """Whether a column's values are not cast to be compared with a constant: texts are to numbers, numbers are to doubles.
+
+    One key alone equals the constant then; of cast ones several may, such as the texts 1 and 01.
+    """
+    return constant == "VARCHAR" if column == "VARCHAR" else constant not in _FLOATS
 
 
 def _is_plain(kind: str) -> bool:
