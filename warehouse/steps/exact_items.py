@@ -52,7 +52,8 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
     sought = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
     for name, sql in definition.computed:
         kind = dict(definition.group_by)[name]
-        rows = rows.withColumn(name, guarded(session, f"CAST(({sql}) AS {kind})").getField("v"))
+        tried = rows.withColumn("_group", guarded(session, f"CAST(({sql}) AS {kind})"))
+        rows = tried.where("_group IS NOT NULL").withColumn(name, F.expr("_group.v"))  # a failed one counts in no group
     kept = rows if definition.where is None else rows.where(guarded(session, definition.where).getField("v"))
     same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
     same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
