@@ -129,7 +129,9 @@ def _runs(table: pa.Table, key: Sequence[str]) -> tuple[list[Any], Any]:
     columns = [_comparable(table[name].combine_chunks()) for name in key]
     ends: Any = np.array([], dtype=np.int64)
     for column in columns:
-        encoded = pc.run_end_encode(column, run_end_type=pa.int64())
+        # Of a null, run_end_encode compares the bytes below it too: codes have none.
+        plain = pc.dictionary_encode(column, null_encoding="encode").indices if column.null_count else column
+        encoded = pc.run_end_encode(plain, run_end_type=pa.int64())
         ends = np.union1d(ends, encoded.run_ends.to_numpy())
     return [column.take(pa.array(ends - 1)) for column in columns], np.diff(ends, prepend=0)
 
