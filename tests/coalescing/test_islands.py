@@ -256,3 +256,18 @@ def test_every_batching_gives_what_the_model_gives(
         for one in [table, model]:
             one.arrive(batch, now)
         assert table.table() == model.table()
+
+
+def test_a_group_may_have_the_name_of_any_stamp(connection: duckdb.DuckDBPyConnection) -> None:
+    """At the edge of a window of rows the groups of one stamp are compared, whatever the column is called."""
+    definition = replace(NUMBERS, group_by=(("s", "string"),), search_key=("s",), window=None, rows=2)
+    stored = pa.table({
+        "s": pa.array(["a", "b", "c"]), "v": pa.array([1, 1, 1], pa.int32()),
+        STAMPS: pa.array([[7, 8], [8], [8]], pa.list_(pa.int64())),
+    })  # fmt: skip
+    arrived = pa.table({"s": pa.array([], pa.string()), "v": pa.array([], pa.int32()), AT: pa.array([], pa.int64())})
+    connection.register("stored", stored)
+    connection.register("arrived", arrived)
+    query = coalesced(definition, DUCKDB, Edge(8, ("'b'",)), stored="stored", arrived="arrived")
+    found = connection.sql(query.whole()).to_arrow_table().select(["s", STAMPS]).to_pylist()
+    assert sorted((row["s"], row[STAMPS]) for row in found) == [("b", [8]), ("c", [8])]

@@ -29,7 +29,7 @@ class Dialect:
     """How an engine writes what the engines write differently.
 
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
-    last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``s``
+    last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
     for which a condition holds. ``members`` is the select list that unnests lists of one length as columns; ``listed`` aggregates
     a column to a list in the order of the stamps; ``packed`` makes a struct of columns.
     """
@@ -77,7 +77,7 @@ SPARK = Dialect(
     last="slice({0}, CAST(size({0}) - {1} + 1 AS INT), CAST({1} AS INT))",
     lowest="array_min({})",
     highest="array_max({})",
-    filtered="filter({}, s -> {})",
+    filtered="filter({}, _s -> {})",
     listed="transform(array_sort(collect_list(named_struct('a', _at, 'x', {0}))), e -> e.x)",
     members=_spark_members,
     packed=_spark_packed,
@@ -90,7 +90,7 @@ DUCKDB = Dialect(
     last="list_slice({0}, len({0}) - {1} + 1, len({0}))",
     lowest="list_min({})",
     highest="list_max({})",
-    filtered="list_filter({}, lambda s : {})",
+    filtered="list_filter({}, lambda _s : {})",
     listed="list({} ORDER BY _at)",
     members=lambda lists: ", ".join(f"unnest({each}) AS {name}" for each, name in lists),
     packed=_duck_packed,
@@ -212,7 +212,7 @@ def coalesced(definition: Definition, dialect: Dialect, edge: Edge, *, stored: s
     by, plain = _partition(groups), definition.same is None
     own = values if plain else []
     first = d.at.format(STAMPS, 1)
-    kept = d.size.format(d.filtered.format(STAMPS, within(edge, "s", groups)))
+    kept = d.size.format(d.filtered.format(STAMPS, within(edge, "_s", groups)))
     equal = " AND ".join(f"p.{name} IS NOT DISTINCT FROM b.{name}" for name in groups) or "true"
     bounds = _listed(*groups, f"min({AT}) AS _lo, max({AT}) AS _hi")
     grouped = f" GROUP BY {', '.join(groups)}" if groups else ""

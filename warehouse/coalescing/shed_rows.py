@@ -36,14 +36,14 @@ def exact_members(definition: Definition, stored: str) -> str:
 
     """
     groups, members = _quoted(definition.groups), _members(definition)
-    of_run = [f"e.v{place} AS {name}" for place, name in enumerate(members)]
+    of_run = [f"_entry.v{place} AS {name}" for place, name in enumerate(members)]
     alike = " AND ".join([*(f"o.{name} IS NOT DISTINCT FROM m.{name}" for name in groups), f"o.{STAMPS}[1] = m._at"])
     shown = ", ".join([*groups, *members, STAMPS])
     return f"""
-WITH _entries AS (SELECT {_listed(*groups)}unnest({LEDGER}) AS e FROM {stored} WHERE len({LEDGER}) > 0),
-_of_runs AS (SELECT {_listed(*groups)}unnest(e.stamps) AS _at FROM _entries)
+WITH _entries AS (SELECT {_listed(*groups)}unnest({LEDGER}) AS _entry FROM {stored} WHERE len({LEDGER}) > 0),
+_of_runs AS (SELECT {_listed(*groups)}unnest(_entry.stamps) AS _at FROM _entries)
 SELECT {shown} FROM {stored} AS o ANTI JOIN _of_runs AS m ON {alike}
-UNION ALL SELECT {", ".join([*groups, *of_run, f"e.stamps AS {STAMPS}"])} FROM _entries"""
+UNION ALL SELECT {", ".join([*groups, *of_run, f"_entry.stamps AS {STAMPS}"])} FROM _entries"""
 
 
 def fragments(definition: Definition, exact: str, pieces: str, lost: str) -> str:
