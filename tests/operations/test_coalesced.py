@@ -12,6 +12,7 @@ Updates at 1, 2, 3, 5 and 6 (a window of four hours, or the six newest points); 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -72,7 +73,7 @@ def declared(directory: Path, spark: SparkSession) -> Project:
     base = {"from": "a", "group_by": "k"}
     tables = {
         "by_value": {**base, "values": "v", "window": "4h"},
-        "rising": {**base, "same": "v >= previous.v", "window": "4h"},
+        "rising": {**base, "same": "v >= previous.v", "window": "4h", "search_key": ["k", "valid_to"]},
         "truth": {**base, "of": "v > 1", "window": "4h"},
         "newest": {**base, "values": "v", "rows": 6},
     }
@@ -89,6 +90,11 @@ def land(project: Project, hour: int) -> None:
 def stamp(hours: float) -> int:
     """Microseconds of an instant of these rows."""
     return ANCHOR + round(hours * HOUR)
+
+
+def instant(hours: float) -> datetime:
+    """The same as a value of Python."""
+    return datetime.fromtimestamp(stamp(hours) / 10**6, tz=UTC)
 
 
 def models() -> dict[str, Model]:
@@ -214,6 +220,10 @@ def test_open_rows_end_now_where_that_is_asked_for(moved: Project) -> None:
             for asked in (lambda: reader.scan("a", open_until="now"), lambda: reader.probe("lasting", ["p"], open_until="now")):
                 with pytest.raises(UsageError, match="is no coalesced table, so it has no open rows"):
                     asked()
+            assert ends(reader.probe("rising", ["p"], open_until="now"))[True] == {now}
+            for given in ({"keys": [("p", instant(3))]}, {"from_": ("p", instant(2))}, {"to": ("q", instant(2))}):
+                with pytest.raises(UsageError, match='the search key of "rising" has valid_to, which open_until changes'):
+                    reader.probe("rising", **given, open_until="now")
             with pytest.raises(UsageError, match=r"open_until is 'then'; allowed: \"now\""):
                 reader.sql("SELECT 1", open_until="then")  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ from warehouse.serving.keys import key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
 from warehouse.serving.pin import Pin, require, until_now
 from warehouse.serving.pinned_reader import PinnedReader
-from warehouse.serving.pruning import All, Keys, NullKey, Selection
+from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.serving.request import OpenUntil, Request, check_open_until, instant_of
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
 from warehouse.serving.visible_tables import visible
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import TableState
     from warehouse.serving.clock import Told
+    from warehouse.serving.keys import KeyColumn
     from warehouse.serving.partials import Put
 
 __all__ = ["Reader"]
@@ -136,6 +137,8 @@ class Reader(PinnedReader):
                 selection = keys_of(keys, key)
             elif has_range:
                 selection = key_range(from_, to, key)
+            if request.open_until is not None:
+                _require_stored_ends(table, selection, key)
             return self._read(pin, state, selection, request)
 
         return self.retrying(build)
@@ -436,6 +439,21 @@ def _with_open_rows(state: TableState, request: Request) -> TableState:
     if request.open_until is not None and state.coalesced is None:
         raise UsageError(f'"{state.name}" is no coalesced table, so it has no open rows; leave open_until out')
     return state
+
+
+def _require_stored_ends(table: str, selection: Selection, key: Sequence[KeyColumn]) -> None:
+    """Refuse a selection by ``valid_to`` where open rows end otherwise than they are stored."""
+    match selection:
+        case Keys(keys):
+            parts = max(map(len, keys), default=0)
+        case KeyRange(low, high):
+            parts = max(len(low or ()), len(high or ()))
+        case _:
+            parts = 0
+    if "valid_to" in [column.name for column in key[:parts]]:
+        raise UsageError(
+            f'the search key of "{table}" has valid_to, which open_until changes; use scan with a condition on valid_to, or sql'
+        )
 
 
 def _users_error(error: Exception, files: Sequence[str]) -> WarehouseError:
