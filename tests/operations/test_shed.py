@@ -230,3 +230,15 @@ def test_a_budget_comes_and_goes(begun: Project, tmp_path: Path) -> None:
     with Reader.open(project.root) as reader:
         assert list(accuracies(reader)) == ["by_value"]
     assert list(check(project.root).findings) == []
+
+
+def test_a_table_that_is_no_longer_declared_is_sound(begun: Project, tmp_path: Path) -> None:
+    """Its rows expire, and the ledger stays as the last update wrote it."""
+    project = begun.copy(tmp_path / "copy")
+    for name in SHED:
+        del project.coalesced[name]
+    project.views.clear()
+    project.declare()
+    for hour in (5, 6, 7):
+        project.update(hour)
+        assert list(check(project.root).findings) == []

@@ -39,7 +39,7 @@ _Row = tuple[list[int], int]
 def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
     """Yield what is wrong with what shed tables say of their members."""
     newest = newest_epoch(root)
-    states = [] if newest is None else [state for state in newest.tables if is_shed(state) and state.stopped is None]
+    states = [] if newest is None else [state for state in newest.tables if _is_moved(state)]
     if newest is None or not states:
         return
     pin, connection = Pin(root, newest), connect(resources)
@@ -52,6 +52,11 @@ def shed_findings(root: Path, resources: Resources) -> Iterator[Finding]:
     finally:
         connection.close()
         pin.close()
+
+
+def _is_moved(state: TableState) -> bool:
+    """Whether each update writes the ledger again: of a frozen table rows expire, and the ledger stays."""
+    return is_shed(state) and state.declared and state.stopped is None
 
 
 def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> Iterator[str]:
@@ -88,7 +93,7 @@ def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
 
 def _recorded(state: TableState, found: ShedFigures) -> Iterator[str]:
     """Yield what the record says otherwise."""
-    record = None if state.coalesced is None or not state.declared else state.coalesced.shed
+    record = None if state.coalesced is None else state.coalesced.shed
     if record is None:
         return
     if (record.kept, record.shed) != (found.kept, found.shed):
