@@ -6,7 +6,7 @@ made first, as without a budget (:mod:`warehouse.steps.coalesced_source`); then 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -98,10 +98,15 @@ class ShedReplacement:
 
     @cached_property
     def _runs(self) -> Sequence[Run]:
-        """The exact rows with what is left of them now."""
+        """The exact rows with what is left of them now.
+
+        Members come back where a row that was cut, or late points, leave less than the accuracy of the budget.
+        """
         runs, budget = self._exact_runs, self.definition.budget
         if budget is None:
             return runs
+        if budget.accuracy is not None and accuracy(runs).share < budget.accuracy:
+            runs = [replace(run, shed=frozenset()) for run in runs]
         method, arrived = METHODS[self.definition.shed], sum(len(run.stamps) for run in runs)
         while True:
             kept = sum(len(run.stamps) - len(run.shed) for run in runs)
