@@ -51,6 +51,18 @@ def test_a_reader_finds_each_key(tmp_path: Path, kind: str) -> None:
     assert all(found.may_hold([tuple(map(stored_part, key))]) for key in keys)
 
 
+@pytest.mark.parametrize("kind", TYPES)
+def test_nulls_are_one_key(tmp_path: Path, kind: str) -> None:
+    """Whatever bytes a file's reader leaves beneath them."""
+    arrow, values = TYPES[kind]
+    file = tmp_path / "a.parquet"
+    written(file, {"k": pa.array([None] * 50 + [values[-1]] * 3, arrow)})
+    found = read_summary(str(file), 53)
+    assert found is not None
+    assert found.exact
+    assert found.counts == {(None,): 50, (stored_part(keys_of(values[-1:], [KeyColumn("k", kind)]).keys[0][0]),): 3}
+
+
 def test_a_wider_type_of_the_column_has_the_same_keys(tmp_path: Path) -> None:
     """Files of before a column became a decimal, or one of more decimals, are found by its new keys."""
     written(tmp_path / "a.parquet", {"k": pa.array([1, 1, 5, 5], pa.int32())})

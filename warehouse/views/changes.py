@@ -55,8 +55,11 @@ def changed(operator: Operator, columns_of: Callable[[Operator], tuple[str, ...]
 
 
 def _paired(on: Sequence[tuple[str, str]], kept: int) -> Key:
-    by = (tuple(left for left, _ in on), tuple(right for _, right in on))
-    return Key(tuple((pair[kept],) for pair in on), by)
+    """The key of the kept columns: of one that equals several columns, the first pair is enough."""
+    pairs = {pair[kept]: pair for pair in reversed(on)}
+    chosen = [pair for pair in on if pairs[pair[kept]] == pair]
+    by = (tuple(left for left, _ in chosen), tuple(right for _, right in chosen))
+    return Key(tuple((pair[kept],) for pair in chosen), by)
 
 
 def _common(join: Join) -> Key | None:
