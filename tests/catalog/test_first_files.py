@@ -13,6 +13,7 @@ from tests.catalog.test_initialise import proposed
 from tests.hostile.test_bounds import COMPRESS
 from warehouse.catalog.model import Column
 from warehouse.catalog.proposal import propose
+from warehouse.catalog.sniff import sniff
 from warehouse.errors import UsageError
 from warehouse.ingest.landing import name_problem
 from warehouse.time import HOUR, MINUTE, SECOND
@@ -80,6 +81,14 @@ def test_times_of_the_usual_places(tmp_path: Path, values: list[str], pattern: s
     stream = proposed(source).streams[0]
     assert stream.arrival == "seen"
     assert pattern in (*stream.columns[1].formats, *(value for _, value in stream.options))
+
+
+def test_no_column_has_more_values_than_rows(tmp_path: Path) -> None:
+    """Values are counted by an estimate, which may say more than there are."""
+    source = tmp_path / "wide.csv"
+    rows = [",".join(f"{column}x{row}" for column in range(40)) for row in range(63)]
+    source.write_text("\n".join([",".join(f"c{column}" for column in range(40)), *rows]))
+    assert max(column.distinct for column in sniff(source).columns) == 63
 
 
 @pytest.mark.parametrize("outlier", [1, 10**6])

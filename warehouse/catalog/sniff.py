@@ -292,7 +292,8 @@ def _summary(connection: DuckDBPyConnection, found: SniffedColumn) -> SniffedCol
         "bigint": column,
         "int": column,
     }.get(kind, "NULL::BIGINT")
-    query = f"SELECT min({bounds}), max({bounds}), approx_count_distinct({column}), avg({bounds}) FROM sample"
+    distinct_values = f"least(approx_count_distinct({column}), count({column}))"  # the estimate may be above all there are
+    query = f"SELECT min({bounds}), max({bounds}), {distinct_values}, avg({bounds}) FROM sample"
     low, high, distinct, mean = _row(connection, query)
     amount = f"list_min({column})" if kind.startswith("array<") else column
     lives: tuple[float, ...] = ()

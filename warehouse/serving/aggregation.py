@@ -125,12 +125,9 @@ class Halves:
     def made(self) -> Aggregation:
         """Return the halves."""
         node = self.tree["statements"][0]["node"]
-        table, alias = self._table(node)
-        self._qualifier = alias.lower()
+        table, alias = self._named(node)
         items = node["select_list"]
-        self._aliases = {item["alias"].lower(): item for item in items if item["alias"]}
-        clash = [name for name, item in self._aliases.items() if name in self.columns and not self._is_column(item, name)]
-        if clash or any(modifier["type"] == "DISTINCT_MODIFIER" for modifier in node["modifiers"]):
+        if any(modifier["type"] == "DISTINCT_MODIFIER" for modifier in node["modifiers"]):
             raise ElseError
         self._group(node, items)
         where = node["where_clause"]
@@ -148,6 +145,15 @@ class Halves:
         node["group_sets"] = [list(range(len(self.groups)))] if self.groups else []
         node["aggregate_handling"] = "STANDARD_HANDLING"
         return Aggregation(table, alias, self.states, condition, tuple(self.averaged), self.tree)
+
+    def _named(self, node: Node) -> tuple[str, str]:
+        """Return the table and its alias, and note the aliases of items; one that hides another column is refused."""
+        table, alias = self._table(node)
+        self._qualifier = alias.lower()
+        self._aliases = {item["alias"].lower(): item for item in node["select_list"] if item["alias"]}
+        if any(name in self.columns and not self._is_column(item, name) for name, item in self._aliases.items()):
+            raise ElseError
+        return table, alias
 
     @staticmethod
     def _table(node: Node) -> tuple[str, str]:

@@ -111,12 +111,9 @@ class _Taken(Halves):
     def asked(self) -> Asked:
         """Take the query apart."""
         node = self.tree["statements"][0]["node"]
-        table, alias = self._table(node)
-        self._qualifier = alias.lower()
+        table, alias = self._named(node)
         items = node["select_list"]
-        self._aliases = {item["alias"].lower(): item for item in items if item["alias"]}
-        clash = [name for name, item in self._aliases.items() if name in self.columns and not self._is_column(item, name)]
-        if clash or node["modifiers"] or node["having"] is not None:
+        if node["modifiers"] or node["having"] is not None:
             raise ElseError
         groups = [item for item in items if self._folded(item) and not self._is_aggregate(item)]
         self._group(node, items)

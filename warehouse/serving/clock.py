@@ -104,5 +104,5 @@ def clock_of(within: int) -> Clock:
 
     """
     if isinstance(within, bool) or not isinstance(within, int) or within <= 0:
-        raise UsageError(f"within is {within!r}; allowed: a time above 0, in microseconds")
+        raise UsageError(f"within: found {within!r} microseconds; give a time above 0, such as 200ms (in Python 200_000)")
     return Clock(within / 1e6, time.monotonic())

@@ -169,8 +169,8 @@ def _of_keys(
 
     ``part`` returns those of a table, with its lookup keys.
     """
-    sought = lookup_keys(operator, columns, keys.select(list(by))) if keys is not None and columns else {}
-    rows = DriverRows.of(_evaluated(operator, inputs, lambda table: part(table, sought.get(table.name))))
+    keys_of_table = lookup_keys(operator, columns, keys.select(list(by))) if keys is not None and columns else {}
+    rows = DriverRows.of(_evaluated(operator, inputs, lambda table: part(table, keys_of_table.get(table.name))))
     return rows if keys is None else semi_joined(rows, DriverRows.of(keys), columns, by)
 
 

@@ -154,10 +154,10 @@ def _of_keys(
     """A pipeline's live rows whose columns are one of the keys (which call them ``by``); no keys: all rows."""
     if keys is None:
         return live(operator, inputs.tables, earlier=earlier)
-    sought = {}
+    keys_of_table = {}
     if keys.values is not None and columns:
-        sought = lookup_keys(operator, columns, keys.values.select(list(by or columns)))
-    return semi_joined(live(operator, inputs.tables, sought, earlier=earlier), keys.rows, columns, by or None)
+        keys_of_table = lookup_keys(operator, columns, keys.values.select(list(by or columns)))
+    return semi_joined(live(operator, inputs.tables, keys_of_table, earlier=earlier), keys.rows, columns, by or None)
 
 
 def _live(inputs: NodeInputs, operator: Operator, keys: Keys | None, number: int) -> DataFrame:
