@@ -96,13 +96,13 @@ def test_the_interval_shows_nearly_all_rows(tmp_path: Path, outlier: int) -> Non
     """At least 95 % of the rows are live at one update, whether one of them lives a thousand times longer or not."""
     source = tmp_path / "sessions.parquet"
     life = f"CASE WHEN i = 7 THEN {outlier * 3600} ELSE 5 + (i * 7919) % 3000 END"
-    duckdb.sql(
+    duckdb.connect().sql(
         f"COPY (SELECT 'u' || i % 300 AS user_id, TIMESTAMPTZ '2024-05-01 00:00:00+00' + to_seconds(i) AS started, {life} AS ttl"
         f" FROM range(3000) t(i)) TO '{source}'"
     )
     catalog = proposed(source)
     assert catalog.streams[0].search_key == ("user_id",)
-    lives = [life for (life,) in duckdb.sql(f"SELECT ttl FROM '{source}'").fetchall()]
+    lives = [life for (life,) in duckdb.connect().sql(f"SELECT ttl FROM '{source}'").fetchall()]
     share = sum(min(1.0, life * SECOND / catalog.update_interval) for life in lives) / len(lives)
     assert share >= 0.95
     assert (catalog.streams[0].max_lifetime or 0) <= HOUR, "one row of thousands does not say how the table is cut"

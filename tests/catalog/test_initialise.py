@@ -141,7 +141,7 @@ def test_from_a_sample_with_much_in_each_update_a_layout_is_proposed(tmp_path: P
         source = tmp_path / name / f"{name}.parquet"
         source.parent.mkdir()
         moment = f"TIMESTAMPTZ '2013-01-01 00:00:00+00' + INTERVAL 1 MILLISECOND * (i * {7_200_000 // rows})"
-        duckdb.sql(
+        duckdb.connect().sql(
             f"COPY (SELECT 'h' || i % 100 AS host, {moment} AS at, {moment} + INTERVAL 1 SECOND * (i * 7919 % 86400) AS until"
             f" FROM range({rows}) r(i)) TO '{source}'",
         )
@@ -179,7 +179,7 @@ def test_from_json_with_a_duration(tmp_path: Path, column: str, expression: str,
 def test_from_parquet(tmp_path: Path) -> None:
     """Types are those of the Parquet file; what cannot be declared is left to be ignored, with the reason."""
     source = tmp_path / "events.parquet"
-    duckdb.execute(
+    duckdb.connect().execute(
         f"COPY (SELECT 'k' || i AS id, TIMESTAMPTZ '2024-05-01 00:00:00+00' + to_hours(i) AS created, "
         f"i::DECIMAL(9,2) AS price, MAP {{'a': i}} AS tags, i AS _hidden, [i::SMALLINT] AS list, i::UBIGINT AS big "
         f"FROM range(3) t(i)) TO '{source}' (FORMAT parquet)"

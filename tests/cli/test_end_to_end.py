@@ -145,7 +145,7 @@ def test_a_flight_meets_the_plane_that_was_known_at_departure(flights: Path) -> 
     given = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
     planes, departures = (given.format(flights / "landing" / name) for name in ("planes", "flights"))
     at = "2013-01-01T18:00:00Z"
-    expected = duckdb.sql(
+    expected = duckdb.connect().sql(
         f"SELECT f.tailnum, f.flight, p.manufacturer, p.model, p.seats FROM {departures} f JOIN {planes} p USING (tailnum) "
         f"WHERE f.departed_at <= '{at}' AND f.landed_at > '{at}'"
     )
@@ -160,7 +160,7 @@ def test_short_lived_results_are_those_that_no_update_saw(flights: Path) -> None
     rows = json.loads(_read(flights, "restored", "with_weather", "-o", "json").stdout)
     given = "read_csv('{0}/*.csv.gz', header = true, all_varchar = true)"
     weather, departures = (given.format(flights / "landing" / name) for name in ("weather", "flights"))
-    expected = duckdb.sql(
+    expected = duckdb.connect().sql(
         "SELECT tailnum, flight, began, ended FROM (SELECT f.tailnum, f.flight, greatest(f.departed_at, w.observed_at) AS began, "
         f"least(f.landed_at, w.valid_until) AS ended FROM {departures} f JOIN {weather} w ON f.origin = w.origin "
         "WHERE f.landed_at IS NOT NULL) WHERE began < ended "
@@ -197,7 +197,7 @@ def test_any_delta_reader_finds_the_same_rows(flights: Path) -> None:
     assert epoch is not None
     stored = DeltaTable(str(flights / "data" / "tables" / "flights")).to_pyarrow_table()
     assert stored.num_rows >= len(ours)
-    theirs = duckdb.sql(
+    theirs = duckdb.connect().sql(
         "SELECT tailnum, strftime(departed_at AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%SZ') FROM stored "
         f"WHERE epoch_us(_exp) > {epoch.window_time}",
     ).fetchall()
@@ -211,8 +211,9 @@ def test_files_lists_what_another_engine_needs(flights: Path) -> None:
     names = [entry["path"] for entry in listed]
     assert all(Path(name).is_file() for name in names)
     condition = listed[0]["filter"]
-    duckdb.sql("SET TimeZone = 'UTC'")
-    count = duckdb.sql(f"SELECT count(*) FROM read_parquet({names!r}) WHERE {condition}").fetchall()[0][0]
+    connection = duckdb.connect()
+    connection.sql("SET TimeZone = 'UTC'")
+    count = connection.sql(f"SELECT count(*) FROM read_parquet({names!r}) WHERE {condition}").fetchall()[0][0]
     total = json.loads(_read(flights, "sql", "select count(*) as n from flights", "-o", "json").stdout)[0]["n"]
     assert count == total
 

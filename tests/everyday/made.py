@@ -53,7 +53,7 @@ def _tokens(path: Path) -> None:
 
 def _sessions(path: Path) -> None:
     moment = f"make_timestamp({_START} * 1000000::BIGINT + i * 60000000)"
-    duckdb.execute(
+    duckdb.connect().execute(
         f"COPY (SELECT 's' || i AS session_id, 'user-' || i % 30 AS username, {moment} AS session_start,"
         f" {moment} + to_minutes(20 + i % 40) AS session_end, i % 9 AS pages FROM range({_ROWS}) t(i)) TO '{path}'"
     )

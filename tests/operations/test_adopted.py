@@ -36,7 +36,7 @@ def _files(project: Project) -> dict[str, Path]:
 def _filtered(file: Path) -> bool:
     """Whether a Bloom filter says that a key between those of the file is not in it."""
     asked = "SELECT bool_or(bloom_filter_excludes) FROM parquet_bloom_probe(?, 'k', 'c')"
-    return duckdb.execute(asked, [str(file)]).fetchall() == [(True,)]
+    return duckdb.connect().execute(asked, [str(file)]).fetchall() == [(True,)]
 
 
 def _adopted(project: Project) -> tuple[str, ...]:

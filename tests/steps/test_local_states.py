@@ -16,5 +16,5 @@ def test_the_slot_of_an_instant_is_exact(instant: str, anchor: str, interval: in
     """One microsecond around the end of a slot, also where no double holds the microseconds between."""
     start = parse_instant(anchor)
     for micros in (parse_instant(instant) + off for off in (-1, 0, 1)):
-        ((slot,),) = duckdb.execute(f"SELECT {slot_of(f'{micros}::BIGINT', start, interval)}").fetchall()
+        ((slot,),) = duckdb.connect().execute(f"SELECT {slot_of(f'{micros}::BIGINT', start, interval)}").fetchall()
         assert slot == -((start - micros) // interval)

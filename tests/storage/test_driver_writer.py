@@ -65,7 +65,7 @@ def told(directory: Path, key: list[str], filtered: list[str]) -> dict[str, Any]
     for file in directory.rglob("*.parquet"):
         parquet = pq.ParquetFile(file)
         asked = "SELECT bloom_filter_excludes FROM parquet_bloom_probe(?, 'k', 'nowhere')"
-        absent = duckdb.execute(asked, [str(file)]).fetchall()
+        absent = duckdb.connect().execute(asked, [str(file)]).fetchall()
         found[file.parent.relative_to(directory).as_posix()] = (
             [(field.name, str(field.type)) for field in parquet.schema_arrow],
             [str(row) for row in parquet.read().to_pylist()],
