@@ -70,6 +70,15 @@ def test_every_key_is_carried(tmp_path: Path) -> None:
     assert stream.layout == LayoutSpec("norebuild", (6, 4), "staggered", "blocks", 8, seal=False, seed=7)
 
 
+def test_shares_of_one_stream(tmp_path: Path) -> None:
+    """What a stream says of its own rows holds for it alone, and the rest is of all."""
+    own = {"dead_on_arrival": 0.9, "late": 1.0}
+    health = loaded(tmp_path, {f"{STREAM}.health": own, "health": {"rejected": 0.2, "late": 0.3}}).health
+    flights, others = health.of_table("flights"), health.of_table("weather")
+    assert (flights.rejected, flights.dead_on_arrival, flights.late) == (0.2, 0.9, 1.0)
+    assert (others.rejected, others.dead_on_arrival, others.late) == (0.2, 0.05, 0.3)
+
+
 def test_no_stream_is_a_warning(tmp_path: Path) -> None:
     """A file without streams loads nothing and says so."""
     assert "nothing will be loaded" in loaded(tmp_path, {"streams": {}}).warnings[0]
@@ -272,6 +281,10 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
         None,
     ),
     ({f"{STREAM}.options": {"a": [1]}}, f"{STREAM}.options", "[1]", "a string, a number", None),
+    ({f"{STREAM}.health": 0.5}, f"{STREAM}.health", "0.5", "a table such as", None),
+    ({f"{STREAM}.health.late": 1.5}, f"{STREAM}.health.late", "1.5", "from 0 to 1", None),
+    ({f"{STREAM}.health.dead": 0.5}, f"{STREAM}.health.dead", 'the unknown key "dead"', "dead_on_arrival", None),
+    ({f"{STREAM}.health.overdue": "1h"}, f"{STREAM}.health.overdue", 'the unknown key "overdue"', "in [health]", None),
     ({f"{STREAM}.layout": 1}, f"{STREAM}.layout", "1", "a table of layout keys", None),
     ({f"{STREAM}.layout.gird": [1, 2]}, f"{STREAM}.layout.gird", 'the unknown key "gird"', "technique", "grid"),
     ({f"{STREAM}.layout.grid": [1]}, f"{STREAM}.layout.grid", "[1]", "[G, E]", None),

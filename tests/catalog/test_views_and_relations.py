@@ -110,6 +110,13 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
         None,
     ),
     ({f"{RELATION}.landing": None}, f"{RELATION}.landing", "nothing", "(required)", None),
+    (
+        {f"{RELATION}.health": {"dead_on_arrival": 0.5}},
+        f"{RELATION}.health.dead_on_arrival",
+        'the unknown key "dead_on_arrival"',
+        "in [streams.NAME.health]",
+        None,
+    ),
     ({f"{RELATION}.format": None}, f"{RELATION}.format", "nothing", "(required)", None),
     ({f"{RELATION}.search_key": None}, f"{RELATION}.search_key", "nothing", "identify a row (required)", None),
     ({f"{RELATION}.changed_at": None}, f"{RELATION}.changed_at", "nothing", "time of the change (required)", None),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from warehouse.health import KINDS, Arrivals, Facts, Health, Running, TableFacts, Thresholds, judge
+from warehouse.health import KINDS, Arrivals, Facts, Health, Running, Shares, TableFacts, Thresholds, judge
 from warehouse.time import DAY, HOUR, MINUTE, parse_instant
 
 NOON = parse_instant("2026-03-01T12:00:00Z")
@@ -110,6 +110,16 @@ def test_a_share_counts_from_above_its_threshold(kind: str, at_the_bound: Arriva
     both = judge(cars(last=above, day=above))
     assert kinds(both) == [kind]
     assert "the last update" in both.concerns[0].text
+
+
+@pytest.mark.parametrize("kind", ["rejected", "dead_on_arrival", "late"])
+def test_a_table_has_shares_of_its_own(kind: str) -> None:
+    """A stream of short lives may come dead; of another the same share is a concern, and a stricter bound is one sooner."""
+    arrived = Arrivals(1, rows=100, on_time=100, rejected=60, dead=60, late=60)
+    facts = replace(WELL, tables=tuple(TableFacts(name, "stream", last=arrived) for name in ("cars", "trucks")))
+    allowed = Thresholds(tables=(("cars", Shares(1.0, 1.0, 1.0)), ("trucks", replace(Shares(1.0, 1.0, 1.0), **{kind: 0.59}))))
+    assert [(each.kind, each.table) for each in judge(facts, allowed).concerns] == [(kind, "trucks")]
+    assert {each.table for each in judge(facts).concerns} == {"cars", "trucks"}
 
 
 def test_no_update_of_a_replayed_past_is_overdue() -> None:

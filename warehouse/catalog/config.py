@@ -61,8 +61,10 @@ __all__ = [
     "FrequentSection",
     "HealthSection",
     "LayoutSection",
+    "RelationHealthSection",
     "RelationSection",
     "SqlSection",
+    "StreamHealthSection",
     "StreamSection",
     "ViewSection",
     "WarehouseSection",
@@ -120,6 +122,21 @@ class HealthSection(BaseModel):
     ignore: tuple[Kind, ...] = Field(default=(), description="a list of " + _words(Kind), strict=False)
 
 
+class RelationHealthSection(BaseModel):
+    """``[relations.NAME.health]``: shares of the rows of one table, in place of those of ``[health]``."""
+
+    model_config = _STRICT
+
+    rejected: Share | None = Field(default=None, description="a share of the rows, from 0 to 1")
+    late: Share | None = Field(default=None, description="a share of the rows, from 0 to 1")
+
+
+class StreamHealthSection(RelationHealthSection):
+    """``[streams.NAME.health]``."""
+
+    dead_on_arrival: Share | None = Field(default=None, description="a share of the rows, from 0 to 1")
+
+
 class LayoutSection(BaseModel):
     """``[streams.NAME.layout]`` and ``[views.NAME.layout]``."""
 
@@ -167,6 +184,7 @@ class StreamSection(BaseModel):
     columns: dict[str, ColumnValue] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     sources: dict[str, SourceValue] = Field(default={}, description='a table of names in the files: name = "Spark SQL type"')
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
+    health: StreamHealthSection = Field(default=StreamHealthSection(), description="a table such as { dead_on_arrival = 0.5 }")
 
 
 class RelationSection(BaseModel):
@@ -201,6 +219,7 @@ class RelationSection(BaseModel):
     publish: Publish | None = Field(default=None, description=_words(Publish))
     columns: dict[str, ColumnValue] = Field(default={}, description='a table of columns: name = "Spark SQL type"')
     sources: dict[str, SourceValue] = Field(default={}, description='a table of names in the files: name = "Spark SQL type"')
+    health: RelationHealthSection = Field(default=RelationHealthSection(), description="a table such as { rejected = 0.5 }")
 
 
 class ViewSection(BaseModel):
@@ -292,7 +311,12 @@ _VERSIONS_NEED_NO = {
     "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
-_NESTED: dict[str, type[BaseModel]] = {"layout": LayoutSection, "frequent": FrequentSection, "budget": BudgetSection}
+_NESTED: dict[str, type[BaseModel]] = {
+    "layout": LayoutSection,
+    "frequent": FrequentSection,
+    "budget": BudgetSection,
+    "health": StreamHealthSection,
+}
 _NAMED = frozenset({"columns", "sources"})
 """Tables whose keys are the user's names."""
 _HOMES: dict[str, type[BaseModel]] = {
@@ -301,6 +325,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[health]": HealthSection,
     "[streams.NAME]": StreamSection,
     "[streams.NAME.layout]": LayoutSection,
+    "[streams.NAME.health]": StreamHealthSection,
     "[relations.NAME]": RelationSection,
     "[views.NAME]": ViewSection,
     "[aggregates.NAME]": AggregateSection,
@@ -342,7 +367,7 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     first, *rest = (str(part) for part in detail["loc"])
     owner, name = kind, first
     if first in _NESTED and rest:
-        owner, name = _NESTED[first], rest[0]
+        owner, name = _NESTED[first] if kind is not RelationSection else RelationHealthSection, rest[0]
     path = (first, rest[0]) if rest and (first in _NESTED or first in _NAMED) else (first,)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, FaultError):

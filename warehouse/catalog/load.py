@@ -42,7 +42,7 @@ from warehouse.catalog.spelling import FaultError, as_written, nearest
 from warehouse.catalog.values import name_fault, settings
 from warehouse.catalog.verdicts import declared_keys
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.health import Thresholds
+from warehouse.health import Shares, Thresholds
 from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
@@ -158,7 +158,14 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         keys=declared_keys(raw),
         target_file_size=warehouse.target_file_size,
         verify_views=warehouse.verify_views,
-        health=Thresholds(**health.model_dump()),
+        health=Thresholds(
+            **health.model_dump(),
+            tables=tuple(
+                (name, Shares(**draft.section.health.model_dump()))
+                for name, draft in {**drafts, **relations}.items()
+                if draft.section.health.model_fields_set
+            ),
+        ),
         aggregates=tuple(Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None),
         aggregate_time=warehouse.aggregate_time,
         coalesced=tuple(Coalesced(name, definition) for name, definition in coalesced.items() if definition is not None),

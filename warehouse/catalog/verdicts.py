@@ -25,7 +25,7 @@ VerdictWord = Literal["free", "from now on", "migrate", "rebuild", "refused"]
 not at all."""
 
 _TABLES = ("streams", "relations", "views", "aggregates", "coalesced")
-_INNER = ("columns", "layout", "options", "select", "sources")
+_INNER = ("columns", "health", "layout", "options", "select", "sources")
 _LONG = 160
 _FROM_NOW_ON = (
     "arrival",

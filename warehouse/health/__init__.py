@@ -1,6 +1,6 @@
 """Whether a warehouse is well: one judgement, shown by ``status``, ``report``, ``metrics`` and the Airflow provider."""
 
-from warehouse.health.facts import KINDS, LEVELS, Arrivals, Facts, Kind, Level, Running, TableFacts, Thresholds
+from warehouse.health.facts import KINDS, LEVELS, Arrivals, Facts, Kind, Level, Running, Shares, TableFacts, Thresholds
 from warehouse.health.judgement import Concern, Health, judge
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Kind",
     "Level",
     "Running",
+    "Shares",
     "TableFacts",
     "Thresholds",
     "judge",

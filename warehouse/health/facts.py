@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Literal, get_args
 
-__all__ = ["KINDS", "LEVELS", "Arrivals", "Facts", "Kind", "Level", "Running", "TableFacts", "Thresholds"]
+__all__ = ["KINDS", "LEVELS", "Arrivals", "Facts", "Kind", "Level", "Running", "Shares", "TableFacts", "Thresholds"]
 
 
 @dataclass(frozen=True)
@@ -118,6 +118,15 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
+class Shares:
+    """The shares of one table's rows that are still well, from 0 to 1; None: as of the other tables."""
+
+    rejected: float | None = None
+    dead_on_arrival: float | None = None
+    late: float | None = None
+
+
+@dataclass(frozen=True)
 class Thresholds:
     """What is still well.
 
@@ -131,6 +140,8 @@ class Thresholds:
         Bytes that must be free where the root is; None: twice what the last update wrote, and at least 1 GB.
     ignore
         Kinds of concerns that do not count.
+    tables
+        The shares of tables that have their own, by name.
 
     """
 
@@ -140,3 +151,13 @@ class Thresholds:
     overdue: int | None = None
     disk_free: int | None = None
     ignore: tuple[Kind, ...] = ()
+    tables: tuple[tuple[str, Shares], ...] = ()
+
+    def of_table(self, name: str) -> Thresholds:
+        """Return what holds for one table.
+
+        >>> Thresholds(tables=(("cars", Shares(late=1.0)),)).of_table("cars").late
+        1.0
+        """
+        own = asdict(dict(self.tables).get(name, Shares()))
+        return replace(self, **{share: bound for share, bound in own.items() if bound is not None})

@@ -72,7 +72,8 @@ def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
     bounds = thresholds or Thresholds()
     found = [*_of_all(facts, bounds)]
     for table in facts.tables:
-        found += [concern for rule in _OF_TABLES for concern in rule(table, bounds)]
+        own = bounds.of_table(table.name)
+        found += [concern for rule in _OF_TABLES for concern in rule(table, own)]
     kept = [concern for concern in found if concern.kind not in bounds.ignore]
     kept.sort(key=lambda concern: -LEVELS.index(concern.level))
     return Health(kept[0].level if kept else "ok", tuple(kept), tuple(_notes(facts)))
@@ -206,7 +207,8 @@ def _rows(table: TableFacts, bounds: Thresholds) -> Iterator[Concern]:
         "dead_on_arrival",
         lambda each: (each.dead, each.on_time),
         bounds.dead_on_arrival,
-        "had expired before their update, so nobody saw them; a shorter update_interval shows more",
+        "had expired before their update, so nobody saw them; a shorter update_interval shows more, and if that is as it should "
+        f"be, raise dead_on_arrival of [streams.{name}.health]",
         None,
     )
     yield from _share(
