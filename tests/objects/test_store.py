@@ -7,20 +7,28 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from deltalake import DeltaTable, write_deltalake
 
 from warehouse.epochs import claim
 from warehouse.epochs.claim import CLAIM, store_claim
 from warehouse.errors import ForeignChangeError, LockHeldError, PlatformError, StoreBusyError
 from warehouse.objects.client import client
+from warehouse.objects.path import parquet_source
+from warehouse.storage.checkpoints import checkpoint
 from warehouse.storage.deltalog import Commit, commits_after, void_commit
 from warehouse.storage.entries import append_entry, entry_at, entry_path
+from warehouse.storage.replay import checkpoints, replay
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from warehouse.objects.path import ObjectPath
 
@@ -127,6 +135,52 @@ def test_a_commit_is_made_void_as_it_was_judged_or_not_at_all(bucket: ObjectPath
     assert [each.void for each in commits_after(table, -1)] == [True]
     with pytest.raises(LockHeldError):
         void_commit(table, judged)
+
+
+def test_removed_files_are_named_while_they_are_there(bucket: ObjectPath, tmp_path: Path) -> None:
+    """A checkpoint in a store is that of the same table on a disk: it leaves out removed files that nobody can need."""
+    table, local = bucket / "tables" / "a", tmp_path / "a"
+    for number in range(6):
+        write_deltalake(local, pa.table({"k": [number], "p": [f"{number % 2} /x"]}), mode="append", partition_by=["p"])
+    DeltaTable(local).delete("k in (0, 1)")
+    (there, gone) = sorted(set(replay(local, 5).files) - set(replay(local, 6).files))
+    (local / gone).unlink()
+    for file in local.rglob("*"):
+        if file.is_file():
+            (table / file.relative_to(local).as_posix()).upload(file)
+    checkpoint(table, 3)
+    checkpoint(table, 6)
+    checkpoint(local, 6)
+    assert checkpoints(table / "_delta_log").keys() == {3, 6}
+    found = [pq.ParquetFile(parquet_source(each / "_delta_log" / f"{6:020d}.checkpoint.parquet")) for each in (table, local)]
+    removed = [each.read(columns=["remove.path"])["remove"].drop_null().to_pylist() for each in found]
+    assert [unquote(each["path"]) for each in removed[0]] == [there]
+    assert (removed[0], replay(table, 6)) == (removed[1], replay(local, 6))
+    for version in range(6):
+        entry_path(table, version).unlink()
+    assert (replay(table, 6), DeltaTable(str(table)).version()) == (replay(local, 6), 6)
+    assert sorted(DeltaTable(str(table)).to_pyarrow_table()["k"].to_pylist()) == [2, 3, 4, 5]
+    assert not [path for path in table.rglob("*") if "_checkpoint" in path.parts]
+
+
+def test_a_checkpoint_that_a_store_refuses_fails_no_update(bucket: ObjectPath, caplog: pytest.LogCaptureFixture) -> None:
+    """The log says as much without one; the commits that lead to it are not there, or the store does not answer."""
+    commit(bucket / "a", 0)
+    checkpoint(bucket / "a", 1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(obstore, "get", raiser(StoreBusyError("nobody answers")))
+        checkpoint(bucket / "a", 0)
+    assert [record.message.count("no checkpoint of version") for record in caplog.records] == [1, 1]
+    assert [path.name for path in (bucket / "a" / "_delta_log").iterdir()] == [entry_path(bucket / "a", 0).name]
+
+
+def raiser(error: Exception) -> Callable[..., Any]:
+    """Return a function that raises it."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    return fail
 
 
 def test_two_writers_at_once_one_holds_the_claim(bucket: ObjectPath) -> None:

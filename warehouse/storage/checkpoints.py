@@ -8,22 +8,19 @@ the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup
 A checkpoint also names files that have left the table, so that a VACUUM spares them for a while: deltalake names all that left
 within ``delta.deletedFileRetentionDuration``, a week at least. Those that are not on the disk any more need no sparing: our
 vacuum has deleted them, since no readable epoch names them. They are taken out once they are a tenth of a checkpoint, so that
-checkpoints do not grow with the number of updates. (In an object store they stay for that week.)
+checkpoints do not grow with the number of updates.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import os
-from contextlib import suppress
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from deltalake.exceptions import DeltaError
 
-from warehouse.errors import NotDurableError
+from warehouse.errors import NotDurableError, StorageFailedError, StoreBusyError
 from warehouse.limits import limits
 from warehouse.storage.deltalog import whole_parquet
 from warehouse.storage.entries import entry_path
@@ -37,8 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
 
-_BESIDE = "_checkpoint"
-"""The directory in a table's own where a checkpoint is made."""
 _WORTH = 10
 """A checkpoint is written again without the files that are gone when they are one in so many of its rows."""
 
@@ -56,50 +51,35 @@ def checkpoint_due(before: int, version: int) -> bool:
 def checkpoint(table: Path, version: int) -> None:
     """Sum the log up at a version that an epoch names, durably.
 
-    Readers open that version all the time, so they never meet half a checkpoint: deltalake writes it beside the log, from links
-    to its entries, and it gets its name there once it is on the disk. (In an object store a put is whole or not there.)
+    Readers open that version all the time, so they never meet half a checkpoint: deltalake writes it in a scratch directory,
+    from the log's files that lead to the version, and it gets its name once it is finished and durable.
     Without a checkpoint readers read more of the log, and no more than that: a failure is logged, and the next one is tried.
     """
-    from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
-
     try:
-        if not store_of(table).local_paths:
-            DeltaTable(str(table), version=version).create_checkpoint()
-        else:
-            _checkpoint_on_disk(table, version)
-    except (DeltaError, OSError, NotDurableError) as error:
+        with store_of(table).scratch_directory(table) as scratch:
+            _made(table, version, scratch)
+    except (DeltaError, OSError, NotDurableError, StoreBusyError, StorageFailedError) as error:
         logging.getLogger("warehouse").warning("%s: no checkpoint of version %d (%s)", table, version, error)
 
 
-def _checkpoint_on_disk(table: Path, version: int) -> None:
+def _made(table: Path, version: int, scratch: Path) -> None:
     from deltalake import DeltaTable  # noqa: PLC0415 - one commit in ten
 
-    log, beside = table / "_delta_log", table / _BESIDE
-    store_of(beside).remove_tree(beside, ignore_errors=True)
-    made = beside / "_delta_log"
-    made.mkdir(parents=True)
-    try:
-        held = checkpoints(log)
-        start = max((each for each in held if each < version), default=-1)
-        for name in held.get(start, ()):
-            os.link(log / name, made / name)
-        for number in range(max(start, 0), version + 1):
-            entry = entry_path(table, number)
-            if number != start or entry.exists():
-                os.link(entry, made / entry.name)
-        DeltaTable(str(beside), version=version).create_checkpoint()
-        names = checkpoints(made).get(version, [])
-        if len(names) == 1:
-            _forget_gone(made / names[0], table)
-        store_of(made).sync_tree(made, [PurePosixPath(name) for name in names])
-        for name in names:
-            with suppress(FileExistsError):  # another writer's is as good
-                os.link(made / name, log / name)
-        store_of(log).sync_directory(log)
-        (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
-        store_of(log / "_last_checkpoint").write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
-    finally:
-        store_of(beside).remove_tree(beside, ignore_errors=True)
+    log, made, store = table / "_delta_log", scratch / "_delta_log", store_of(table)
+    made.mkdir()
+    held = checkpoints(log)
+    start = max((each for each in held if each < version), default=-1)
+    wanted = [*held.get(start, ()), *(entry_path(table, number).name for number in range(start + 1, version + 1))]
+    begin = entry_path(table, start)
+    wanted += [begin.name] if start >= 0 and begin.exists() else []  # a log that was cut may begin without it
+    store.bring([log / name for name in wanted], made)
+    DeltaTable(str(scratch), version=version).create_checkpoint()
+    names = checkpoints(made).get(version, [])
+    if len(names) == 1:
+        _forget_gone(made / names[0], table)
+    store.publish(made, names, log)
+    (log / "._last_checkpoint.crc").unlink(missing_ok=True)  # Hadoop's sum of the former one would deny it
+    store.write_replacing(log / "_last_checkpoint", (made / "_last_checkpoint").read_bytes())
 
 
 def _forget_gone(checkpoint: Path, table: Path) -> None:
@@ -108,9 +88,14 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - same
 
     file = pq.ParquetFile(checkpoint)
-    stays = _stays(file.read(columns=["remove.path"])["remove"], table)
-    left, rows = stays.count(True), len(stays)
-    if (rows - left) * _WORTH < rows or rows == left:
+    removed = _paths(file.read(columns=["remove.path"])["remove"])
+    rows, least = len(removed), len(removed) / _WORTH
+    if len(removed) - removed.count(None) < least:
+        return  # and nobody asks a store what is there
+    there = store_of(table).present(table, {path for path in removed if path is not None})
+    stays = [path is None or path in there for path in removed]
+    left = stays.count(True)
+    if rows - left < least or rows == left:
         return
     written = checkpoint.with_suffix(".some")
     with pq.ParquetWriter(written, file.schema_arrow, compression="snappy", write_page_checksum=True) as writer:
@@ -125,10 +110,10 @@ def _forget_gone(checkpoint: Path, table: Path) -> None:
     pointer.write_text(json.dumps(told, separators=(",", ":")))
 
 
-def _stays(removed: pa.ChunkedArray, table: Path) -> list[bool]:
-    """Whether each row of a checkpoint stays: all but those of removed files that are not on the disk."""
+def _paths(removed: pa.ChunkedArray) -> list[str | None]:
+    """Return the file that each row of a checkpoint names as removed; None: none, or one that lies elsewhere."""
     paths = (None if each is None else each["path"] for each in removed.to_pylist())
-    return [path is None or "://" in path or os.path.lexists(table / unquote(path)) for path in paths]
+    return [None if path is None or "://" in path else unquote(path) for path in paths]
 
 
 def drop_torn_checkpoints(table: Path, version: int) -> None:

@@ -16,7 +16,7 @@ import shutil
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import NotDurableError
@@ -33,6 +33,9 @@ Watcher = Callable[[Literal["sync", "name"], Path], None]
 
 STAGED = "_staged"
 """The directory of a table into which its next data files are written."""
+
+_SCRATCH = "_checkpoint"
+"""The directory of a table in which files are made that get their names when they are finished."""
 
 _WORKERS = 8
 _watchers: list[Watcher] = []
@@ -163,6 +166,35 @@ class LocalDisk:
         """Yield the directory itself, which is made."""
         self.make_directory(directory)
         yield directory
+
+    @contextmanager
+    def scratch_directory(self, table: Path) -> Iterator[Path]:
+        """Yield a directory of the table's own, so that links lead from its files and to them."""
+        scratch = table / _SCRATCH
+        self.remove_tree(scratch, ignore_errors=True)
+        scratch.mkdir(parents=True)
+        try:
+            yield scratch
+        finally:
+            self.remove_tree(scratch, ignore_errors=True)
+
+    def bring(self, files: Iterable[Path], scratch: Path) -> None:
+        """Link the files."""
+        for file in files:
+            os.link(file, scratch / file.name)
+
+    def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
+        """Force the files to the disk, and link them then."""
+        names = list(names)
+        self.sync_tree(scratch, [PurePosixPath(name) for name in names])
+        for name in names:
+            with suppress(FileExistsError):
+                os.link(scratch / name, directory / name)
+        self.sync_directory(directory)
+
+    def present(self, top: Path, files: Iterable[str]) -> set[str]:
+        """Look at each file."""
+        return {file for file in files if os.path.lexists(top / file)}
 
     def make_directory(self, directory: Path) -> None:
         """Make a directory and those above it that are not there, so that they survive a power loss.

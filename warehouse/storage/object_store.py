@@ -7,6 +7,7 @@ taken: so there is nothing to force to a disk, and nothing to take back. A whole
 from __future__ import annotations
 
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from pathlib import PurePath
 
 __all__ = ["ObjectStore"]
+
+_AT_ONCE = 8
 
 
 class ObjectStore:
@@ -58,6 +61,28 @@ class ObjectStore:
             yield Path(scratch)
             for file in sorted(Path(scratch).iterdir()):
                 object_path(directory / file.name).upload(file)
+
+    @contextmanager
+    def scratch_directory(self, table: Path) -> Iterator[Path]:  # noqa: ARG002 - as the protocol has it
+        """Yield a temporary directory."""
+        with TemporaryDirectory(prefix="stream-wh-") as scratch:
+            yield Path(scratch)
+
+    def bring(self, files: Iterable[Path], scratch: Path) -> None:
+        """Copy the objects, several at a time."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            for _ in pool.map(lambda file: object_path(file).download(scratch / file.name), files):
+                pass
+
+    def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
+        """Put the files, each whole, in place of one of its name."""
+        for name in names:
+            object_path(directory / name).upload(scratch / name)
+
+    def present(self, top: Path, files: Iterable[str]) -> set[str]:
+        """List what is below the prefix, a thousand objects a request, rather than ask for each file."""
+        held = {name for name, _, _ in object_path(top).tagged()}
+        return held.intersection(files)
 
     def make_directory(self, directory: Path) -> None:
         """Do nothing: a prefix is there with its first object."""

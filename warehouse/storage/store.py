@@ -80,6 +80,34 @@ class Store(Protocol):
     def writing_into(self, directory: Path) -> AbstractContextManager[Path]:
         """Yield a directory of this machine; the files written there lie in ``directory`` when the block ends."""
 
+    def scratch_directory(self, table: Path) -> AbstractContextManager[Path]:
+        """Yield an empty directory of this machine, in which files are made that are given to the table; it goes at the end."""
+
+    def bring(self, files: Iterable[Path], scratch: Path) -> None:
+        """Give files that nobody changes their names in a scratch directory of their table: links, or copies.
+
+        Raises
+        ------
+        FileNotFoundError
+            When one of them is not there.
+
+        """
+
+    def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
+        """Give finished files of a scratch directory their names in a directory of the table; readers see whole ones or none.
+
+        One that has its name already, made by another writer, is as good: it may stay.
+
+        Raises
+        ------
+        NotDurableError
+            When the disk does not confirm one of them.
+
+        """
+
+    def present(self, top: Path, files: Iterable[str]) -> set[str]:
+        """Return those of many files (names below ``top``) that are there."""
+
     def make_directory(self, directory: Path) -> None:
         """Make a directory and those above it that are not there."""
 
