@@ -9,6 +9,7 @@ import msgspec
 
 from warehouse.cli.outcome import Report
 from warehouse.time import format_duration
+from warehouse.units import counted
 from warehouse.views.describe import rendered
 
 if TYPE_CHECKING:
@@ -37,6 +38,9 @@ def of_view(found: Explanation) -> Report:
         lines.extend(_alternative(found, other))
     for table, share in found.shed:
         lines.append(f"stands on members that were shed, of {table}: its accuracy is {share:.4f}, that of the view is not known")
+    if found.jobs is not None:
+        took = f"by {counted(found.jobs, 'Spark job')}" if found.jobs else "in the driver, without a Spark job"
+        lines.append(f"epoch {found.epoch} computed it {took}")
     if found.measured is None:
         lines.append("no figures: no update has built it yet")
     return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
@@ -51,12 +55,12 @@ def _losses(found: Explanation) -> Iterator[str]:
     if found.predicted is not None:
         parts.append(f"{_percent(found.predicted)} predicted")
     if found.measured is not None:
-        counted = found.measured
-        if counted.short_lived is None or counted.share is None:
+        told = found.measured
+        if told.short_lived is None or told.share is None:
             parts.append("not counted, since its rows can leave before their own end")
         else:
-            every = counted.inserted + counted.short_lived
-            parts.append(f"{_percent(counted.share)} measured ({counted.short_lived} of {every} in {_epochs(counted.epochs)})")
+            every = told.inserted + told.short_lived
+            parts.append(f"{_percent(told.share)} measured ({told.short_lived} of {every} in {_epochs(told.epochs)})")
     if parts:
         fate = "kept beside the view" if found.short_lived == "report" else "lost"
         yield f"short-lived results, {fate}: {'; '.join(parts)}"
@@ -98,6 +102,7 @@ def _record(found: Explanation) -> Mapping[str, object]:
     return {
         "view": found.name,
         "epoch": found.epoch,
+        "jobs": found.jobs,
         "shed": dict(found.shed),
         "plan": _lines(plan.lines),
         "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],

@@ -46,6 +46,7 @@ __all__ = [
 
 USAGE = 2
 _SHOWN_FILES = 10
+_WAYS = {"driver": "few rows, in the driver", "spark": "by Spark"}
 _MILLISECOND = 1000
 
 
@@ -267,7 +268,8 @@ def of_plan(
     lines = [f"epoch {plan.epoch}: window time {format_instant(plan.window_time)}"]
     for step in steps:
         size = f" ({size_text(step.bytes)})" if step.bytes else ""
-        lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}")
+        way = f"; {_WAYS[step.way]}" if step.way else ""
+        lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}{way}")
     if not steps:
         lines.append("  no table changes")
     lines += [f'  view "{view}" cannot be maintained and stands still: {why}' for view, why in plan.refused]

@@ -64,6 +64,10 @@ class Limits:
     summary_share: float = 0.03
     read_log_bytes: int = 1_000_000
 
+    def in_driver(self, rows: int, size: int) -> bool:
+        """Whether the driver takes so many rows, in files of so many bytes, from Spark."""
+        return rows <= self.driver_rows and size <= self.driver_bytes
+
 
 _in_force = [Limits()]
 

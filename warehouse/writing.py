@@ -136,12 +136,13 @@ class WritingProject(OpenProject):
         future: bool = False,
     ) -> tuple[Plan | None, tuple[StepExplanation, ...], tuple[LandingFacts, ...]]:
         """Return the plan that :meth:`update` would record first (None: nothing to do), explained, and landing facts."""
-        from warehouse.operations.preview import plan  # noqa: PLC0415 - reading does without
+        from warehouse.epochs.journal import newest_epoch  # noqa: PLC0415 - reading does without
+        from warehouse.operations.preview import plan  # noqa: PLC0415 - same
         from warehouse.steps.registry import explain  # noqa: PLC0415 - same
 
         options = _options(at, each=each, start=start, allow_dead=allow_dead, future=future)
         made, landing = plan(self._context(), options)
-        return made, explain(made) if made else (), landing
+        return made, explain(made, newest_epoch(self.root)) if made else (), landing
 
     def sample(self, rows: int = 1000, *, at: Instant | None = None, future: bool = False) -> tuple[Sample, ...]:
         """Return up to ``rows`` waiting rows of each stream, as :meth:`update` would load them; nothing is written.

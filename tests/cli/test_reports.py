@@ -111,6 +111,8 @@ def test_a_plan_is_told_step_by_step() -> None:
     report = of_plan(PLAN, (step,), ())
     assert report.data
     assert report.lines[1] == "  1. append tables/flights: append 1 files as runs (2.0 KiB)"
+    told = [of_plan(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
+    assert told == ["few rows, in the driver", "by Spark"]
     assert of_plan(PLAN, (), ()).lines[1] == "  no table changes"
     assert of_plan(None, (), ()).lines == ("nothing to do",)
 

@@ -366,10 +366,11 @@ class Counts:
 
 @dataclass(frozen=True)
 class StepSeconds:
-    """Wall-clock seconds of one step."""
+    """Wall-clock seconds of one step, and how many jobs of Spark's it took (None: not known)."""
 
     step: str
     seconds: float
+    jobs: int | None = None
 
 
 @dataclass(frozen=True)

@@ -448,7 +448,7 @@ def first_look(
     groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
 ) -> FirstLook:
     """Look at a batch before anything is loaded."""
-    few = surely_few(stream, [file for _, files in groups for file in files])
+    few = surely_few(stream.format, [file for _, files in groups for file in files])
     batch = prepare(session, stream, layout, move, groups, None, few=few)
     if batch.known is not None:
         accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))

@@ -72,12 +72,12 @@ def beyond_bounds(stream: Stream, files: Sequence[LandingFile]) -> list[FileProb
     return broken + [FileProblem(file.path, *problem) for file, problem in zip(suspects, found, strict=True) if problem]
 
 
-def surely_few(stream: Stream, files: Sequence[LandingFile]) -> bool:
-    """Whether what landing files hold is surely little enough for the driver, whatever they expand to."""
+def surely_few(form: str, files: Sequence[LandingFile]) -> bool:
+    """Whether what landing files of a format hold is surely little enough for the driver, whatever they expand to."""
     most = limits().driver_bytes
     plain = sum(file.size for file in files if not is_compressed(file.path))
     packed = sum(file.size * most_expansion(file.path) for file in files if is_compressed(file.path))
-    return stream.format not in COLUMNAR and plain <= most and packed <= _PACKED * most
+    return form not in COLUMNAR and plain <= most and packed <= _PACKED * most
 
 
 def about_rows(form: str, files: Sequence[LandingFile]) -> int:

@@ -69,6 +69,8 @@ class Explanation:
         The epoch of all figures; None when there is no epoch yet.
     shed
         The shed tables that it stands on, with their accuracies.
+    jobs
+        How many jobs of Spark's its steps took in the epoch (0: the driver computed it); None where that is not known.
 
     """
 
@@ -80,6 +82,7 @@ class Explanation:
     placement: Placement | None
     epoch: int | None
     shed: tuple[tuple[str, float], ...] = ()
+    jobs: int | None = None
 
     @property
     def name(self) -> str:
@@ -132,7 +135,14 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         placement=_placement(reader, epochs, plan.tree) if reader is not None else None,
         epoch=reader.epoch.number if reader is not None else None,
         shed=() if reader is None else _shed(reader, view),
+        jobs=None if reader is None else _jobs(reader.epoch, plan),
     )
+
+
+def _jobs(epoch: Epoch, plan: ViewPlan) -> int | None:
+    tables = {f"tables/{node.table}" for node in plan.nodes}
+    counted = [step.jobs for step in epoch.seconds if step.step.partition(":")[0] in tables and step.jobs is not None]
+    return sum(counted) if counted else None
 
 
 def _shed(reader: Reader, view: str) -> tuple[tuple[str, float], ...]:

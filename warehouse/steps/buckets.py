@@ -77,6 +77,7 @@ MOVE_RELATION = Kind(
     run=_move_relation,
     reads=yes,
     writes_rows=True,
+    by_spark=True,
     rewritten=lambda _, state: sum(part.rows for part in state.partitions),
 )
 

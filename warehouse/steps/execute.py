@@ -33,6 +33,7 @@ from warehouse.storage.deltalog import make_durable
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.leftover import drop_above
 from warehouse.storage.own_commits import own_commits
+from warehouse.storage.session import jobs_run
 from warehouse.storage.snapshot import missing_files
 from warehouse.storage.store import store_of
 
@@ -97,7 +98,7 @@ def execute(
     try:
         for number in range(len(plan.steps)):
             step = plan.steps[number]
-            started = time.monotonic()
+            started, jobs = time.monotonic(), jobs_run()
             commit = done[step.path].commits.get(number)
             if commit is None:
                 kind = kind_of(step)
@@ -107,7 +108,8 @@ def execute(
                     heads[step.path] = entry
                     ran.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, kind.describe(step)))
-            seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", time.monotonic() - started))
+            took = time.monotonic() - started
+            seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", took, jobs_run() - jobs))
             if isinstance(step, RestoreTable):
                 restored[step.path] = heads[step.path].version if commit is None else commit.version
             if number == restoring and (moved := settled(plan, restored)) is not plan:

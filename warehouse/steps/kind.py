@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -42,6 +42,7 @@ __all__ = [
     "Source",
     "StepExplanation",
     "Task",
+    "Way",
     "framed",
     "gained",
     "stored_columns",
@@ -50,6 +51,8 @@ __all__ = [
 ]
 
 S = TypeVar("S")
+Way = Literal["driver", "spark"]
+"""Where the rows of a step are computed and written: few of them in the driver, where Spark only reads what arrived."""
 Appending = StreamSource | NodeSource | SynopsisSource | AnswersSource
 """The rows of a step that takes a batch in."""
 Source = Appending | CoalescedSource
@@ -58,7 +61,10 @@ Source = Appending | CoalescedSource
 
 @dataclass(frozen=True)
 class StepExplanation:
-    """A step in numbers: files it reads, sub-indices and partitions it touches, old rows it reads at the most."""
+    """A step in numbers: files it reads, partitions it touches, and where its rows are expected to be computed and written.
+
+    ``way`` is None for a step that writes no rows.
+    """
 
     step: int
     table: str
@@ -68,6 +74,7 @@ class StepExplanation:
     bytes: int = 0
     partitions_removed: int = 0
     partitions_rewritten: int = 0
+    way: Way | None = None
 
 
 @dataclass(frozen=True)
@@ -286,6 +293,8 @@ class Kind(Generic[S]):
         Whether a step reads the rows of its stream or view; with ``stored`` it reads stored rows only.
     writes_rows
         Whether it is the step that writes a table's rows: a plan has one of them for a table.
+    by_spark
+        Whether Spark computes its rows, however few they are.
     of_batch
         Whether its commit says what the stream's batch held, as those of steps that write rows do.
     goes_on
@@ -302,6 +311,7 @@ class Kind(Generic[S]):
     reads: Callable[[S], bool] = lambda _: False
     stored: bool = False
     writes_rows: bool = False
+    by_spark: bool = False
     of_batch: bool = False
     goes_on: Callable[[Plan], bool] = lambda _: False
     rewritten: Callable[[S, TableState], int] = lambda *_: 0

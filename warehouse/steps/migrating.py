@@ -105,5 +105,6 @@ MIGRATE_TABLE = Kind(
     run=_migrate,
     reads=yes,
     writes_rows=True,
+    by_spark=True,
     rewritten=lambda _, state: sum(part.rows for part in state.partitions),
 )

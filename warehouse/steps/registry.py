@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warehouse.steps.appending import MOVE_WINDOW, REWRITE_CELLS
 from warehouse.steps.buckets import MOVE_RELATION, REWRITE_BUCKETS
 from warehouse.steps.definitions import ADD_COLUMNS, CREATE_TABLE, CUT_LOG, REPLACE_TABLE, RESTORE_TABLE, SET_PROPERTIES
 from warehouse.steps.erased_rows import ERASE_ROWS
+from warehouse.steps.expected_way import expected_ways
 from warehouse.steps.kind import Incoming
 from warehouse.steps.migrating import MIGRATE_TABLE
 from warehouse.steps.side_tables import DROP_OVERDUE, MOVE_DEFERRED, STORE_REJECTED, STORE_RESTORED
 
 if TYPE_CHECKING:
+    from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import Plan, Step
     from warehouse.steps.kind import Kind, StepExplanation
 
@@ -44,8 +47,8 @@ def kind_of(step: Step) -> Kind[Any]:
     return _BY_STEP[type(step)]
 
 
-def explain(plan: Plan) -> tuple[StepExplanation, ...]:
-    """Return what each step of a plan would do."""
+def explain(plan: Plan, last: Epoch | None) -> tuple[StepExplanation, ...]:
+    """Return what each step of a plan would do, and which way; ``last`` is the epoch that it starts from."""
     come = {}
     for stream in plan.streams:
         files = [file for group in stream.inputs for file in group.files]
@@ -58,6 +61,9 @@ def explain(plan: Plan) -> tuple[StepExplanation, ...]:
             gained = f"the answers of {len(stream.answers.due)} window(s)"
         come[stream.name] = Incoming(files, gained)
     results = Incoming((), "the results that come")
+    kinds = [kind_of(step) for step in plan.steps]
+    ways = expected_ways(plan, plan.base or last, kinds)
     return tuple(
-        kind_of(step).explain(number, step, come.get(step.stream, results)) for number, step in enumerate(plan.steps)
+        replace(kind.explain(number, step, come.get(step.stream, results)), way=way)
+        for number, (step, kind, way) in enumerate(zip(plan.steps, kinds, ways, strict=True))
     )

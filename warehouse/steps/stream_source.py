@@ -152,7 +152,7 @@ class StreamSource:
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
         groups, taken = self.groups(), _taken(self)
-        gathered = _few_taken(self) and surely_few(self.stream, [file for _, files in groups for file in files])
+        gathered = _few_taken(self) and surely_few(self.stream.format, [file for _, files in groups for file in files])
         judge = partial(_judged, source=self) if self._is_judged else None
         return prepare(self.session, self.stream, planned.layout, move, groups, taken, judge, few=gathered)
 

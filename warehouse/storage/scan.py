@@ -52,7 +52,7 @@ def _cell_of(file: DataFile) -> tuple[int, int]:
 def few(files: Sequence[DataFile]) -> bool:
     """Whether the driver reads files sooner than a job of Spark's would."""
     rows = sum(limits().driver_rows + 1 if file.rows is None else file.rows for file in files)
-    return rows <= limits().driver_rows and sum(file.size for file in files) <= limits().driver_bytes
+    return limits().in_driver(rows, sum(file.size for file in files))
 
 
 class SlotBounds:

@@ -36,6 +36,7 @@ __all__ = [
     "INTERPRETED",
     "hold_lock",
     "interpreted",
+    "jobs_run",
     "own_session",
     "owned_settings",
     "release_lock",
@@ -224,6 +225,18 @@ def _stop(session: SparkSession, archive: ClassArchive | None) -> None:
             archive.keep(useful=useful)
 
 
+def jobs_run() -> int:
+    """Return how many jobs the Spark of this process has run; 0 before it is started."""
+    from pyspark import SparkContext  # noqa: PLC0415 - reading commands never import Spark
+
+    context: Any = SparkContext._active_spark_context  # noqa: SLF001 - `getOrCreate` would start one
+    if context is None:
+        return 0
+    if _scheduler.get("of") is not context:
+        _scheduler.update(of=context, jobs=context._jsc.sc().dagScheduler())  # noqa: SLF001 - it has no public counter
+    return int(_scheduler["jobs"].numTotalJobs())
+
+
 @contextmanager
 def interpreted(session: SparkSession) -> Iterator[None]:
     """Do without generated code in a session meanwhile; of several threads the last one puts the settings back."""
@@ -297,6 +310,8 @@ _interpreting: dict[int, tuple[int, dict[str, str]]] = {}
 """How many callers do without generated code in a session, by its id, and the settings that it had."""
 _MOST_SESSIONS = 128
 _held: dict[str, Any] = {}
+_scheduler: dict[str, Any] = {}
+"""The Spark of this process and what counts its jobs."""
 
 
 def hold_lock(session: SparkSession, path: Path) -> None:

@@ -1,0 +1,92 @@
+"""Which way the steps of a plan are expected to go: in the driver, or by jobs of Spark, by how many rows and bytes there are.
+
+It is told by ``plan``. The records of an epoch say how many jobs each step took in the end: an expression that only Spark
+computes, a column of a type that only Spark reads or rows that meet many others may leave a step to Spark.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warehouse.ingest.bounds import surely_few
+from warehouse.limits import limits
+from warehouse.planning.steps import RewriteBuckets
+from warehouse.views.algebra import scanned, tables_read
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.planning.steps import NodePlan, Plan, Step, StreamPlan
+    from warehouse.steps.kind import Kind, Way
+
+__all__ = ["expected_ways"]
+
+
+def expected_ways(plan: Plan, last: Epoch | None, kinds: Sequence[Kind[Any]]) -> tuple[Way | None, ...]:
+    """Return for each step where its rows are expected to be computed and written; None for a step that writes no rows.
+
+    Parameters
+    ----------
+    plan, last
+        The plan, and the epoch that it starts from.
+    kinds
+        The kind of each step.
+
+    """
+    few = {planned.name: _few_arrive(planned, plan, last) for planned in plan.streams if planned.lands}
+    for planned in plan.streams:
+        if not planned.lands:
+            few[planned.name] = _few_follow(planned, last, few)
+    for node in plan.nodes:  # each comes after those that it reads
+        few[node.name] = _few_change(node, last, few)
+    return tuple(_way(step, kind, last, few) for step, kind in zip(plan.steps, kinds, strict=True))
+
+
+def _way(step: Step, kind: Kind[Any], last: Epoch | None, few: dict[str, bool]) -> Way | None:
+    if not (kind.writes_rows or kind.of_batch):
+        return "spark" if kind.stored else None
+    state = last.table(step.stream) if last else None
+    if kind.by_spark:
+        return "spark"
+    if isinstance(step, RewriteBuckets):
+        return "driver" if few[step.stream] and _is_small(state) else "spark"
+    again = kind.rewritten(step, state) if state is not None else 0
+    return "driver" if few[step.stream] and again <= limits().driver_rows else "spark"
+
+
+def _few_arrive(planned: StreamPlan, plan: Plan, last: Epoch | None) -> bool:
+    """Whether a stream's files, and the waiting rows whose slot has come, surely hold few rows."""
+    state = last.table(planned.name) if last else None
+    waiting = state.deferred.waiting if state is not None and state.deferred is not None else ()
+    taken = sum(slot.rows for slot in waiting if slot.slot <= plan.slot)
+    files = [file for group in planned.inputs for file in group.files]
+    return (not files and not taken) or (taken <= limits().driver_rows and surely_few(planned.declaration.format, files))
+
+
+def _few_follow(planned: StreamPlan, last: Epoch | None, few: dict[str, bool]) -> bool:
+    """Whether few rows come to a table that follows a stream."""
+    if planned.archive_of is not None:
+        return False
+    own = planned.synopsis or planned.coalesced
+    if own is None:
+        return True
+    state = last.table(planned.name) if last else None
+    small = planned.coalesced is None or _is_small(state)
+    return not own.history and small and few.get(planned.followed or "", True)
+
+
+def _few_change(node: NodePlan, last: Epoch | None, few: dict[str, bool]) -> bool:
+    """Whether a node is kept by few rows that came: those of a first build are all that are live."""
+    if node.first:
+        return False
+    inputs = set(scanned(node.node.operator))
+    looked_up = {name for name in tables_read(node.node.operator) if name not in inputs}
+    states = [last.table(name) if last else None for name in looked_up]
+    return all(few.get(name, True) for name in inputs) and all(map(_is_small, states))
+
+
+def _is_small(state: TableState | None) -> bool:
+    """Whether the driver reads all rows of a table sooner than a job of Spark's would."""
+    parts = state.partitions if state is not None else ()
+    return limits().in_driver(sum(part.rows for part in parts), sum(part.bytes for part in parts))
