@@ -21,11 +21,11 @@ def of_aggregate(found: AggregateExplanation) -> Report:
     rows = "live rows of " if asked.over == "live" else ""
     head = f"{found.name}: windows of {rows}{asked.source}" + (f" by {groups}" if groups else "")
     lines = [head + (f" where {asked.where}" if asked.where else "")]
-    width = max((len(each.table or "") for each in found.synopses), default=0)
-    lines += [f"  {each.table or '':<{width}}  {_synopsis(each)}" for each in found.synopses]
+    lines.append("  reads counts that are kept, not the rows:")
+    lines += [f"    {_synopsis(each)}" for each in found.synopses]
     lines += [f"  {_window(each)}" for each in found.windows]
-    lines.append("windows that are due together are answered by one pass over each synopsis, that of the longest;")
-    lines.append("its rows are one for each slot and group (and value, where these are counted), however many rows arrive")
+    lines.append("windows that are due together are answered by one pass over the counts of the longest; these have one row")
+    lines.append("for each update interval and group (and value, where values are counted), however many rows arrive")
     return Report(_record(found), tuple(lines), data=True)
 
 
@@ -38,7 +38,7 @@ def _synopsis(each: SynopsisRead) -> str:
         told.append("made by the next update")
     else:
         since = format_instant(max(each.full_from, 0))
-        told.append(f"{counted(each.rows, 'row')}, kept for {counted(each.slots, 'slot')}, full from {since}")
+        told.append(f"{counted(each.rows, 'row')} of {counted(each.slots, 'update interval')}, complete from {since}")
     if each.shared_with:
         told.append(f"shared with {', '.join(each.shared_with)}")
     return "; ".join(told)
@@ -47,7 +47,7 @@ def _synopsis(each: SynopsisRead) -> str:
 def _window(each: WindowDue) -> str:
     due = "" if each.next_due is None else f"; next {format_instant(each.next_due)}"
     rows = "" if each.rows is None else f", about {counted(each.rows, 'row')}"
-    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'slot')}{rows}{due}"
+    return f"{each.length}, every {format_duration(each.every)}: reads {counted(each.slots, 'update interval')}{rows}{due}"
 
 
 def _record(found: AggregateExplanation) -> dict[str, object]:

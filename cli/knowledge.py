@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast, get_args
 
 from warehouse.cli.human import ago
 from warehouse.cli.library import opened
 from warehouse.cli.outcome import Moment, Rows
 from warehouse.cli.output import Figure, Records
 from warehouse.cli.output.values import text
+from warehouse.layout.layout import Label
+from warehouse.layout.wording import leaving_text
 from warehouse.storage.duckdb_sql import literal
 from warehouse.time import format_duration, format_instant
 from warehouse.units import count_text, counted
@@ -85,7 +87,9 @@ def describe(directory: Path, table: str) -> Rows:
     from warehouse.serving.catalogue import describe as described
 
     reader = opened(directory).reader()
-    return Rows(Records.of(DescriptionRow, _description(described(reader, table))), _moment(reader))
+    found = described(reader, table)
+    rows = tuple(_description(found))
+    return Rows(Records.of(DescriptionRow, rows), _moment(reader), brief=Records.of(DescriptionRow, map(_in_words, rows)))
 
 
 def files(directory: Path, table: str) -> Rows:
@@ -159,6 +163,13 @@ def _brief(row: EpochRow, now: int) -> BriefEpoch:
 
 def _moment(reader: Reader) -> Moment:
     return Moment(reader.epoch.number, reader.epoch.window_time)
+
+
+def _in_words(row: DescriptionRow) -> DescriptionRow:
+    """Return a row of a description for people, who need not know labels."""
+    if (row.of, row.name) != ("table", "label") or row.value not in get_args(Label):
+        return row
+    return DescriptionRow("table", "its rows", leaving_text(cast("Label", row.value)))
 
 
 def _description(found: TableDescription) -> Iterator[DescriptionRow]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from warehouse.cli.outcome import Report
+from warehouse.planning.wording import table_text
 from warehouse.serving.visible_tables import counts_of, visible
 from warehouse.time import SECOND, format_duration, format_instant, rough
 from warehouse.units import counted, size_text
@@ -269,7 +270,7 @@ def of_plan(
     for step in steps:
         size = f" ({size_text(step.bytes)})" if step.bytes else ""
         way = f"; {_WAYS[step.way]}" if step.way else ""
-        lines.append(f"  {step.step + 1}. {step.action} {step.table}: {step.detail}{size}{way}")
+        lines.append(f"  {step.step + 1}. {step.action} {table_text(step.table)}: {step.detail}{size}{way}")
     if not steps:
         lines.append("  no table changes")
     lines += [f'  view "{view}" cannot be maintained and stands still: {why}' for view, why in plan.refused]

@@ -22,11 +22,11 @@ __all__ = ["explain"]
 @report_command
 @project
 def explain(directory: Path, view: str) -> Report:
-    """Draw the plan of VIEW: operators with their update patterns, and the tables that keep their rows.
+    """Draw the plan of VIEW: its operators, how the rows of each leave, and the tables that keep them.
 
-    MON rows never leave, WKS ones after one constant lifetime, WK ones at an end that is known when they come, STR ones
-    when later rows say so; two labels differ where internal windows end no result. Below the plan stand the share of
-    short-lived results, join orders by what the cost model expects of the live rows, and equal plans where they pay.
-    It needs no Spark. Of an aggregate: the synopses that it reads, which others share them, and when each window is due.
+    Rows never expire, or after one constant time, or at their own time; or they can leave early, when later rows say so,
+    as those of a GROUP BY. Below the plan stand the share of short-lived results, join orders by what the cost model
+    expects of the live rows, and equal plans where they pay. It needs no Spark. Of an aggregate: the counts that it
+    reads, which others share them, and when each window is due.
     """
     return library.explained(directory, view)

@@ -107,10 +107,10 @@ def test_a_completed_update_is_told_apart() -> None:
 
 def test_a_plan_is_told_step_by_step() -> None:
     """Steps with what they read and touch; no plan is nothing to do."""
-    step = StepExplanation(0, "tables/flights", "append", "append 1 files as runs", 1, 2048)
+    step = StepExplanation(0, "tables/flights", "append", "1 file", 1, 2048)
     report = of_plan(PLAN, (step,), ())
     assert report.data
-    assert report.lines[1] == "  1. append tables/flights: append 1 files as runs (2.0 KiB)"
+    assert report.lines[1] == "  1. append flights: 1 file (2.0 KiB)"
     told = [of_plan(PLAN, (replace(step, way=way),), ()).lines[1].rpartition("; ")[2] for way in ("driver", "spark")]
     assert told == ["few rows, in the driver", "by Spark"]
     assert of_plan(PLAN, (), ()).lines[1] == "  no table changes"

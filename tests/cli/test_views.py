@@ -229,7 +229,7 @@ def test_explain_needs_no_update(catalog: Catalog) -> None:
     """Plan and labels come from the declarations; that there are no figures is said."""
     report = of_view(explained(catalog, "results", None))
     assert report.data
-    assert report.lines[0].startswith("distinct name  MON; results: append-only")
+    assert report.lines[0].startswith("distinct name  rows never expire; results: append-only")
     assert report.lines[-1] == "no figures: no update has built it yet"
     record = msgspec.json.decode(msgspec.json.encode(report.record))
     assert (record["view"], record["epoch"], record["join_orders"]) == ("results", None, [])
@@ -272,7 +272,8 @@ def test_explain_is_a_command_and_a_method(invoke: Callable[..., Ended], tmp_pat
     assert invoke("init", str(tmp_path / "w"), "--example", "flights").code == 0
     ended = invoke("-C", str(tmp_path / "w"), "explain", "with_weather")
     assert ended.code == 0, ended.err
-    assert ended.out.startswith("join on f.origin = w.origin  WK; with_weather: doubly partitioned\n├─ scan flights")
+    kept = "rows expire at their own time; with_weather: grid by arrival and end"
+    assert ended.out.startswith(f"join on f.origin = w.origin  {kept}\n")
     with Warehouse.open(tmp_path / "w") as warehouse:
         assert warehouse.explain("with_weather").name == "with_weather"
     assert invoke("-C", str(tmp_path / "w"), "explain", "flights").code == 2

@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from html import unescape
+from html import escape, unescape
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -52,6 +52,25 @@ document.body.innerHTML = "<pre id=found></pre>";
 document.getElementById("found").textContent = JSON.stringify(found);
 </script></body>"""
 
+PHONE = """<!DOCTYPE html><body><iframe id="phone" style="width:390px;height:900px;border:0" srcdoc="PAGE"></iframe><script>
+document.getElementById("phone").onload = (event) => {
+    const page = event.target.contentDocument;
+    const rows = [...page.querySelectorAll("table.stacked tr")].slice(1);
+    const cells = [...page.querySelectorAll("table.stacked td")];
+    const found = {
+        wide: page.documentElement.scrollWidth,
+        scrolled: [...page.querySelectorAll(".wide:has(table)")].filter((each) => each.scrollWidth > each.clientWidth).length,
+        outside: cells.filter((cell) => cell.getBoundingClientRect().right > 390).length,
+        hidden: cells.filter((cell) => cell.getBoundingClientRect().height === 0).length,
+        named: cells.filter((cell) => cell !== cell.parentElement.firstElementChild)
+            .every((cell) => event.target.contentWindow.getComputedStyle(cell, "::before").content.length > 4),
+        cells: cells.length,
+    };
+    document.body.innerHTML = "<pre id=found></pre>";
+    document.getElementById("found").textContent = JSON.stringify(found);
+};
+</script></body>"""
+
 
 def started(profile: Path, *arguments: str) -> str:
     """Run the browser without a window and return what it printed."""
@@ -79,7 +98,12 @@ def measured(page: Path, width: int, *arguments: str) -> dict[str, Any]:
     """Return what the script finds in a page of a width in pixels."""
     copy = page.with_name("measured.html")
     copy.write_text(page.read_text().replace("</body>", MEASURE.replace("WIDTH", str(width))))
-    printed = started(page.parent / "profile", *arguments, "--window-size=1700,1000", "--dump-dom", copy.as_uri())
+    return found_by(copy, *arguments)
+
+
+def found_by(page: Path, *arguments: str) -> dict[str, Any]:
+    """Return what the script of a page finds."""
+    printed = started(page.parent / "profile", *arguments, "--window-size=1700,1000", "--dump-dom", page.as_uri())
     found = re.search(r'<pre id="found">(.*?)</pre>', printed, re.DOTALL)
     assert found, printed[-500:]
     values: dict[str, Any] = json.loads(unescape(found[1]))
@@ -114,6 +138,16 @@ def test_it_is_readable_at_every_width_in_the_dark_and_in_the_light(page: Path, 
         assert contrast(colours[name], colours["paper"]) >= 4.5, name
     for name in ("live", "dead"):
         assert contrast(colours[name], colours["paper"]) >= 3, name
+
+
+def test_a_phone_shows_every_column(page: Path) -> None:
+    """On 390 pixels nothing stands out, and each cell of a table of many columns is there with the heading of its column."""
+    shown = page.with_name("phone.html")
+    shown.write_text(PHONE.replace("PAGE", escape(page.read_text())))
+    found = found_by(shown)
+    assert found.pop("cells") > 50
+    assert found.pop("wide") <= 390
+    assert found == {"scrolled": 0, "outside": 0, "hidden": 0, "named": True}
 
 
 def test_it_can_be_printed(page: Path) -> None:

@@ -171,7 +171,7 @@ def test_what_ends_next_is_that_of_the_model(house: House, figures: Figures) -> 
             assert each.rows == sum(end <= tau + each.within for end in ends), each
     text = html_page(figures, "w", Health("ok", ()))
     day = {each.table: each for each in figures.endings if each.within == 24 * HOUR}
-    assert '<td class="text">names</td>' in text
+    assert '<td class="text" data-head="table">names</td>' in text
     assert f"{day['names'].rows:,} (" in text
     assert "No live row ends within a day" in html_page(replace(figures, endings=()), "w", Health("ok", ()))
 
@@ -204,7 +204,7 @@ def test_the_page_is_whole_and_fetches_nothing(figures: Figures) -> None:
     assert (page.targets, page.places) == ({f"#{place}" for place in sections}, {"arrow", *sections})
     assert "://" not in text
     assert "url(" not in text.replace("url(#arrow)", "")
-    assert any(each.startswith("a <b> & 'c': window time 2013-01-01T05:00:00Z") for each in page.texts)
+    assert any(each.startswith("a <b> & 'c', as of 2013-01-01T05:00:00Z") for each in page.texts)
     for table in figures.tables:
         assert table.name in page.texts
     assert "prefers-color-scheme: dark" in text
@@ -220,6 +220,20 @@ def test_a_view_that_stands_still_says_why_and_names_are_text(figures: Figures) 
     told = " ".join(page.texts)
     assert ("<i>1 / 0</i>" in told, "<view>" in told, "<step 11>" in told, "other steps" in told) == (True, True, True, True)
     assert not page.names & {"i", "view", "step"}
+
+
+def test_no_label_needs_a_glossary(figures: Figures) -> None:
+    """How rows leave, steps and tables beside others are in words, not in labels, tags and paths."""
+    names = ("tables/a: move-window", "tables/a.synopsis0_1: move-window", "rejected/a: store-rejected")
+    steps = tuple(StepFigures(name, 1.0) for name in names)
+    epochs = tuple(replace(epoch, steps=steps) for epoch in figures.epochs)
+    labels = ("WK", "WKS", "MON", "STR")
+    tables = tuple(replace(figures.tables[0], name=f"t{place}", label=label) for place, label in enumerate(labels))
+    told = " ".join(_Page(html_page(replace(figures, tables=tables, epochs=epochs, endings=()), "w", Health("ok", ()))).texts)
+    assert not re.search(r"\b(WKS?|MON|STR|synopsis\w*|norebuild|move-window)\b", told)
+    step = "load and expire counts of a for its aggregates"
+    for words in ("expire at their own time", "never expire", "can leave early", step):
+        assert words in told
 
 
 def test_columns_stand_on_each_other() -> None:

@@ -13,122 +13,122 @@ DRAWN = [
     (
         "SELECT k FROM calls WHERE v > 1",
         """
-        filter v > 1   WKS(30m); v: wave index
-        └─ scan calls  WKS(30m); wave index
+        filter v > 1   rows expire after 30m; v: blocks by age
+        └─ scan calls  rows expire after 30m; blocks by age
         """,
     ),
     (
         "SELECT * FROM events",
         """
-        scan events  MON; v: append-only
+        scan events  rows never expire; v: append-only
         """,
     ),
     (
         "SELECT c.k, e.v * 2 AS w FROM calls c JOIN time_window(events, INTERVAL 1 HOUR) e ON upper(c.k) = e.k WHERE e.v > 1",
         """
-        project k = c.k, w = e.v * 2  WK; v: doubly partitioned
-        └─ join on upper(k) = e.k     WK
-           ├─ scan calls              WKS(30m); wave index
-           └─ filter v > 1            WKS(1h)
-              └─ time window 1h       WKS(1h)
-                 └─ scan events       MON; append-only
+        project k = c.k, w = e.v * 2  rows expire at their own time; v: grid by arrival and end
+        └─ join on upper(k) = e.k     rows expire at their own time
+           ├─ scan calls              rows expire after 30m; blocks by age
+           └─ filter v > 1            rows expire after 1h
+              └─ time window 1h       rows expire after 1h
+                 └─ scan events       rows never expire; append-only
         """,
     ),
     (
         "SELECT DISTINCT tail FROM flights f WHERE NOT EXISTS (SELECT 1 FROM weather w WHERE w.airport = f.origin)",
         """
-        distinct tail                         STR; v: keyed; counting
-        └─ anti-join on f.origin = w.airport  STR; v.1: keyed
-           ├─ scan flights                    WK; doubly partitioned
-           └─ scan weather                    WK; doubly partitioned
+        distinct tail                         rows can leave early; v: buckets by key; counting
+        └─ anti-join on f.origin = w.airport  rows can leave early; v.1: buckets by key
+           ├─ scan flights                    rows expire at their own time; grid by arrival and end
+           └─ scan weather                    rows expire at their own time; grid by arrival and end
         """,
     ),
     (
         "SELECT origin FROM flights WHERE origin IN (SELECT airport FROM weather) GROUP BY origin HAVING max(delay) > 1",
         """
-        filter max(flights.delay) > 1                   STR; v: keyed
-        └─ group by origin: max(flights.delay)          STR; v.3: keyed
-           └─ join on flights.origin = weather.airport  WK; v.2: doubly partitioned
-              ├─ scan flights                           WK; doubly partitioned
-              └─ distinct weather_airport               WK; v.1: doubly partitioned; delta*: two rows a value at most
-                 └─ scan weather                        WK; doubly partitioned
+        filter max(flights.delay) > 1                   rows can leave early; v: buckets by key
+        └─ group by origin: max(flights.delay)          rows can leave early; v.3: buckets by key
+           └─ join on flights.origin = weather.airport  rows expire at their own time; v.2: grid by arrival and end
+              ├─ scan flights                           rows expire at their own time; grid by arrival and end
+              └─ distinct weather_airport  rows expire at their own time; v.1: grid by arrival and end; two rows a value at most
+                 └─ scan weather                        rows expire at their own time; grid by arrival and end
         """,
     ),
     (
         "SELECT k, sum(v + 1) AS s FROM time_window(events, INTERVAL 1 HOUR, internal => true) GROUP BY k",
         """
-        changes appended             MON; v: append-only
-        └─ group by k: sum(v + 1)    STR; v.1: keyed
-           └─ time window 1h         WKS(1h)
-              └─ scan events         MON; append-only
+        changes appended             rows never expire; v: append-only
+        └─ group by k: sum(v + 1)    rows can leave early; v.1: buckets by key
+           └─ time window 1h         rows expire after 1h
+              └─ scan events         rows never expire; append-only
         """,
     ),
     (
         "SELECT e.k FROM time_window(events, INTERVAL 1 HOUR, internal => true) e JOIN events f ON f.k = e.k",
         """
-        join on f.k = e.k            WK, output MON; v: append-only
-        ├─ time window 1h, internal  WKS(1h), output MON
-        │  └─ scan events            MON; append-only
-        └─ scan events               MON; append-only
+        join on f.k = e.k            rows expire at their own time, results never expire; v: append-only
+        ├─ time window 1h, internal  rows expire after 1h, results never expire
+        │  └─ scan events            rows never expire; append-only
+        └─ scan events               rows never expire; append-only
         """,
     ),
     (
         "SELECT f.tail, p.model, c.name FROM flights f LEFT JOIN planes p USING (tail) JOIN cities c ON c.code = f.origin",
         """
-        project tail = f_tail, model = p_model, name = c_name  STR; v: keyed
-        └─ join on c.code = f.origin                           STR; v.1: keyed
-           ├─ as-of lookup planes on f.tail = tail, outer      WK
-           │  └─ scan flights                                  WK; doubly partitioned
-           └─ scan cities                                      STR; keyed
+        project tail = f_tail, model = p_model, name = c_name  rows can leave early; v: buckets by key
+        └─ join on c.code = f.origin                           rows can leave early; v.1: buckets by key
+           ├─ as-of lookup planes on f.tail = tail, outer      rows expire at their own time
+           │  └─ scan flights                                  rows expire at their own time; grid by arrival and end
+           └─ scan cities                                      rows can leave early; buckets by key
         """,
     ),
     (
         "SELECT tail FROM flights QUALIFY row_number() OVER (PARTITION BY origin ORDER BY delay + 1 DESC) <= 2",
         """
-        project tail                              STR; v: keyed
-        └─ top 2 of each origin by delay + 1 desc  STR; v.1: keyed
-           └─ scan flights                        WK; doubly partitioned
+        project tail                              rows can leave early; v: buckets by key
+        └─ top 2 of each origin by delay + 1 desc  rows can leave early; v.1: buckets by key
+           └─ scan flights                        rows expire at their own time; grid by arrival and end
         """,
     ),
     (
         "SELECT c.k, e.v FROM row_window(calls, 5, k) c LEFT JOIN events e ON c.k = e.k AND e.v > c.v",
         """
-        left outer join on c.k = e.k, where e.v > c.v  STR; v: keyed
-        ├─ row window newest 5 of each k               STR; v.1: keyed
-        │  └─ scan calls                               WKS(30m); wave index
-        └─ scan events                                 MON; append-only
+        left outer join on c.k = e.k, where e.v > c.v  rows can leave early; v: buckets by key
+        ├─ row window newest 5 of each k               rows can leave early; v.1: buckets by key
+        │  └─ scan calls                               rows expire after 30m; blocks by age
+        └─ scan events                                 rows never expire; append-only
         """,
     ),
     (
         "SELECT k FROM calls UNION SELECT k FROM events",
         """
-        distinct k         WK; v: doubly partitioned; delta*: two rows a value at most
-        └─ union all       WK
-           ├─ scan calls   WKS(30m); wave index
-           └─ scan events  MON; append-only
+        distinct k         rows expire at their own time; v: grid by arrival and end; two rows a value at most
+        └─ union all       rows expire at their own time
+           ├─ scan calls   rows expire after 30m; blocks by age
+           └─ scan events  rows never expire; append-only
         """,
     ),
     (
         "SELECT DISTINCT k FROM events",
         """
-        distinct k      MON; v: append-only; list of seen values
-        └─ scan events  MON; append-only
+        distinct k      rows never expire; v: append-only; list of seen values
+        └─ scan events  rows never expire; append-only
         """,
     ),
     (
         "SELECT k, v FROM calls EXCEPT ALL SELECT k, v FROM events",
         """
-        bag difference k, v  STR; v: keyed
-        ├─ scan calls        WKS(30m); wave index
-        └─ scan events       MON; append-only
+        bag difference k, v  rows can leave early; v: buckets by key
+        ├─ scan calls        rows expire after 30m; blocks by age
+        └─ scan events       rows never expire; append-only
         """,
     ),
     (
         "SELECT count(*) AS n FROM row_window(calls, 3)",
         """
-        group all: count(*)       STR; v: keyed
-        └─ row window newest 3    STR; v.1: keyed
-           └─ scan calls          WKS(30m); wave index
+        group all: count(*)       rows can leave early; v: buckets by key
+        └─ row window newest 3    rows can leave early; v.1: buckets by key
+           └─ scan calls          rows expire after 30m; blocks by age
         """,
     ),
 ]
@@ -150,8 +150,8 @@ def test_columns_are_aligned() -> None:
     """Labels stand under each other."""
     text = rendered(describe(plan("SELECT DISTINCT k FROM calls"), INTERVAL)).splitlines()
     assert text[:2] == [
-        "distinct k     WK; v: doubly partitioned; delta*: two rows a value at most",
-        "└─ scan calls  WKS(30m); wave index",
+        "distinct k     rows expire at their own time; v: grid by arrival and end; two rows a value at most",
+        "└─ scan calls  rows expire after 30m; blocks by age",
     ]
 
 

@@ -61,7 +61,7 @@ def test_a_view_whose_rows_are_committed_is_not_computed_again(
     monkeypatch.setattr(node_source, "replaced", watched)
 
     def stopped(moment: Moment) -> None:
-        if moment.point == Point.STEP_STARTED and moment.text == "replace what changed of tables/above":
+        if moment.point == Point.STEP_STARTED and moment.text == "replace what changed of above":
             raise StoppedError
 
     with pytest.raises(StoppedError):
@@ -90,5 +90,5 @@ def test_a_view_that_did_not_change_holds_no_rows(begun: Project, tmp_path: Path
     assert before is not None
     assert after is not None
     assert before.version == after.version
-    first, second = (held[f"replace what changed of tables/{name}"] for name in ("highest", "lonely"))
+    first, second = (held[f"replace what changed of {name}"] for name in ("highest", "lonely"))
     assert second <= first

@@ -6,7 +6,7 @@ Bytes of a file with dead rows are split by the share of its rows that are live:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warehouse.epochs.records import Epoch, TableState
+    from warehouse.layout.layout import Label
     from warehouse.serving.ending import Ending
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
@@ -65,7 +66,7 @@ class TableFigures:
 
     name: str
     kind: str
-    label: str
+    label: Label
     technique: str
     rows: int
     columns: int
@@ -182,7 +183,7 @@ def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None
     return TableFigures(
         name=state.name,
         kind=state.kind,
-        label=state.declaration.label,
+        label=cast("Label", state.declaration.label),
         technique=layout.technique,
         rows=layout.rows,
         columns=layout.columns,

@@ -5,13 +5,16 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from warehouse.layout.wording import leaving_text
 from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, stacked
 from warehouse.picturing.graph import Node, graph
 from warehouse.picturing.pieces import anchor, figure, rows_table, section
-from warehouse.picturing.scales import COUNT, bytes_text, seconds_scale, times
+from warehouse.picturing.scales import COUNT, seconds_scale, times
 from warehouse.picturing.style import STYLE
 from warehouse.picturing.table_section import table_parts
-from warehouse.time import format_duration, format_instant
+from warehouse.planning.wording import step_text
+from warehouse.time import SECOND, format_duration, format_instant
+from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -25,10 +28,7 @@ __all__ = ["html_page"]
 _MOST_EPOCHS = 200
 _MOST_STEPS = 12
 _GENERAL = ("Tables", "What ends next", "What reads what", "Updates")
-_REST, _UNNAMED = "other steps", "planning and records"
-_PATTERNS = (
-    "How rows leave: MON never; WKS after one constant time; WK at an end known when they come; STR when later rows say so."
-)
+_REST, _UNNAMED = "other steps", "plan, and write the records"
 
 
 def html_page(figures: Figures, name: str, health: Health) -> str:
@@ -44,7 +44,7 @@ def html_page(figures: Figures, name: str, health: Health) -> str:
         The verdict, which stands on top.
 
     """
-    title = f"{name}: window time {format_instant(figures.window_time)}"
+    title = f"{name}, as of {format_instant(figures.window_time)}"
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -76,7 +76,7 @@ def _contents(figures: Figures) -> str:
     """Return links to the sections."""
     titles = [(title, _place(title)) for title in _GENERAL] + [(table.name, anchor(table.name)) for table in figures.tables]
     links = "".join(f'<li><a href="#{place}">{escape(title)}</a></li>' for title, place in titles)
-    return f'<nav aria-label="Contents"><ul class="contents">{links}</ul></nav>\n'
+    return f'<nav aria-label="Contents"><h2>Contents</h2><ul class="contents">{links}</ul></nav>\n'
 
 
 def _place(title: str) -> str:
@@ -87,10 +87,12 @@ def _place(title: str) -> str:
 def _sections(figures: Figures) -> Iterator[str]:
     shown = figures.epochs[-_MOST_EPOCHS:]
     readable = len(figures.epochs)
+    committed = format_instant(figures.epochs[-1].committed_at // SECOND * SECOND)
+    drawn = f", of which the newest {len(shown)} are drawn" if len(shown) < readable else ""
     yield (
-        f'<p class="note">Epoch {figures.number}, committed {format_instant(figures.epochs[-1].committed_at)}; '
-        f"{readable} {'epoch is' if readable == 1 else 'epochs are'} readable"
-        f"{f', of which the newest {len(shown)} are drawn' if len(shown) < readable else ''}.</p>"
+        f'<p class="note">Live rows are those that had arrived and not expired at the window time, '
+        f"{format_instant(figures.window_time)}. The update that moved the tables there made epoch {figures.number} of the "
+        f"warehouse at {committed}; the states of {counted(readable, 'epoch')} can still be read{drawn}.</p>"
     )
     parts = ((_summary(figures.tables),), tuple(_endings(figures.endings)), (_graph(figures),), tuple(_updates(shown)))
     for title, content in zip(_GENERAL, parts, strict=True):
@@ -103,21 +105,24 @@ def _sections(figures: Figures) -> Iterator[str]:
 
 
 def _summary(tables: Sequence[TableFigures]) -> str:
-    head = ("table", "kind", "pattern", "live rows", "files", "live bytes", "dead bytes", "probe of a key")
+    head = ("table", "kind", "its rows", "live rows", "files", "live data", "expired data", "key look-up")
     rows = [
         (
             f'<a href="#{anchor(table.name)}">{escape(table.name)}</a>',
             escape(table.kind),
-            escape(table.label),
+            leaving_text(table.label),
             f"{table.live_rows:,}",
             f"{table.files:,}",
-            bytes_text(table.live_bytes),
-            bytes_text(table.dead_bytes),
-            f"{table.probed.median:.1f} ms" if table.probed else "stands still" if table.failed else "no key",
+            size_text(table.live_bytes),
+            size_text(table.dead_bytes),
+            f"{table.probed.median:.1f} ms" if table.probed else "stands still" if table.failed else "none",
         )
         for table in tables
     ]
-    note = "Dead bytes are of rows that expired and are served to nobody; their files go when the whole block has expired."
+    note = (
+        "Rows that can leave early do so when later rows say so, as those of a GROUP BY or NOT EXISTS. "
+        "Expired data are in no answer; a file goes when all its rows have expired, or when it is written again."
+    )
     return rows_table(head, rows, texts=3) + f'<p class="note">{note}</p>'
 
 
@@ -140,7 +145,7 @@ def _endings(endings: Sequence[Ending]) -> Iterator[str]:
     colours = legend([(f"c{min(number, COLOURS - 1)}", each.name) for number, each in enumerate(series)])
     drawn = stacked(Axis(labels, "after the window time"), series, COUNT, titles) + colours
     rows = [
-        (escape(name), *(f"{found[name, each].rows:,} ({bytes_text(found[name, each].bytes)})" for each in horizons))
+        (escape(name), *(f"{found[name, each].rows:,} ({size_text(found[name, each].bytes)})" for each in horizons))
         for name in ending
     ]
     yield '<div class="figures">'
@@ -154,7 +159,7 @@ def _graph(figures: Figures) -> str:
     nodes = [
         Node(
             table.name,
-            f"{table.kind}, {table.label}{', stands still' if table.failed else ''}",
+            f"{table.kind}{', stands still' if table.failed else ''}",
             "failed" if table.failed else "view" if table.kind == "view" else "",
             anchor(table.name),
         )
@@ -162,7 +167,7 @@ def _graph(figures: Figures) -> str:
     ]
     known = {table.name for table in figures.tables}
     edges = [(edge.table, edge.view) for edge in figures.edges if edge.table in known]
-    return figure("", graph(nodes, edges), f"An arrow leads from a table to each view that reads it. {_PATTERNS}")
+    return figure("", graph(nodes, edges), "An arrow leads from a table to each view that reads it.")
 
 
 # --- updates ---
@@ -177,7 +182,7 @@ def _updates(epochs: Sequence[EpochFigures]) -> Iterator[str]:
             totals[step.step or _UNNAMED] = totals.get(step.step or _UNNAMED, 0.0) + step.seconds
     names = sorted(totals, key=lambda name: -totals[name])
     shown, rest = names[: COLOURS - 1], set(names[COLOURS - 1 :])
-    series = [Series(name, tuple(_seconds(epoch, {name}) for epoch in epochs)) for name in shown]
+    series = [Series(step_text(name), tuple(_seconds(epoch, {name}) for epoch in epochs)) for name in shown]
     if rest:
         series.append(Series(_REST, tuple(_seconds(epoch, rest) for epoch in epochs)))
     titles = [
@@ -205,7 +210,7 @@ def _dearest(epoch: EpochFigures) -> str:
     if not epoch.steps:
         return ""
     steps = sorted(epoch.steps, key=lambda step: -step.seconds)
-    rows = [(escape(step.step or _UNNAMED), f"{step.seconds:.2f} s") for step in steps[:_MOST_STEPS]]
+    rows = [(escape(step_text(step.step or _UNNAMED)), f"{step.seconds:.2f} s") for step in steps[:_MOST_STEPS]]
     left = f"; {len(steps) - _MOST_STEPS} more took less" if len(steps) > _MOST_STEPS else ""
     caption = f"Epoch {epoch.number} ({epoch.cause}) took {epoch.seconds:.2f} s{left}."
     return figure("The newest update's steps", rows_table(("step", "time"), rows, texts=1), caption)

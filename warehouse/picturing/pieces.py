@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["anchor", "figure", "rows_table", "section"]
 
+_PAIR = 2
+"""Columns that fit a phone side by side."""
+
 
 def anchor(table: str) -> str:
     """Return the anchor of a table's section in the page."""
@@ -29,11 +32,18 @@ def figure(title: str, picture: str, caption: str) -> str:
 
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[str]], *, texts: int) -> str:
-    """Return a table of which the first columns are texts, the others numbers; cells are HTML."""
+    """Return a table of which the first columns are texts, the others numbers; cells are HTML.
 
-    def line(kind: str, cells: Sequence[str]) -> str:
-        classes = [' class="text"' if place < texts else "" for place in range(len(cells))]
-        return "".join(f"<{kind}{own}>{cell}</{kind}>" for own, cell in zip(classes, cells, strict=True))
+    On a phone each row of a table of more than two columns becomes a block of lines, each with the heading of its column.
+    """
+    titles = [escape(each) for each in head]
+    classes = [' class="text"' if place < texts else "" for place in range(len(head))]
 
-    body = "".join(f"<tr>{line('td', row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><tr>{line("th", [escape(each) for each in head])}</tr>{body}</table></div>'
+    def cells(row: Sequence[str]) -> str:
+        parts = zip(row, classes, titles, strict=True)
+        return "".join(f'<td{own} data-head="{title}">{cell}</td>' for cell, own, title in parts)
+
+    first = "".join(f"<th{own}>{title}</th>" for own, title in zip(classes, titles, strict=True))
+    body = "".join(f"<tr>{cells(row)}</tr>" for row in rows)
+    kind = "" if len(head) <= _PAIR else ' class="stacked short"' if len(head) <= 2 * _PAIR else ' class="stacked"'
+    return f'<div class="wide"><table{kind}><tr>{first}</tr>{body}</table></div>'

@@ -11,7 +11,7 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COUNT", "Scale", "Times", "bytes_scale", "bytes_text", "seconds_scale", "ticks", "times"]
+__all__ = ["COUNT", "Scale", "Times", "bytes_scale", "seconds_scale", "ticks", "times"]
 
 _TICKS = 4
 _THREE_DIGITS = 3
@@ -61,20 +61,15 @@ def seconds_scale(largest: float) -> Scale:
 
 
 def bytes_scale(largest: float) -> Scale:
-    """Return the unit for sizes up to ``largest`` bytes; a prefix is a thousand times the one before."""
-    size, names = 1, ["B", "kB", "MB", "GB", "TB"]
-    while largest >= 1000 * size and len(names) > 1:
-        size, names = size * 1000, names[1:]
-    return Scale(size, names[0], "bytes" if size == 1 else names[0], whole=size == 1)
+    """Return the unit for sizes up to ``largest`` bytes, as :func:`warehouse.units.size_text` says sizes.
 
-
-def bytes_text(value: float) -> str:
-    """Return one size in the unit that suits it.
-
-    >>> bytes_text(0), bytes_text(999), bytes_text(21_620)
-    ('0 B', '999 B', '21.6 kB')
+    >>> [bytes_scale(most).name for most in (1023, 1024, 3 * 2**30)]
+    ['bytes', 'KiB', 'GiB']
     """
-    return bytes_scale(value).text(value)
+    size, names = 1, ["bytes", "KiB", "MiB", "GiB", "TiB"]
+    while largest >= 1024 * size and len(names) > 1:
+        size, names = size * 1024, names[1:]
+    return Scale(size, names[0], names[0], whole=size == 1)
 
 
 def ticks(largest: float, scale: Scale) -> tuple[float, ...]:

@@ -53,8 +53,20 @@ text.name {{ font-weight: 600; }} a text.name {{ fill: var(--link); }}
 .verdict ul {{ margin: .3rem 0; padding-left: 1.2rem; }} .verdict li {{ overflow-wrap: anywhere; max-width: 60rem; }}
 .verdict li.broken b {{ color: var(--dead); }}
 .contents {{ list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1.1rem; padding: 0; margin: .8rem 0; }}
+.contents li {{ min-width: 0; overflow-wrap: anywhere; }}
+nav h2 {{ font-size: 1rem; margin: 1.2rem 0 0; }} nav .contents {{ margin-top: .2rem; }}
+@media screen and (max-width: 40rem) {{
+  body {{ margin: .8rem auto; padding: 0 .9rem; }} h1 {{ font-size: 1.25rem; }} .contents a {{ line-height: 1.8; }}
+  .stacked, .stacked tbody {{ display: block; }} .stacked tr:first-child {{ display: none; }}
+  .stacked tr {{ display: grid; grid-template-columns: 1fr 1fr; column-gap: 1.4rem; padding: .5rem 0;
+    border-bottom: 1px solid var(--line); }}
+  .stacked td {{ display: flex; flex-wrap: wrap; justify-content: space-between; column-gap: .5rem; padding: .1rem 0;
+    border: 0; white-space: normal; overflow-wrap: anywhere; min-width: 0; }}
+  .stacked.short tr {{ grid-template-columns: 1fr; }} .stacked td.text {{ grid-column: 1 / -1; min-width: 0; }}
+  .stacked td:first-child {{ font-weight: 600; }}
+  .stacked td:not(:first-child)::before {{ content: attr(data-head); color: var(--faint); }} }}
 {_COLOURS}
-@media print {{ .contents {{ display: none; }} }}
+@media print {{ nav {{ display: none; }} }}
 @media print {{
   @page {{ margin: 12mm; }} body {{ margin: 0; max-width: none; font-size: 11pt; padding: 0; }} a {{ color: inherit; }}
   * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} .wide {{ overflow: visible; }}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 __all__ = ["picture", "rectangle", "shortened", "text"]
 
 
-_LEAST = 0.75
+_LEAST = 0.72
 """How far a picture shrinks with a narrow page, so that its texts stay readable; beyond that it scrolls."""
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
+from warehouse.layout.wording import leaving_text
 from warehouse.picturing.charts import Axis, Bin, Series, histogram, legend, lines
 from warehouse.picturing.heat_map import HeatCell, heat_map
 from warehouse.picturing.pieces import figure
-from warehouse.picturing.scales import COUNT, bytes_scale, bytes_text, times
+from warehouse.picturing.scales import COUNT, bytes_scale, times
 from warehouse.time import SECOND, format_duration
+from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,16 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["table_parts"]
 
+_TECHNIQUES = {
+    "norebuild": "an update adds files and removes those that expired",
+    "rebuild": "an update rewrites the parts that change",
+}
+
 
 def table_parts(table: TableFigures, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     """Return a line about a table and its figures."""
     if table.failed:
         yield f'<p class="failed">It stands still: {escape(table.failed)}</p>'
-    lives = f"; rows live up to {format_duration(table.periods * table.interval)}" if not _keyed(table) else ""
+    lives = f", within {format_duration(table.periods * table.interval)}" if table.label in ("WK", "WKS") else ""
     yield (
-        f'<p class="note">{escape(table.kind.capitalize())}, {escape(table.label)}, kept by {escape(table.technique)}{lives}. '
-        f"{table.live_rows:,} live rows in {table.files:,} {'file' if table.files == 1 else 'files'}: "
-        f"{bytes_text(table.live_bytes)} live, {bytes_text(table.dead_bytes)} dead.</p>"
+        f'<p class="note">{escape(table.kind.capitalize())}, whose rows {leaving_text(table.label)}{lives}; '
+        f"{_TECHNIQUES[table.technique]}. {counted(table.live_rows, 'live row')} in {counted(table.files, 'file')}: "
+        f"{size_text(table.live_bytes)} live, {size_text(table.dead_bytes)} expired.</p>"
     )
     shown = [_grid(table), *_sizes(table.name, epochs), _lifetimes(table.lifetimes, table.live_rows), _latencies(table)]
     yield f'<div class="figures">{"".join(shown)}</div>'
@@ -47,21 +54,21 @@ def _grid(table: TableFigures) -> str:
         title, across, down = f"Its {table.rows} buckets, by a hash of the search key", "", "bucket"
     else:
         title = f"Its grid, {table.rows} by {table.columns}"
-        across, down = "expiration slot", "load slot"
+        across, down = "expires", "arrived"
     former = max((cell.row for cell in table.cells), default=0) >= table.rows
-    strongest = f"live bytes: the stronger, the more, up to {bytes_text(warmest)}"
-    colours = legend([("live", strongest), ("dead", "share that is dead")])
-    told = "Each cell is a sub-index, sorted by the search key"
-    told += "." if _keyed(table) else ": a row of the table lies in it by when it was loaded and when it expires."
-    told += " Rows below are of former layouts." if former else ""
+    strongest = f"live data: the stronger, the more, up to {size_text(warmest)}"
+    colours = legend([("live", strongest), ("dead", "share that has expired")])
+    told = "Each cell is a set of files (a sub-index), sorted by the search key"
+    told += "." if _keyed(table) else ": a row of the table lies in it by when it arrived and when it expires."
+    told += " Rows of the grid below are of former layouts." if former else ""
     return figure(title, heat_map(cells, across=across, down=down) + colours, told)
 
 
 def _heat(cell: Cell, warmest: int) -> HeatCell:
     size = cell.live_bytes + cell.dead_bytes
     files = f"{cell.files} file{'' if cell.files == 1 else 's'}"
-    texts = (bytes_text(cell.live_bytes), *([f"{bytes_text(cell.dead_bytes)} dead"] if cell.dead_bytes else [])) if size else ()
-    title = f"sub-index {cell.sub_index}: {files}, {cell.live_bytes:,} bytes live, {cell.dead_bytes:,} dead"
+    texts = (size_text(cell.live_bytes), *([f"{size_text(cell.dead_bytes)} expired"] if cell.dead_bytes else [])) if size else ()
+    title = f"sub-index {cell.sub_index}: {files}, {cell.live_bytes:,} bytes live, {cell.dead_bytes:,} expired"
     heat = cell.live_bytes / warmest if warmest else 0.0
     return HeatCell(cell.row, cell.column, heat, cell.dead_bytes / size if size else 0.0, texts, title)
 
@@ -75,8 +82,8 @@ def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
     axis = Axis(along.labels, along.axis)
     size = Series("bytes", tuple(float(each) for _, _, each in own))
     files = Series("files", tuple(float(each) for _, each, _ in own))
-    yield figure("Bytes over epochs", lines(axis, [size], bytes_scale(max(size.values, default=0.0))), "Of live and dead rows.")
-    yield figure("Files over epochs", lines(axis, [files], COUNT, "files"), "A probe opens those that may hold its key.")
+    yield figure("Bytes over time", lines(axis, [size], bytes_scale(max(size.values, default=0.0))), "Of live and expired rows.")
+    yield figure("Files over time", lines(axis, [files], COUNT, "files"), "A look-up opens those that may hold its key.")
 
 
 # --- lifetimes ---
@@ -108,7 +115,7 @@ def _readable(duration: int) -> int:
 
 
 def _latencies(table: TableFigures) -> str:
-    title = "How long probes take"
+    title = "How long look-ups of a key (probes) take"
     now = (
         f"For this page {len(table.probed.milliseconds)} keys that are there were probed, one after the other: "
         f"median {table.probed.median:.1f} ms, the slowest {table.probed.milliseconds[-1]:.1f} ms."

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.planning.steps import MoveWindow, RewriteCells
+from warehouse.planning.wording import table_text
 from warehouse.steps.answers_source import ANSWERED, AnswersSource
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, gained, stored_columns, united, yes
 from warehouse.steps.migrating import cell_sizes, replaced
+from warehouse.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -146,10 +148,12 @@ def _sealed(step: MoveWindow) -> set[tuple[int, int]]:
 def _explained_move(number: int, step: MoveWindow, come: Incoming) -> StepExplanation:
     merged, again = len(_sealed(step)), _moved(step.former)
     gone = len(step.expired) + len(step.dead) + len(step.former.gone)
-    detail = (
-        f"append {come.words} as runs; remove {gone} expired partitions; "
-        f"merge up to {merged} partitions of {len(step.seals)} closing sub-indices{_explained_former(step.former)}"
-    )
+    parts = [come.words]
+    if gone:
+        parts.append(f"remove {counted(gone, 'expired partition')}")
+    if merged:
+        parts.append(f"merge up to {counted(merged, 'partition')} to which no more is added")
+    detail = "; ".join(parts) + _explained_former(step.former)
     return StepExplanation(number, step.path, "append", detail, len(come.files), come.size, gone, merged + len(again))
 
 
@@ -172,7 +176,7 @@ def _explained_former(cells: FormerCells) -> str:
 
 MOVE_WINDOW = Kind(
     MoveWindow,
-    describe=lambda step: f"append to {step.path}",
+    describe=lambda step: f"append to {table_text(step.path)}",
     explain=_explained_move,
     run=_move_window,
     reads=yes,
@@ -181,7 +185,7 @@ MOVE_WINDOW = Kind(
 )
 REWRITE_CELLS = Kind(
     RewriteCells,
-    describe=lambda step: f"rewrite {len(step.cells)} sub-indices of {step.path}",
+    describe=lambda step: f"rewrite {len(step.cells)} sub-indices of {table_text(step.path)}",
     explain=_explained_rewrite,
     run=_rewrite_cells,
     reads=yes,

@@ -9,6 +9,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.planning.steps import MoveRelation, RewriteBuckets
+from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, united, yes
 from warehouse.steps.node_source import move_of
 from warehouse.views.maintenance.keyed import Replacement
@@ -72,7 +73,7 @@ def _explained_relation(number: int, step: MoveRelation, come: Incoming) -> Step
 
 MOVE_RELATION = Kind(
     MoveRelation,
-    describe=lambda step: f"take changes into {step.path}",
+    describe=lambda step: f"take changes into {table_text(step.path)}",
     explain=_explained_relation,
     run=_move_relation,
     reads=yes,
@@ -107,7 +108,7 @@ def _rewrite_buckets(step: RewriteBuckets, task: Task) -> Done:
 
 REWRITE_BUCKETS = Kind(
     RewriteBuckets,
-    describe=lambda step: f"replace what changed of {step.path}",
+    describe=lambda step: f"replace what changed of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(number, step.path, "rewrite", "the buckets in which rows changed"),
     run=_rewrite_buckets,
     reads=yes,

@@ -8,6 +8,7 @@ from warehouse.catalog.declaration import stream_of
 from warehouse.layout.columns import CELL
 from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
+from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.definition_commits import create_table, replace_table, set_columns, set_properties
 from warehouse.storage.logcut import commit_mark
@@ -106,7 +107,7 @@ def _explained_creation(number: int, step: CreateTable, _: Incoming) -> StepExpl
 
 CREATE_TABLE = Kind(
     CreateTable,
-    describe=lambda step: f"create {step.path}",
+    describe=lambda step: f"create {table_text(step.path)}",
     explain=_explained_creation,
     run=_create,
     reads=lambda step: step.role != "rows",
@@ -133,7 +134,7 @@ def _replace(step: ReplaceTable, task: Task) -> Done:
 
 REPLACE_TABLE = Kind(
     ReplaceTable,
-    describe=lambda step: f"empty {step.path} for its new declaration",
+    describe=lambda step: f"empty {table_text(step.path)} for its new declaration",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "empty", "the declaration changed, so it is filled again"
     ),
@@ -149,7 +150,7 @@ def _add_columns(step: AddColumns, task: Task) -> Done:
 
 ADD_COLUMNS = Kind(
     AddColumns,
-    describe=lambda step: f"add columns to {step.path}",
+    describe=lambda step: f"add columns to {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "add columns", "rows that are there have null in them"
     ),
@@ -165,7 +166,7 @@ def _set_properties(step: SetProperties, task: Task) -> Done:
 
 SET_PROPERTIES = Kind(
     SetProperties,
-    describe=lambda step: f"set the properties of {step.path}",
+    describe=lambda step: f"set the properties of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "set properties", "those of this build, and how long its log is kept"
     ),
@@ -188,7 +189,7 @@ def _explained_restoring(number: int, step: RestoreTable, _: Incoming) -> StepEx
 
 RESTORE_TABLE = Kind(
     RestoreTable,
-    describe=lambda step: f"restore {step.path}",
+    describe=lambda step: f"restore {table_text(step.path)}",
     explain=_explained_restoring,
     run=_restore,
 )
@@ -200,7 +201,7 @@ def _cut_log(_: CutLog, task: Task) -> Done:
 
 CUT_LOG = Kind(
     CutLog,
-    describe=lambda step: f"cut the log of {step.path}",
+    describe=lambda step: f"cut the log of {table_text(step.path)}",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "cut log", "keep of its log what the newest epoch needs"
     ),

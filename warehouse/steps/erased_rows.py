@@ -15,6 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from warehouse.ingest.local import local_frame
 from warehouse.layout.tasks import FILE_ROWS, largest_file
 from warehouse.planning.steps import EraseRows
+from warehouse.planning.wording import table_text
 from warehouse.steps.erased_keys import keys_of_erasure
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
 from warehouse.storage.commit import CommitFacts, commit, stage, unstage
@@ -130,7 +131,7 @@ def _explained(number: int, step: EraseRows, _: Incoming) -> StepExplanation:
 
 ERASE_ROWS = Kind(
     EraseRows,
-    describe=lambda step: f"erase rows of {step.path}",
+    describe=lambda step: f"erase rows of {table_text(step.path)}",
     explain=_explained,
     run=_erase_rows,
     stored=True,

@@ -11,6 +11,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout import exp_block_sql, slot_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS
 from warehouse.planning.steps import MigrateTable
+from warehouse.planning.wording import table_text
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.definitions import table_metadata
 from warehouse.steps.kind import Done, Kind, StepExplanation, Task, gained, stored_columns, united, yes
@@ -98,7 +99,7 @@ def _migrate(step: MigrateTable, task: Task) -> Done:
 
 MIGRATE_TABLE = Kind(
     MigrateTable,
-    describe=lambda step: f"write {step.path} again in its new layout",
+    describe=lambda step: f"write {table_text(step.path)} again in its new layout",
     explain=lambda number, step, _: StepExplanation(
         number, step.path, "migrate", f"the live ones of {step.rows} rows, written again in the new layout"
     ),

@@ -13,6 +13,7 @@ from warehouse.steps.expected_way import expected_ways
 from warehouse.steps.kind import Incoming
 from warehouse.steps.migrating import MIGRATE_TABLE
 from warehouse.steps.side_tables import DROP_OVERDUE, MOVE_DEFERRED, STORE_REJECTED, STORE_RESTORED
+from warehouse.units import counted
 
 if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
@@ -52,13 +53,15 @@ def explain(plan: Plan, last: Epoch | None) -> tuple[StepExplanation, ...]:
     come = {}
     for stream in plan.streams:
         files = [file for group in stream.inputs for file in group.files]
-        gained = f"rows that expired from {stream.archive_of}" if stream.archive_of else f"{len(files)} files"
-        if stream.synopsis is not None:
-            gained = f"the states of what {stream.synopsis.synopsis.source} takes in"
+        gained = counted(len(files), "file") if files else "no new file"
+        if stream.archive_of:
+            gained = f"rows that expired from {stream.archive_of}"
+        elif stream.synopsis is not None:
+            gained = f"what {stream.synopsis.synopsis.source} takes in, counted"
         elif stream.coalesced is not None:
             gained = f"the points that {stream.coalesced.definition.source} takes in"
         elif stream.answers is not None:
-            gained = f"the answers of {len(stream.answers.due)} window(s)"
+            gained = f"the answers of {counted(len(stream.answers.due), 'window')}"
         come[stream.name] = Incoming(files, gained)
     results = Incoming((), "the results that come")
     kinds = [kind_of(step) for step in plan.steps]

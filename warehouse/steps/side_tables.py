@@ -9,6 +9,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.local import local_frame
 from warehouse.layout.columns import WAITING_SLOT
 from warehouse.planning.steps import DropOverdue, MoveDeferred, StoreRejected, StoreRestored
+from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, yes
 from warehouse.storage.commit import CommitFacts
 from warehouse.storage.overdue import drop_overdue
@@ -133,7 +134,7 @@ def _explained_drop(number: int, step: DropOverdue, _: Incoming) -> StepExplanat
 
 DROP_OVERDUE = Kind(
     DropOverdue,
-    describe=lambda step: f"drop old rows of {step.path}",
+    describe=lambda step: f"drop old rows of {table_text(step.path)}",
     explain=_explained_drop,
     run=_drop_overdue,
     goes_on=yes,  # what a view that fails has kept for long enough leaves

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warehouse.layout.wording import storage_text
 from warehouse.views.algebra import Group, Project, Scan, inputs_of
 from warehouse.views.compile import Known, compile_plan
-from warehouse.views.labels import Label, label
+from warehouse.views.labels import Kind, Label, label
 from warehouse.views.language.dialect import column_of
 from warehouse.views.language.simplify import with_inputs
 from warehouse.views.language.temporal import spoken_calls
-from warehouse.views.language.wording import heading
+from warehouse.views.language.wording import DELTA, heading
 from warehouse.views.rewrite import alternatives
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["STRUCTURES", "Alternative", "Description", "Line", "describe", "rendered"]
 
-STRUCTURES = {"MON": "append-only", "WKS": "wave index", "WK": "doubly partitioned", "STR": "keyed"}
+STRUCTURES: dict[Kind, str] = {"MON": "append-only", "WKS": "wave index", "WK": "doubly partitioned", "STR": "keyed"}
 """How a table is stored, by its label (update-patterns sheet, 10)."""
+_STORED = {structure: storage_text(kind) for kind, structure in STRUCTURES.items()}
 
 
 @dataclass(frozen=True)
@@ -195,6 +197,10 @@ def _drawn(lines: Sequence[Line]) -> str:
 
 
 def _right(line: Line) -> str:
-    labels = str(line.state) if line.state == line.output else f"{line.state}, output {line.output}"
-    stored = f"{line.structure}" if line.table is None else f"{line.table}: {line.structure}"
-    return "; ".join(each for each in (labels, stored if line.structure else "", line.variant or "") if each)
+    leaving = f"rows {line.state.words}"
+    if line.state != line.output:
+        leaving += f", results {line.output.words}"
+    structure = _STORED.get(line.structure or "", "")
+    stored = structure if line.table is None else f"{line.table}: {structure}"
+    variant = (line.variant or "").removeprefix(f"{DELTA}: ")
+    return "; ".join(each for each in (leaving, stored if structure else "", variant) if each)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, assert_never
 
+from warehouse.layout.wording import leaving_text
 from warehouse.views.algebra import (
     AntiJoin,
     AsOf,
@@ -54,6 +55,11 @@ class Label:
         from warehouse.time import format_duration  # noqa: PLC0415 - shown only
 
         return self.kind if self.constant is None else f"{self.kind}({format_duration(self.constant)})"
+
+    @property
+    def words(self) -> str:
+        """How its rows leave, for people."""
+        return leaving_text(self.kind, self.constant)
 
 
 MON, WK, STR = Label("MON"), Label("WK"), Label("STR")

@@ -35,13 +35,15 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Named, Operator
     from warehouse.views.labels import Label
 
-__all__ = ["heading"]
+__all__ = ["DELTA", "heading"]
 
 _COMPUTED = re.compile(r"`([^`]*#[^`]*)`(?<!#`)")
+DELTA = "delta*"
+"""The source's name of the structure in which DISTINCT keeps a spare row beside each result."""
 _VARIANTS = {
     "MON": "list of seen values",
-    "WK": "delta*: two rows a value at most",
-    "WKS": "delta*: two rows a value at most",
+    "WK": f"{DELTA}: two rows a value at most",
+    "WKS": f"{DELTA}: two rows a value at most",
     "STR": "counting",
 }
 
