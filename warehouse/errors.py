@@ -242,7 +242,7 @@ class ForeignChangeError(WarehouseError):
         )
 
 
-RESTORE_TABLE = "Restore its directory from a copy, or the warehouse from a backup (`stream-wh restore`)"
+RESTORE_TABLE = "Restore its directory from a copy, or the warehouse from a backup (`stream-wh restore DIR --replace`)"
 """What to do where the log that an epoch names is not there any more: nothing tells what it held."""
 
 
@@ -396,7 +396,8 @@ class DamagedFileError(MissingPartError):
         of = f' of table "{table}"' if table else ""
         super().__init__(
             f"file {path}{of} is damaged: {reason}. Restore it from a copy of the warehouse, or go back to an epoch without it "
-            f"(`stream-wh history` lists them, then `stream-wh rollback EPOCH`); `stream-wh check` finds all damaged files"
+            f"(`stream-wh history` lists them, then `stream-wh rollback --to-epoch EPOCH`); `stream-wh check` finds all damaged "
+            f"files"
         )
 
 

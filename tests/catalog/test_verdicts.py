@@ -35,7 +35,7 @@ def judged(directory: Path, changes: dict[str, Any], before: dict[str, Any] | No
         ({"warehouse.update_interval": "30m"}, "rebuild", "`stream-wh migrate --rebuild`"),
         ({"warehouse.anchor": "2013-01-02"}, "rebuild", "`stream-wh migrate --rebuild`"),
         ({f"{STREAM}.files": "*.csv"}, "free", "in force at once"),
-        ({f"{STREAM}.arrival": "coalesce(departed_at, landed_at)"}, "from now on", "`stream-wh restate`"),
+        ({f"{STREAM}.arrival": "coalesce(departed_at, landed_at)"}, "from now on", "`stream-wh restate flights`"),
         ({f"{STREAM}.max_lifetime": "2d"}, "from now on", "p stays until a migration of flights"),
         ({f"{STREAM}.search_key": ["tailnum", "ttl"]}, "rebuild", "`stream-wh migrate flights --rebuild`"),
         ({f"{STREAM}.columns.more": "int"}, "from now on", "rows loaded before have null"),

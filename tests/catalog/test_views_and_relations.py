@@ -114,7 +114,7 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
         {f"{RELATION}.health": {"dead_on_arrival": 0.5}},
         f"{RELATION}.health.dead_on_arrival",
         'the unknown key "dead_on_arrival"',
-        "in [streams.NAME.health]",
+        "in [health], where it belongs",
         None,
     ),
     ({f"{RELATION}.format": None}, f"{RELATION}.format", "nothing", "(required)", None),

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import click
 import pytest
 
-from warehouse.cli.main import stream_wh
+from warehouse.cli.main import COMMANDS, stream_wh
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[2]
 _ADVICE = re.compile(r"`stream-wh ([^`]+)`")
+_SHORT = re.compile(rf"`(?:{'|'.join(COMMANDS)}) [^`]*--")
 _HOLE = "\0"
+_PLACEHOLDERS = {"EPOCH": "1", "DIR": ".", "NEW": "new"}
+_VALUES = ("1", "2024-01-01T00:00:00Z", "X")
+"""What is filled in: some options take a number or an instant."""
 
 
 def _texts(path: Path) -> Iterator[str]:
@@ -46,7 +52,7 @@ ADVICE = sorted(set(_advice()))
 def test_messages_do_name_commands() -> None:
     """The search finds those that are known to be there."""
     found = {text for _, text in ADVICE}
-    assert {"history", "check", "rollback EPOCH"} <= found
+    assert {"history", "check", "rollback --to-epoch EPOCH"} <= found
     assert len(found) > 30
 
 
@@ -60,3 +66,29 @@ def test_each_is_a_command_with_options_that_it_has(text: str) -> None:
     options = {spelled for parameter in command.params for spelled in (*parameter.opts, *parameter.secondary_opts)}
     named = [word.partition("=")[0].strip(",.;()[]'\"") for word in words if word.startswith("-") and word.strip("-")]
     assert [word for word in named if word not in options] == [], (text, where)
+
+
+@pytest.mark.parametrize("text", sorted({text for _, text in ADVICE}))
+def test_each_has_all_that_the_command_needs(text: str) -> None:
+    """Typed as it is printed it is not refused for an argument, or an option, that is missing."""
+    refused = [_refused(text.replace(_HOLE, value)) for value in _VALUES]
+    assert None in refused, ([place for place, other in ADVICE if other == text], refused)
+
+
+def _refused(text: str) -> str | None:
+    """Return why a command line cannot be typed; None if it can."""
+    name, *words = [_PLACEHOLDERS.get(word, word) for word in shlex.split(text)]
+    command = stream_wh.get_command(None, name)  # type: ignore[arg-type]
+    assert command is not None
+    try:
+        command.make_context(name, words)
+    except click.ClickException as error:
+        return error.format_message()
+    return None
+
+
+def test_no_command_is_named_without_the_program() -> None:
+    """What is pasted into a shell begins with `stream-wh`."""
+    for room in ("warehouse", "cli", "airflow_stream_wh"):
+        for path in sorted((ROOT / room).rglob("*.py")):
+            assert not [text for text in _texts(path) if _SHORT.search(text)], path

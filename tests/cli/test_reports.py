@@ -76,7 +76,7 @@ def test_files_that_need_a_person_fail_the_update_once_each() -> None:
     assert report.exit_code == 1
     assert [problem["reason"] for problem in report.record["problems"]] == ["truncated", "changed"]  # type: ignore[attr-defined]
     assert any("12.csv.gz: the gzip stream is cut short" in line for line in report.lines)
-    assert any("stream-wh reload" in line for line in report.lines)
+    assert any("stream-wh health" in line for line in report.lines)
     assert any("2 files younger than landing_settle" in line for line in report.lines)
 
 

@@ -142,9 +142,9 @@ def test_ledgers_sum_up_retired_epochs_only(copy: Project) -> None:
     copy.declare()
     copy.clock += HOUR
     for _ in range(70):
-        copy.updater().reload("2.csv")
+        copy.updater().reload("landing/a/2.csv")
     copy.clock += HOUR
-    copy.updater().reload("2.csv")
+    copy.updater().reload("landing/a/2.csv")
     last = copy.epoch.number
     copy.updater().vacuum()
     assert copy.numbers == [last - 1, last]

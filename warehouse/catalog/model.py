@@ -166,6 +166,13 @@ class Stream:
         """Where its files land: the store, or the local directory."""
         return self.store or self.landing
 
+    def called(self, path: str, project: Path) -> str:
+        """Return how commands call a landing file, of which ``path`` is relative to its landing: below the project if it is."""
+        if self.store is not None:
+            return f"{self.store}/{path}"
+        place = self.landing / path
+        return place.relative_to(project).as_posix() if place.is_relative_to(project) else str(place)
+
     @property
     def label(self) -> Label:
         """The state label of the stream as a leaf: MON, WKS or WK (DESIGN 9)."""

@@ -15,6 +15,7 @@ from warehouse.layout.advice import (
     layout_keys,
     shares,
 )
+from warehouse.time import format_duration
 
 __all__ = ["layout_lines"]
 
@@ -51,13 +52,14 @@ def layout_lines(name: str, *, rows: int, span: int, interval: int, longest: int
         return [
             "",
             f"# The layout is the default, {in_words(default.layout)}: a sample of {sample} does not tell which fits. Ask",
-            "# `stream-wh advise` once the stream has been updated, or `advise --what-if rate=...` now.",
+            f"# `stream-wh advise {name}` once the stream has been updated, or with your own figures now, such as",
+            f"# `stream-wh advise --what-if lifetimes={format_duration(longest)},rate=100000`.",
         ]
     if default.interval <= best.interval * WORTH_IT:
         return [
             "",
-            f"# For {sample} the default layout ({in_words(default.layout)}) does as well as any: `stream-wh advise`",
-            f"# compares it with others once [streams.{name}] has been updated a few times.",
+            f"# For {sample} the default layout ({in_words(default.layout)}) does as well as any: `stream-wh advise {name}`",
+            "# compares it with others once the stream has been updated a few times.",
         ]
     saved = f"{1 - best.interval / default.interval:.0%}"
     return [

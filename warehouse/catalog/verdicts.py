@@ -45,7 +45,6 @@ _FROM_NOW_ON = (
     "unknown_columns",
 )
 _PUBLISHED = "the next update makes live/NAME; one that is not published any more stays as it is for `retain`, then it is deleted"
-_OF_ROWS_TO_COME = "it is for rows loaded from now on; `stream-wh restate` applies it to others"
 _KEPT = 'the next update removes what is older; of rows found while it was "forever" the age counts from then on'
 _OF_VIEW = ("layout", "output_window", "search_key", "sql")
 _OF_SHEDDING = ("budget", "shed")
@@ -159,7 +158,7 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
         if before is None:
             return Verdict(key, before, now, "from now on", "the next update adds it; rows loaded before have null")
         if _read_otherwise(inner, before, now):
-            return Verdict(key, before, now, "from now on", _OF_ROWS_TO_COME)
+            return Verdict(key, before, now, "from now on", _of_rows_to_come(name))
         return Verdict(key, before, now, "free", "it means the same")
     if outer == "layout":
         why = "the table keeps the value that it has" if now is None else "the table is as it says"
@@ -168,9 +167,13 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
         why = f"it judges rows to come; p stays until a migration of {name} takes it over"
         return Verdict(key, before, now, "from now on", why)
     if outer in _FROM_NOW_ON:
-        why = "it is for results that come" if section == "views" else _OF_ROWS_TO_COME
+        why = "it is for results that come" if section == "views" else _of_rows_to_come(name)
         return Verdict(key, before, now, "from now on", why)
     return Verdict(key, before, now, "free", "it is in force at once" if outer != "search_key" else "it means the same")
+
+
+def _of_rows_to_come(name: str) -> str:
+    return f"it is for rows loaded from now on; `stream-wh restate {name}` applies it to others"
 
 
 def _of_coalesced(name: str, outer: str) -> tuple[VerdictWord, str]:

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warehouse.checking.findings import Finding, fault, note
+from warehouse.checking.findings import ANOTHER_FILE, Finding, fault, note
 from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.epochs.journal import numbers, record_path
 from warehouse.layout.columns import cell_of
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch, TableState
 
 __all__ = ["NamedFile", "files_findings", "left_over_findings", "named_files", "out_of_order", "schema_findings"]
-
-_BACK = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
 
 
 @dataclass(frozen=True)
@@ -109,7 +107,7 @@ def files_findings(
         except Exception as error:  # noqa: BLE001 - whatever a damaged footer makes its reader raise is the finding
             message = f"it cannot be read: {_first_line(error)}"
         if message:
-            findings.append(fault(code, file.subject, message, _BACK, table=file.table.name))
+            findings.append(fault(code, file.subject, message, ANOTHER_FILE, table=file.table.name))
         else:
             whole.append(file)
     return findings, whole
@@ -125,7 +123,7 @@ def _in_order(file: NamedFile, footer: Any) -> Iterator[Finding]:  # noqa: ANN40
 def out_of_order(file: NamedFile, where: str) -> Finding:
     """Return the fault of a file whose rows are not sorted."""
     message = f"its rows are not in the order of the search key and _exp: {where}"
-    return fault("order", file.subject, message, _BACK, table=file.table.name)
+    return fault("order", file.subject, message, ANOTHER_FILE, table=file.table.name)
 
 
 def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
@@ -146,7 +144,7 @@ def schema_findings(root: Path, epochs: Sequence[Epoch]) -> Iterator[Finding]:
         except Exception as error:  # noqa: BLE001 - as above
             message = f"it cannot be read: {_first_line(error)}"
         if message:
-            remedy = "`check --repair` writes it again from the epoch's record"
+            remedy = "`stream-wh check --repair` writes it again from the epoch's record"
             yield fault("schema_file", state.schema_file, message, remedy, table=state.name, repair="repair")
 
 
@@ -170,7 +168,7 @@ def left_over_findings(root: Path, files: Sequence[NamedFile], tables: Sequence[
             if strange:
                 size = sum(path.stat().st_size for path in strange if path.exists())
                 message = f"{len(strange)} files, {size} bytes, are named by no readable epoch"
-                remedy = "`check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
+                remedy = "`stream-wh check --repair` or `stream-wh vacuum` removes what is older than ten minutes"
                 table = directory.name if place in named else None
                 yield note("left_over", place, message, remedy, table=table, repair="repair")
 

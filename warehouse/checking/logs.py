@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["NamedTable", "logs_findings", "named_tables"]
 
 _RESTORE = "restore the table's directory from a copy of the warehouse"
-_BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback`"
+_BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback --to-epoch EPOCH`"
 
 
 @dataclass
@@ -285,7 +285,7 @@ def _checkpoints(root: Path, table: NamedTable, version: int) -> Iterator[Findin
     for differing in wrong_checkpoints(place, version):
         subject = (place / "_delta_log" / differing.name).relative_to(root).as_posix()
         message = f"the checkpoint of version {differing.version} is not what the commits lead to: {differing.message}"
-        remedy = "`check --repair` removes it: the commits are all there"
+        remedy = "`stream-wh check --repair` removes it: the commits are all there"
         yield fault("checkpoint_differs", subject, message, remedy, table=table.name, repair="repair")
 
 

@@ -88,7 +88,9 @@ def database_findings(root: Path) -> list[Finding]:
     if found is None:
         return []
     if found.kind == "moved":
-        remedy = "the next update that moves the window or `check --repair` makes it again; or `SET VARIABLE stream_wh_root`"
+        remedy = (
+            "the next update that moves the window or `stream-wh check --repair` makes it again; or `SET VARIABLE stream_wh_root`"
+        )
         return [note("database_moved", DATABASE, found.message, remedy, repair="repair")]
-    remedy = "the next update or `check --repair` makes it again"
+    remedy = "the next update or `stream-wh check --repair` makes it again"
     return [fault(f"database_{found.kind}", DATABASE, found.message, remedy, repair="repair")]

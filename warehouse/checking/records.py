@@ -31,6 +31,7 @@ __all__ = ["Records", "read_records", "records_findings"]
 
 _BODIES = {"plan": Plan, "epoch": Epoch, "past": Epoch, "ledger": Ledger}
 _RESTORE = "restore the file from a copy of the warehouse"
+_REMOVED = "`stream-wh check --repair` removes it"
 
 
 @dataclass(frozen=True)
@@ -95,15 +96,19 @@ def _damaged(root: Path, records: Records) -> Iterator[Finding]:
         subject, message = _name(kind, number), f"it {reason}"
         if kind == "plan" and number <= newest:
             # Its epoch is written, so nothing reads it again.
-            yield note("old_plan_damaged", subject, message, "`check --repair` removes it", repair="repair")
+            yield note("old_plan_damaged", subject, message, _REMOVED, repair="repair")
         elif kind == "plan":
             remedy = "the next update makes it again, unless a table has commits of it: then restore it from a copy"
             yield fault("plan_damaged", subject, message, remedy, repair="update")
         elif kind == "epoch" and number == newest and _can_finish_again(root, records, number):
-            remedy = "`check --repair` sets it aside and makes it again from its plan and the tables' commits"
+            remedy = "`stream-wh check --repair` sets it aside and makes it again from its plan and the tables' commits"
             yield fault("epoch_damaged", subject, message, remedy, repair="repair")
         else:
             yield fault(f"{kind}_damaged", subject, message, _RESTORE)
+
+
+def _back(number: int) -> str:
+    return f"`stream-wh rollback --to-epoch {number - 1}` goes back to before" if number else "load all under a new root"
 
 
 def _can_finish_again(root: Path, records: Records, number: int) -> bool:
@@ -187,7 +192,7 @@ def _loaded(root: Path, records: Records) -> Iterator[Finding]:
                 place = (entry.stream, file.path)
                 if place in held and place not in again and epoch.cause not in ("rollback", "restate"):
                     message = f"epoch {epoch.number} loaded {file.path}, which an epoch before had loaded already"
-                    remedy = "its rows are there twice until they expire; `stream-wh rollback` goes back to before"
+                    remedy = f"its rows are there twice until they expire; {_back(epoch.number)}"
                     yield fault("loaded_twice", _name("epoch", epoch.number), message, remedy, table=entry.stream)
                 held[place] = entry
                 again.discard(place)
@@ -200,7 +205,7 @@ def _left_over(root: Path, records: Records) -> Iterator[Finding]:
     for name in names:
         if name.endswith((".tmp", ".damaged")) and (directory / name).is_file():
             kind: Literal["temporary_file", "set_aside"] = "temporary_file" if name.endswith(".tmp") else "set_aside"
-            yield note(kind, f"epochs/{name}", "nothing reads this file", "`check --repair` removes it", repair="repair")
+            yield note(kind, f"epochs/{name}", "nothing reads this file", _REMOVED, repair="repair")
     readable = {epoch.number for epoch in records.epochs}
     for number in numbers(root, "past"):
         if number in readable:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from warehouse.catalog.types import parse_type
 from warehouse.checking.files import out_of_order
-from warehouse.checking.findings import Finding, fault
+from warehouse.checking.findings import ANOTHER_FILE, Finding, fault
 from warehouse.checking.order import first_row_out_of_order, order_columns
 from warehouse.errors import WarehouseError
 from warehouse.layout import exp_block, sub_index
@@ -43,8 +43,7 @@ _FILES_AT_ONCE = 64
 _ALL_READ = "bit_xor(hash(COLUMNS(* EXCLUDE (_in))))"
 """Decodes every column; ``_in`` is the file's path."""
 _ROWS_AT_ONCE = 50_000
-_REMEDY = "restore the file from a copy of the warehouse, or go back to an epoch without it with `stream-wh rollback`"
-_WRITTEN = "tables are written by updates only; " + _REMEDY
+_WRITTEN = "tables are written by updates only; " + ANOTHER_FILE
 
 
 class RowsCheck:
@@ -78,7 +77,7 @@ class RowsCheck:
             if len(files) == 1:
                 first = str(error).splitlines()[0]
                 subject, name = files[0].subject, files[0].table.name
-                yield fault("file_damaged", subject, f"its rows cannot be read: {first}", _REMEDY, table=name)
+                yield fault("file_damaged", subject, f"its rows cannot be read: {first}", ANOTHER_FILE, table=name)
                 return
             middle = len(files) // 2
             yield from self._batch(files[:middle])

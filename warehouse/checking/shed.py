@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["shed_findings", "uneven"]
 
 _CLOSE = 1e-9
-_WAY_ON = "tables are written by updates only; go back to an epoch before it with `stream-wh rollback`"
+_WAY_ON = "tables are written by updates only; go back to an epoch before it with `stream-wh rollback --to-epoch EPOCH`"
 _Group = tuple[object, ...]
 _Row = tuple[list[int], int]
 """The stamps of a row, and where it ends."""

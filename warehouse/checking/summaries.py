@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["summary_findings"]
 
-_REMEDY = "`check --repair` removes it; no answer needs it"
+_REMEDY = "`stream-wh check --repair` removes it; no answer needs it"
 
 
 def summary_findings(root: Path, files: Sequence[NamedFile]) -> Iterator[Finding]:

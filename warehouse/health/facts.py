@@ -29,10 +29,10 @@ class Arrivals:
 class TableFacts:
     """A declared table, or one that the newest epoch still has; each reason is a sentence, or None where there is none.
 
-    ``unreadable`` are landing files by path with the reason, ``changed`` paths that changed after they were loaded, ``vanished``
-    the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are due windows of an aggregate
-    that were not answered, the first of them since ``answers_late`` updates. ``declared`` is false for a table whose
-    declaration is gone.
+    ``unreadable`` are landing files by path with the reason, ``changed`` paths, as commands call them, that changed after they
+    were loaded, ``vanished`` the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are
+    due windows of an aggregate that were not answered, the first of them since ``answers_late`` updates. ``declared`` is false
+    for a table whose declaration is gone.
     """
 
     name: str

@@ -18,6 +18,7 @@ import hashlib
 import shutil
 from dataclasses import dataclass
 from pathlib import PurePosixPath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import encode_record, newest_epoch, numbers, read_record, record_path
@@ -282,13 +283,13 @@ def read_backup(directory: Path) -> Backup:
         backup = read_record(directory / _RECORD, Backup)
     except FileNotFoundError:
         if (directory / _BEGUN).exists():
-            why = "holds a backup that was stopped before it was whole; run `stream-wh backup` again"
+            why = f"holds a backup that was stopped before it was whole; run `stream-wh backup {quote(str(directory))}` again"
         else:
             why = "holds no backup"
         raise BackupError(f"{directory} {why}") from None
     for file in backup.files:
         if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
-            raise BackupError(f"{directory} names {file.path}, which is not in it; `stream-wh backup` did not write this")
+            raise BackupError(f"{directory} names {file.path}, which is not in it: no backup of stream-wh does")
     return backup
 
 

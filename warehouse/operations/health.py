@@ -123,9 +123,14 @@ def _tables(
         yield facts if waits is None else replace(
             facts,
             unreadable=tuple((left.file.path, left.message) for left in waits.unreadable),
-            changed=tuple(file.path for file in waits.changed),
+            changed=tuple(_called(catalog, name, file.path) for file in waits.changed),
             vanished=waits.vanished,
         )
+
+
+def _called(catalog: Catalog, stream: str, path: str) -> str:
+    source = catalog.source(stream)
+    return path if source is None else source.called(path, catalog.file.parent)
 
 
 def arrivals(chosen: Sequence[Epoch], known: Sequence[Epoch], table: str) -> Arrivals:

@@ -13,6 +13,7 @@ from warehouse.operations.execution import finish, write_epoch
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Stream
+    from warehouse.ingest.landing import Known
 
 __all__ = ["reload"]
 
@@ -32,23 +33,37 @@ def reload(context: WriteContext, path: str) -> Epoch:
         last = finish(context).last
         if last is None:
             raise UsageError("nothing has been loaded yet; the next update loads every landing file")
-        stream, relative = _landing_path(context.catalog, path)
-        known = known_of(known_files(context.root, last), stream.name)
-        if relative not in known.loaded and relative not in known.left_out:
+        places = _landing_paths(context.catalog, path)
+        known = known_files(context.root, last)
+        loaded = [(stream, relative) for stream, relative in places if _is_known(known_of(known, stream.name), relative)]
+        if not loaded:
+            stream, relative = places[0]
             raise UsageError(f'"{relative}" was not loaded by stream "{stream.name}"; the next update loads new files')
-        return write_epoch(context, last, (Loaded(stream.name, reload=(relative,)),), cause="reload")
+        if len({stream.place / relative for stream, relative in loaded}) > 1:
+            calls = " or ".join(stream.called(relative, context.catalog.file.parent) for stream, relative in loaded)
+            raise UsageError(f'several landings have a file "{path}"; say which one: {calls}')
+        return write_epoch(context, last, tuple(Loaded(stream.name, reload=(file,)) for stream, file in loaded), cause="reload")
 
 
-def _landing_path(catalog: Catalog, path: str) -> tuple[Stream, str]:
-    """Return the stream that has a file, and the file's path in its landing directory."""
-    given = Path(path)
-    for stream in catalog.sources:
-        if stream.store is not None:
-            inner = path.removeprefix(f"{stream.store}/")
-            if (stream.store / inner).is_file():
-                return stream, inner
-            continue
-        for candidate in (given.absolute(), catalog.file.parent / given, stream.landing / given):
-            if candidate.resolve().is_relative_to(stream.landing.resolve()) and candidate.is_file():
-                return stream, candidate.resolve().relative_to(stream.landing.resolve()).as_posix()
-    raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
+def _is_known(known: Known, relative: str) -> bool:
+    return relative in known.loaded or relative in known.left_out
+
+
+def _landing_paths(catalog: Catalog, path: str) -> list[tuple[Stream, str]]:
+    """Return the streams that may have a file, each with the file's path in its landing directory."""
+    found = [(stream, inner) for stream in catalog.sources if (inner := _within(stream, catalog.file.parent, path)) is not None]
+    if not found:
+        raise UsageError(f'"{path}" is in no landing directory; give a path relative to the project or to a landing')
+    return found
+
+
+def _within(stream: Stream, project: Path, path: str) -> str | None:
+    """Return the path of a file in the landing of a stream; None if it is not there."""
+    if stream.store is not None:
+        inner = path.removeprefix(f"{stream.store}/")
+        return inner if (stream.store / inner).is_file() else None
+    landing = stream.landing.resolve()
+    for candidate in (Path(path).absolute(), project / path, stream.landing / path):
+        if candidate.resolve().is_relative_to(landing) and candidate.is_file():
+            return candidate.resolve().relative_to(landing).as_posix()
+    return None

@@ -42,14 +42,17 @@ def why_no_key(reader: Reader, table: str, selection: Mapping[str, Any]) -> str:
     if keys is not None and not keys:
         return "no key was given"
     deadline = time.monotonic() + _SECONDS
+    looked = None
     for epoch in _earlier(reader):
+        if looked is not None and time.monotonic() > deadline:
+            older = format_instant(epoch.window_time)
+            return f"not in epoch {looked} or a newer one; the same with --as-of {older} looks at older ones"
         last = _last_end(reader, epoch, table, selection)
         if last is not None:
             window = format_instant(epoch.window_time)
             how = "removed: erased, retracted or replaced" if last == NEVER else f"expired {format_instant(last)}"
             return f"{how}; last live in epoch {epoch.number}, window time {window}"
-        if time.monotonic() > deadline:
-            return f"not in epoch {epoch.number} or a newer one; `stream-wh probe --as-of` looks at older ones"
+        looked = epoch.number
     if keys is None:
         return "no readable epoch has a row of these keys"
     if len(keys) > 1:

@@ -302,7 +302,7 @@ def query_error(error: duckdb.Error) -> QueryError:
         name = bound[1]
         return QueryError(
             f'"{name}" has no column {bound[2]}, so its rows are no intervals; say between which columns they last, such as '
-            f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe` lists a table's columns"
+            f"duration(valid(departed_at, landed_at)) instead of duration({name}); `stream-wh describe {name}` lists its columns"
         )
     return QueryError("; ".join(lines) + "; correct the query")
 

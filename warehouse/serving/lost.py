@@ -34,7 +34,7 @@ def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError
             return told
     return EpochVacuumedError(
         f"{text}. If that does not help, `stream-wh check` lists what is missing, and `stream-wh check --repair` mends what it "
-        f"can; restore the rest from a copy, or the warehouse from a backup (`stream-wh restore`)"
+        f"can; restore the rest from a copy, or the warehouse from a backup (`stream-wh restore DIR --replace`)"
     )
 
 

@@ -439,7 +439,7 @@ def test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again(
     other_rows(place / held.path)
     (finding,) = live_findings(house.root, names(house), rows=True, resources=Resources())
     assert (finding.table, finding.code) == ("names", "live_damaged" if cut and sums else "live_changed")
-    assert finding.remedy.startswith("`check --repair` makes it again")
+    assert finding.remedy.startswith("`stream-wh check --repair` makes it again")
     assert move(house) == ()  # which does not look at bytes
     assert move(house, rebuild=True) == ("names",)
     assert live_findings(house.root, names(house), rows=True, resources=Resources()) == []

@@ -70,7 +70,7 @@ def beyond_reach(epoch: int) -> str:
     """Return what the erasure that makes an epoch cannot reach, and what to do about it."""
     return (
         f"backups and other copies of the root that were made before epoch {epoch} hold the rows still; delete them "
-        "(a backup's backup.json names its epoch), then take a new one with `stream-wh backup`"
+        "(a backup's backup.json names its epoch), then take a new one with `stream-wh backup DIR`"
     )
 
 

@@ -37,8 +37,8 @@ class LiveDifference:
     def remedy(self) -> str:
         """What to do about it."""
         if self.kind in ("missing", "stale"):
-            return "the next update or `check --repair` makes it again"
-        return "`check --repair` makes it again from the table, once that is whole itself"
+            return "the next update or `stream-wh check --repair` makes it again"
+        return "`stream-wh check --repair` makes it again from the table, once that is whole itself"
 
 
 def has_files(table: Path, state: LiveState) -> bool:
