@@ -17,7 +17,7 @@ from warehouse.epochs.records import Epoch, Loaded
 from warehouse.errors import MissingPartError, TornRecordError
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.ingest.known import LoadedFiles, Shard, order, paths_in, sharded, unpacked
-from warehouse.ingest.landing import Arrived, Known, arrived, list_landing
+from warehouse.ingest.landing import Arrived, Known, arrived, list_landing, listed_files
 from warehouse.operations.rollback import _difference
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ def resting(loaded: LoadedFiles, size: int) -> LoadedFiles:
     return LoadedFiles(shards, _load)
 
 
+def of_older_builds(loaded: LoadedFiles) -> LoadedFiles:
+    """Return the same, as ledgers had it that did not sum up their shards as a listing has them."""
+    return replace(loaded, shards=tuple(replace(shard, listed="") for shard in loaded.shards))
+
+
 _CONTENTS: dict[str, bytes] = {}
 
 
@@ -120,8 +125,9 @@ def test_shards_say_what_plain_dictionaries_say(
     known = replace(model, loaded=found)
     for given_files in (listed, sorted(model.loaded.values(), key=lambda file: order(file.path))):
         wanted = modelled(given_files, model)
-        assert arrived(given_files, known, settle=0, clock=0) == wanted
-        assert arrived(given_files, model, settle=0, clock=0) == wanted
+        rows = [(file.path, file.size, file.mtime_ns) for file in given_files]
+        for each in (known, replace(known, loaded=of_older_builds(found)), model):
+            assert arrived(rows, each, settle=0, clock=0) == wanted
 
 
 @given(HISTORIES, HISTORIES, st.integers(1, 3))
@@ -156,15 +162,27 @@ def test_a_listing_is_in_the_order_of_shards(tmp_path: Path) -> None:
         return _load(shard)
 
     known = Known(LoadedFiles(shards, load), {})
-    assert arrived(list_landing(tmp_path, "*"), known, settle=0, clock=0) == Arrived((), (), (), (), 0)
+    assert arrived(listed_files(tmp_path, "*"), known, settle=0, clock=0) == Arrived((), (), (), (), 0)
     assert (len(shards) > 10, read) == (True, [])
     (tmp_path / "d15" / "4.csv").write_text("changed")
     (tmp_path / "d15" / "9.csv").write_text("new")
     (tmp_path / "d16" / "0.csv").unlink()
-    found = arrived(list_landing(tmp_path, "*"), known, settle=0, clock=0)
+    found = arrived(listed_files(tmp_path, "*"), known, settle=0, clock=0)
     told = ([file.path for file in found.changed], [file.path for file in found.new], found.gone)
     assert told == (["d15/4.csv"], ["d15/9.csv"], ("d16/0.csv",))
     assert len(read) <= 2
+
+
+def test_ledgers_of_older_builds_get_what_they_lack() -> None:
+    """Their shards tell what they always told, and stay; the next ledger has their second sums, and reads none after that."""
+    files = [LandingFile(f"{number:03d}.csv", 1, number) for number in range(64)]
+    rows = [(file.path, file.size, file.mtime_ns) for file in files]
+    now = resting(LoadedFiles(changes={file.path: file for file in files}), 16)
+    before = of_older_builds(now)
+    for rows_there, wanted in ((rows, ()), (rows[1:], ("000.csv",))):
+        assert arrived(rows_there, Known(before, {}), settle=0, clock=0).gone == wanted
+    assert sharded(before, size=16) == (now.shards, {})
+    assert sharded(replace(now, load=None), size=16) == (now.shards, {})
 
 
 @pytest.fixture

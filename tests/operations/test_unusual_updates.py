@@ -23,7 +23,7 @@ from warehouse.errors import (
     UpdateTimeError,
     UsageError,
 )
-from warehouse.ingest.landing import list_landing
+from warehouse.ingest.landing import listed_files
 from warehouse.operations.space import GRACE
 from warehouse.storage.entries import entry_path
 from warehouse.time import DAY, HOUR
@@ -81,8 +81,9 @@ def test_each_landing_directory_is_listed_once_for_an_epoch(
 
     def counted(landing: Path, pattern: str) -> Iterator[LandingFile]:
         listed[landing.name] += 1
-        return list_landing(landing, pattern)
+        return listed_files(landing, pattern)
 
+    monkeypatch.setattr("warehouse.planning.inputs.listed_files", counted)
     monkeypatch.setattr("warehouse.planning.inputs.list_landing", counted)
     landed(project, row("a", 0.5, 9))
     project.update(1)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["LandingFile", "LeftOut", "numbered", "unnumbered"]
+__all__ = ["LandingFile", "LeftOut", "ListedFile", "numbered", "unnumbered"]
+
+ListedFile = tuple[str, int, int]
+"""A :class:`LandingFile` as a listing yields it: of a million files, most are known and become no object."""
 
 _NUMBERED = re.compile(r"([^.]*)~[1-9]\d*(?=\.|$)")
 

@@ -1,9 +1,10 @@
 """Which landing files are loaded, in sorted shards of which only those that differ from the listing are read.
 
 Files are sorted as a listing of the landing directory yields them: by the names on their path (:func:`order`). A shard is a run
-of neighbours, named by the SHA-256 of its content; the content is their JSON. So a listing is compared by taking as many files
-as a shard has and hashing them: equal, and all of them are known, without the shard being read. What was loaded since the
-shards were written is laid over them.
+of neighbours, named by the SHA-256 of its content; the content is their JSON. A second such sum is that of its files as a listing
+has them, as JSON arrays: so a listing is compared by taking as many files as a shard has and hashing them. Equal, and all of them
+are known, without the shard being read, or an object being made of a file. What was loaded since the shards were written is laid
+over them.
 
 Invariant: shards are in order, none is empty, ``first`` is the path of a shard's first file, and each file of it sorts before the
 next one's ``first``.
@@ -16,12 +17,12 @@ import re
 import zlib
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
-from warehouse.ingest.files import LandingFile
+from warehouse.ingest.files import LandingFile, ListedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -52,11 +53,23 @@ _CHUNK = 512
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of neighbouring files: the first one's path, how many, and the name that their content gives it."""
+    """A run of neighbouring files: the first one's path, how many, and the name that their content gives it.
+
+    ``listed`` is the sum of the files as a listing has them; ledgers of older builds do not have it.
+    """
 
     first: str
     count: int
     name: str
+    listed: str = ""
+
+    def holds(self, files: Sequence[ListedFile]) -> bool:
+        """Whether files of a listing are exactly those of the shard, unchanged."""
+        if len(files) != self.count:
+            return False
+        if self.listed:
+            return _listed(files) == self.listed
+        return _name(_encoded([LandingFile(*each) for each in files])) == self.name
 
 
 Load = Callable[[Shard], tuple[LandingFile, ...]]
@@ -78,10 +91,18 @@ def _decoder() -> msgspec.json.Decoder[tuple[LandingFile, ...]]:
     return msgspec.json.Decoder(tuple[LandingFile, ...])
 
 
-def _encoded(files: Sequence[LandingFile]) -> bytes:
+def _encoded(files: Sequence[LandingFile | ListedFile]) -> bytes:
     import msgspec  # noqa: PLC0415 - the Airflow provider lists landing directories without it
 
     return msgspec.json.encode(files)
+
+
+def _listed(files: Sequence[ListedFile]) -> str:
+    return _name(_encoded(files))
+
+
+def _as_listed(files: Iterable[LandingFile]) -> str:
+    return _listed([(file.path, file.size, file.mtime_ns) for file in files])
 
 
 def _name(content: bytes) -> str:
@@ -209,12 +230,12 @@ def ranges_of(loaded: Mapping[str, LandingFile]) -> tuple[PathRange, ...]:
 class Listing:
     """The files of a landing directory in order, taken range by range."""
 
-    def __init__(self, files: Iterable[LandingFile]) -> None:
+    def __init__(self, files: Iterable[ListedFile]) -> None:
         self._rest = iter(files)
-        self._back: list[LandingFile] = []
+        self._back: list[ListedFile] = []
         self.empty = True
 
-    def _next(self, count: int) -> list[LandingFile]:
+    def _next(self, count: int) -> list[ListedFile]:
         files = self._back[:count]
         del self._back[:count]
         files.extend(islice(self._rest, count - len(files)))
@@ -224,23 +245,23 @@ class Listing:
     def take(self, run: PathRange) -> list[LandingFile] | None:
         """Return the files up to the end of a range; None when they are exactly those of its shard, unchanged."""
         files = self._next(run.shard.count if run.shard and not run.changes else 1)
-        if run.shard and not run.changes and len(files) == run.shard.count and _name(_encoded(files)) == run.shard.name:
+        if run.shard and not run.changes and run.shard.holds(files):
             return None
         end = run.end
-        while files and (end is None or order(files[-1].path) < end):
+        while files and (end is None or order(files[-1][0]) < end):
             more = self._next(_CHUNK)
             if not more:
-                return files
+                break
             files.extend(more)
         if end is not None:
-            past = bisect_left(files, end, key=lambda file: order(file.path))
+            past = bisect_left(files, end, key=lambda file: order(file[0]))
             self._back = files[past:] + self._back
             del files[past:]
-        return files
+        return [LandingFile(*each) for each in files]
 
     def rest(self) -> list[LandingFile]:
         """Return what comes after all ranges: files after those of a last shard that is as it was."""
-        files = [*self._back, *self._rest]
+        files = [LandingFile(*each) for each in (*self._back, *self._rest)]
         self._back = []
         self.empty = self.empty and not files
         return files
@@ -249,7 +270,7 @@ class Listing:
 def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...], dict[str, bytes]]:
     """Return the shards of all files, and the bytes of those that are new by name; untouched ones stay as they are.
 
-    Small neighbours are joined as they are passed.
+    Small neighbours are joined as they are passed. Shards of older builds are read once, for the sum that they lack.
     """
     shards: list[Shard] = []
     written: dict[str, bytes] = {}
@@ -259,7 +280,7 @@ def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...
         while len(waiting) > least:
             count = size if len(waiting) > 2 * size else len(waiting)
             content = _encoded(waiting[:count])
-            shard = Shard(waiting[0].path, count, _name(content))
+            shard = Shard(waiting[0].path, count, _name(content), _as_listed(waiting[:count]))
             shards.append(shard)
             written[shard.name] = zlib.compress(content, 1)
             del waiting[:count]
@@ -269,7 +290,7 @@ def sharded(loaded: LoadedFiles, *, size: int = SHARD) -> tuple[tuple[Shard, ...
         small = shard is not None and shard.count < size // 4
         if shard is not None and not run.changes and not (waiting and (small or len(waiting) < size // 4)):
             cut(least=0)
-            shards.append(shard)
+            shards.append(shard if shard.listed or not run.load else replace(shard, listed=_as_listed(run.load(shard))))
             continue
         waiting.extend(sorted(run.files().values(), key=lambda file: order(file.path)))
         cut(least=2 * size)

@@ -28,9 +28,9 @@ from warehouse.catalog.patterns import matches, may_hold
 from warehouse.catalog.zeek import zeek_fields
 from warehouse.errors import FileProblem, LandingError, StorageFailedError, StoreBusyError
 from warehouse.ingest.dialect import text_encoding, wide_encoding
-from warehouse.ingest.files import LandingFile, LeftOut
+from warehouse.ingest.files import LandingFile, LeftOut, ListedFile
 from warehouse.ingest.known import Listing, order, ranges_of
-from warehouse.ingest.object_copies import object_file
+from warehouse.ingest.object_copies import object_time
 from warehouse.objects.path import ObjectPath, object_path
 from warehouse.storage.store import store_of
 
@@ -47,6 +47,7 @@ __all__ = [
     "file_encoding",
     "headers",
     "list_landing",
+    "listed_files",
     "name_problem",
     "open_regular",
     "unchanged",
@@ -89,6 +90,11 @@ class Arrived:
 
 
 def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[LandingFile]:
+    """Yield what :func:`listed_files` yields, as objects."""
+    return (LandingFile(*each) for each in listed_files(landing, pattern, after=after))
+
+
+def listed_files(landing: Path, pattern: str, *, after: str | None = None) -> Iterator[ListedFile]:
     """Yield the files of a landing directory or place in a store, sorted by the names on their paths.
 
     ``pattern`` is as :mod:`warehouse.catalog.patterns` says; folders that can hold no such file are not looked into. Of a
@@ -101,18 +107,18 @@ def list_landing(landing: Path, pattern: str, *, after: str | None = None) -> It
 
     """
     if not store_of(landing).local_paths:
-        yield from sorted(_objects(object_path(landing), pattern, after), key=lambda file: order(file.path))
+        yield from sorted(_objects(object_path(landing), pattern, after), key=lambda file: order(file[0]))
         return
     if not landing.is_dir():
         raise LandingError(f"the landing directory {landing} does not exist; create it or correct `landing`")
     yield from _walk(landing, "", pattern, os.path.realpath(landing))
 
 
-def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[LandingFile]:
+def _objects(place: ObjectPath, pattern: str, after: str | None) -> Iterator[ListedFile]:
     try:
         for path, size, tag in place.tagged(after):
             if matches(path, pattern) and not any(map(_is_passed_over, path.split("/"))):
-                yield object_file(path, size, tag)
+                yield path, size, object_time(tag)
     except FileNotFoundError:
         raise LandingError(f"{place} does not exist; make the bucket or correct `landing`") from None
     except (StorageFailedError, StoreBusyError) as error:
@@ -132,7 +138,7 @@ def name_problem(path: str) -> tuple[str, str] | None:
     return "name", "its name has a colon, a backslash, a control character, or bytes that are not UTF-8; rename it"
 
 
-def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[LandingFile]:
+def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[ListedFile]:
     try:
         names = os.listdir(directory)  # noqa: PTH208 - names alone: a million paths, or entries of `scandir`, take a gigabyte
     except FileNotFoundError:
@@ -156,7 +162,7 @@ def _walk(directory: Path, prefix: str, pattern: str, inside: str) -> Iterator[L
                     continue
                 facts = os.stat(path)  # noqa: PTH116 - a path is made of none of a million names
             if stat.S_ISREG(facts.st_mode) and matches(relative, pattern):
-                yield LandingFile(relative, facts.st_size, facts.st_mtime_ns)
+                yield relative, facts.st_size, facts.st_mtime_ns
         except OSError as error:
             if error.errno in (errno.ENOENT, errno.ELOOP):  # gone meanwhile, or a link in a circle
                 continue
@@ -172,12 +178,12 @@ def _leads_inside(path: str, inside: str) -> bool:
     return os.path.realpath(path).startswith(inside + os.sep)
 
 
-def arrived(files: Iterable[LandingFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
+def arrived(files: Iterable[ListedFile], known: Known, *, settle: int, clock: int, reading: str = "") -> Arrived:
     """Return what is to be done with each file; ``settle`` and ``clock`` are microseconds.
 
     ``reading`` is the digest of how the stream is read now: a file that was left out when it was read otherwise is new.
 
-    ``files`` are in the order of :func:`list_landing`. Of what is known, only the shards are read whose files are not all
+    ``files`` are in the order of :func:`listed_files`. Of what is known, only the shards are read whose files are not all
     there as they were loaded.
     """
     found = _Sorted(known, settle, clock, reading)

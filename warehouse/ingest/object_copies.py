@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Stream
     from warehouse.objects.path import ObjectPath
 
-__all__ = ["copied", "drop_copies", "object_file", "objects_at"]
+__all__ = ["copied", "drop_copies", "object_time", "objects_at"]
 
 _AT_ONCE = 8
 _MOST_TIME = (1 << 31) * 1_000_000_000
@@ -34,14 +34,13 @@ _MOST_TIME = (1 << 31) * 1_000_000_000
 _OF_THE_NAME = (errno.EEXIST, errno.EISDIR, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ENOTEMPTY)
 
 
-def object_file(path: str, size: int, tag: str) -> LandingFile:
-    """Return how an object is known; ``path`` is its name below the landing.
+def object_time(tag: str) -> int:
+    """Return the number that stands for an object's time, by which it is known.
 
-    >>> object_file("a.csv", 3, '"d41d8"') == object_file("a.csv", 3, '"d41d9"')
+    >>> object_time('"d41d8"') == object_time('"d41d9"')
     False
     """
-    digest = int.from_bytes(hashlib.sha256(tag.encode()).digest()[:8], "big")
-    return LandingFile(path, size, digest % _MOST_TIME)
+    return int.from_bytes(hashlib.sha256(tag.encode()).digest()[:8], "big") % _MOST_TIME
 
 
 def objects_at(store: ObjectPath, paths: Iterable[str]) -> list[LandingFile]:
@@ -49,9 +48,10 @@ def objects_at(store: ObjectPath, paths: Iterable[str]) -> list[LandingFile]:
 
     def look(path: str) -> LandingFile | None:
         try:
-            return object_file(path, *(store / path).tag())
+            size, tag = (store / path).tag()
         except FileNotFoundError:
             return None
+        return LandingFile(path, size, object_time(tag))
 
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return [file for file in pool.map(look, paths) if file is not None]
@@ -107,7 +107,7 @@ def _copied(store: ObjectPath, landing: Path, file: LandingFile) -> FileProblem 
             tag = (store / file.path).download(temporary)
         except FileNotFoundError:
             return FileProblem(file.path, "vanished", "it is not in the store any more")
-        if object_file(file.path, temporary.stat().st_size, tag) != file:
+        if (temporary.stat().st_size, object_time(tag)) != (file.size, file.mtime_ns):
             return FileProblem(file.path, "changed", "it changed while it was being loaded")
         os.utime(temporary, ns=(file.mtime_ns, file.mtime_ns))
         temporary.replace(target)

@@ -14,7 +14,7 @@ from warehouse.ingest.columns import header_problem, ignoring_case
 from warehouse.ingest.dialect import is_delimited
 from warehouse.ingest.files import LeftOut
 from warehouse.ingest.known import order, ranges_of
-from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, name_problem
+from warehouse.ingest.landing import Arrived, arrived, arrived_since, headers, list_landing, listed_files, name_problem
 from warehouse.ingest.object_copies import copied, objects_at
 from warehouse.ingest.unknown import with_unknown
 from warehouse.limits import limits
@@ -129,7 +129,7 @@ def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock
     reading = reading_digest(stream)
     behind = _listed_up_to(stream, known, last, root)
     if stream.store is None or behind is None:
-        files = list_landing(stream.place, stream.files)
+        files = listed_files(stream.place, stream.files)
         found = arrived(files, known, settle=stream.landing_settle, clock=clock, reading=reading)
     else:
         asked = objects_at(stream.store, {*known.left_out, *known.reload})
