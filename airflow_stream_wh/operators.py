@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 from os import PathLike, fspath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_stream_wh.assets import event_extra, table_assets
+from airflow_stream_wh.links import ReportLink
+from airflow_stream_wh.messages import AS_JSON, message_of
 from airflow_stream_wh.process import Ended, Running, default_executable, started
 from airflow_stream_wh.state import newest_epoch, tables_now
 from airflow_stream_wh.update_time import update_time
-from airflow_stream_wh.verdict import Verdict, health_of, judge, record_of, table_lines
+from airflow_stream_wh.verdict import Verdict, faults_of, health_of, judge, record_of, table_lines
 from warehouse.errors import Transient, WarehouseError
 from warehouse.time import format_instant
 
@@ -74,9 +77,14 @@ class StreamWarehouseOperator(BaseOperator):
         """Run a verb, its standard error going to the task's log; it is stopped when the task is."""
         line = (*self._line, *arguments)
         self.log.info("running %s", " ".join(line))
-        with started(line, self.env) as running:
+        with started(line, {**AS_JSON, **self.env}) as running:
             self._running = running
-            return running.wait(lambda told: self.log.info("%s", told))
+            return running.wait(self._told)
+
+    def _told(self, line: str) -> None:
+        """Log a line of the command's standard error."""
+        message = message_of(line)
+        self.log.log(message.level, "%s", message.text)
 
     def on_kill(self) -> None:
         """Interrupt the command; what an update had begun is completed by the next one."""
@@ -108,13 +116,17 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         When an update that was committed fails the task, without an asset event: ``broken`` where the warehouse's health is
         broken, such as a view that stands still; ``fail`` where anything needs a person, such as an unreadable landing file;
         ``warn`` never. What does not fail the task is a warning in its log.
+    report, report_url
+        A file into which the warehouse's report is written after each update that was committed, also one whose health fails
+        the task (a relative path starts at the project), and the address at which people read it; the task's button "Report"
+        leads there, without an address to the file. A report that cannot be written is a warning.
     tables, warehouse
         Which tables have assets (left out: all that ``warehouse.toml`` declares, read when the DAG is parsed), and the
         name of the warehouse in them (left out: the project directory's).
 
     """
 
-    template_fields: Sequence[str] = (*StreamWarehouseOperator.template_fields, "at", "start")
+    template_fields: Sequence[str] = (*StreamWarehouseOperator.template_fields, "at", "start", "report", "report_url")
 
     def __init__(
         self,
@@ -126,6 +138,8 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         allow_dead: bool = False,
         future: bool = False,
         on_problems: Literal["broken", "fail", "warn"] = "broken",
+        report: str | PathLike[str] | None = None,
+        report_url: str | None = None,
         tables: Sequence[str] | None = None,
         warehouse: str | None = None,
         **kwargs: Any,  # noqa: ANN401 - passed on
@@ -140,6 +154,9 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
         self.allow_dead = allow_dead
         self.future = future
         self.on_problems = on_problems
+        self.report = None if report is None else fspath(report)
+        self.report_url = report_url
+        self.operator_extra_links = (ReportLink(),) if report or report_url else ()
         self.table_assets = assets
 
     def execute(self, context: Context) -> dict[str, Any]:
@@ -170,8 +187,17 @@ class StreamWarehouseUpdateOperator(StreamWarehouseOperator):
             case Verdict.FAIL:
                 raise AirflowFailException(judgement.reason)
             case Verdict.PROBLEMS | Verdict.DONE:
+                self._draw()
                 self._judged(record, judgement)
         return record
+
+    def _draw(self) -> None:
+        """Write the report, if one is wanted; the update was committed whether or not that succeeds."""
+        if self.report is None:
+            return
+        ended = self.run_verb("report", "--output-file", str(Path(self.project, self.report).absolute()))
+        if ended.code:
+            self.log.warning("the report was not written: %s", judge(ended).reason)
 
     def _judged(self, record: Mapping[str, Any], judgement: Judgement) -> None:
         """Log what the update did to each table and each concern; fail where the warehouse's health asks for it."""
@@ -246,7 +272,7 @@ class StreamWarehouseVerb(StreamWarehouseOperator):
                 raise AirflowException(judgement.reason)
             case Verdict.FAIL | Verdict.PROBLEMS:
                 self.log.error("%s", ended.output.strip())
-                raise AirflowFailException(judgement.reason)
+                raise AirflowFailException(faults_of(ended) or judgement.reason)
 
 
 class StreamWarehouseCheckOperator(StreamWarehouseVerb):

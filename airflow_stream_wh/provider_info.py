@@ -16,5 +16,6 @@ def get_provider_info() -> dict[str, object]:
         "integrations": [{"integration-name": _INTEGRATION, "tags": ["software"]}],
         "operators": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_stream_wh.operators"]}],
         "sensors": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_stream_wh.sensors"]}],
+        "extra-links": ["airflow_stream_wh.links.ReportLink"],
         "triggers": [{"integration-name": _INTEGRATION, "python-modules": ["airflow_stream_wh.triggers"]}],
     }

@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from airflow_stream_wh.messages import message_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from airflow_stream_wh.process import Ended
 
-__all__ = ["HealthThere", "Judgement", "Verdict", "error_of", "health_of", "judge", "record_of", "table_lines"]
+__all__ = ["HealthThere", "Judgement", "Verdict", "error_of", "faults_of", "health_of", "judge", "record_of", "table_lines"]
 
 RETRY_CODES = frozenset({3, 130})
 """A held lock or a busy store; an interrupted command."""
 _COUNTED = ("inserted", "expired", "rejected", "dead", "deferred", "lost")
+_NAMED_FAULTS = 3
 _SIGNALLED = 128
 """Shells and containers report the death by signal n as 128 + n."""
 
@@ -45,7 +48,7 @@ def judge(ended: Ended) -> Judgement:
     A command that was killed, by whom and when ever, is worth a retry: the next update completes what was begun.
     """
     error = error_of(ended.errors)
-    text = error.get("message") or (ended.errors[-1] if ended.errors else "")
+    text = error.get("message") or (message_of(ended.errors[-1]).text if ended.errors else "")
     told = f"stream-wh ended with exit code {ended.code}" + (f": {text}" if text else "")
     if ended.code == 0:
         return Judgement(Verdict.DONE, "done")
@@ -79,6 +82,20 @@ def record_of(ended: Ended) -> dict[str, Any]:
     except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def faults_of(ended: Ended) -> str:
+    """Return the faults that a check wrote to standard output as one sentence with what helps; nothing where there is none."""
+    try:
+        findings = json.loads(ended.output)
+    except ValueError:
+        return ""
+    found = [each for each in findings if isinstance(each, dict) and each.get("severity") == "fault"]
+    if not found:
+        return ""
+    named = [f"{each.get('subject')}: {each.get('message')} ({each.get('remedy')})" for each in found[:_NAMED_FAULTS]]
+    more = f"; and {len(found) - _NAMED_FAULTS} more, in the log" if len(found) > _NAMED_FAULTS else ""
+    return f"the check found {len(found)} fault{'' if len(found) == 1 else 's'}: {'; '.join(named)}{more}"
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ place = pathlib.Path(__file__).parent
 verb = sys.argv[3]
 with (place / "calls").open("a") as calls:
     calls.write(json.dumps(sys.argv[1:]) + "\\n")
+with (place / "formats").open("a") as formats:
+    formats.write(os.environ.get("STREAM_WH_LOG_FORMAT", "") + "\\n")
 answers = sorted(place.glob(verb + ".*.json"))
 answer = json.loads(answers[0].read_text())
 if len(answers) > 1:
@@ -106,6 +108,11 @@ class Fake:
         lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         assert all(line[:2] == ["-C", str(self.project)] for line in lines)
         return [line[2:] for line in lines]
+
+    @property
+    def log_formats(self) -> list[str]:
+        """What each call was told of the format of its log."""
+        return (self._place / "formats").read_text().splitlines()
 
     @property
     def holding(self) -> Path:

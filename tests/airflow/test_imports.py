@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parent.parent.parent
 PROVIDER = ROOT / "airflow_stream_wh"
-WITH_AIRFLOW = {"assets", "operators", "sensors", "triggers", "dags", "flights", "retries"}
+WITH_AIRFLOW = {"assets", "operators", "sensors", "triggers", "dags", "flights", "links", "retries"}
 """The modules that import Airflow; the others can be used and tested without."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import threading
@@ -220,6 +221,42 @@ def test_warnings_of_the_command_are_warnings_of_the_task(fake: Fake, log: Log) 
     assert "hello from Spark" in log.text(logging.INFO)
 
 
+def test_steps_are_told_as_they_are_done(fake: Fake, log: Log) -> None:
+    """The command writes its log as objects, a line each; the task's log has their messages, with their levels."""
+    lines = [
+        {"level": "info", "message": "step committed: append to cars", "step": 0},
+        {"level": "warning", "message": "the disk is slow"},
+    ]
+    fake.answers("update", NOTHING, err="\n".join(json.dumps(each) for each in lines))
+    fake.stands("2024-01-01T05:00:00Z", 7, cars=40, owners=3, parked=20)
+    update(fake).execute(context())
+    assert "step committed: append to cars" in log.text(logging.INFO).splitlines()
+    assert "the disk is slow" in log.text(logging.WARNING).splitlines()
+    assert fake.log_formats == ["json", "", ""], "what only asks where tables stand is told nothing"
+
+
+def test_a_report_is_written_and_linked(fake: Fake, log: Log) -> None:
+    """After what was committed, also where the health then fails the task; a report that fails is a warning."""
+    fake.answers("report", "")
+    fake.fails("report", 1, "no_epoch", "nothing has been loaded yet")
+    still = {"level": "broken", "table": "parked", "text": "stands still", "command": None}
+    fake.answers("update", {**moved(7, "2024-01-01T05:00:00Z", cars=4), "health": "broken", "concerns": [still]})
+    fake.answers("update", NOTHING)
+    fake.stands("2024-01-01T05:00:00Z", 7, cars=40, owners=3, parked=20)
+    operator = update(fake, report="report.html")
+    with pytest.raises(AirflowFailException, match="is broken"):
+        operator.execute(context())
+    page = fake.project / "report.html"
+    assert fake.calls[1] == ["report", "--output-file", str(page)]
+    operator.execute(context())
+    assert "the report was not written: stream-wh ended with exit code 1: nothing has" in log.text(logging.WARNING)
+    (link,) = operator.operator_extra_links
+    assert (link.name, link.get_link(operator, ti_key=None)) == ("Report", page.as_uri())  # type: ignore[arg-type]
+    served = update(fake, report=page, report_url="https://example.com/flights.html")
+    assert link.get_link(served, ti_key=None) == "https://example.com/flights.html"  # type: ignore[arg-type]
+    assert update(fake).operator_extra_links == ()
+
+
 def test_killing_a_task_interrupts_its_command(fake: Fake) -> None:
     """As Ctrl-C does; the try counts as one that is worth repeating."""
     fake.answers("update", holds="holds")
@@ -260,7 +297,9 @@ def test_a_time_limit_ends_the_command(fake: Fake) -> None:
 
 def test_templates_are_rendered() -> None:
     """Everything that may differ from run to run."""
-    assert set(StreamWarehouseUpdateOperator.template_fields) == {"project", "executable", "env", "at", "start"}
+    assert set(StreamWarehouseUpdateOperator.template_fields) == {
+        "project", "executable", "env", "at", "start", "report", "report_url"
+    }  # fmt: skip
 
 
 def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
@@ -278,12 +317,14 @@ def test_assets_need_names(fake: Fake, tmp_path: Path) -> None:
 
 def test_check_fails_with_what_it_found(fake: Fake, log: Log) -> None:
     """Exit code 4, at once: no retry mends it."""
-    fake.answers("check", [{"table": "cars", "problem": "a file is missing"}], code=4)
+    found = {"severity": "fault", "subject": "tables/cars/x.parquet", "message": "is missing", "remedy": "restore it"}
+    fake.answers("check", [found, {**found, "severity": "note"}], code=4)
     fake.answers("check", [])
     operator = StreamWarehouseCheckOperator(task_id="check", project=str(fake.project), executable=fake.executable)
-    with pytest.raises(AirflowFailException, match="exit code 4"):
+    with pytest.raises(AirflowFailException) as raised:
         operator.execute(context())
-    assert "a file is missing" in log.text(logging.ERROR)
+    assert str(raised.value) == "the check found 1 fault: tables/cars/x.parquet: is missing (restore it)"
+    assert "is missing" in log.text(logging.ERROR)
     operator.quick = True
     assert operator.execute(context()) == []
     assert fake.calls == [["check", "-o", "json"], ["check", "--quick", "-o", "json"]]

@@ -29,6 +29,8 @@ def test_the_modules_it_names_exist() -> None:
         for entry in info[kind]:  # type: ignore[attr-defined]
             for module in entry["python-modules"]:
                 import_string(f"{module}.__all__")
+    for name in info["extra-links"]:  # type: ignore[attr-defined]
+        assert import_string(name)().name == "Report"
     assert all(hasattr(airflow_stream_wh, name) for name in airflow_stream_wh.__all__)
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 from airflow.models.asset import AssetEvent
+from airflow.models.xcom import XComModel
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 from airflow.utils.session import create_session
@@ -120,6 +121,7 @@ class Garage:
             "expect": {"cars": "{{ data_interval_start.strftime('%Y-%m-%dT%H') }}.csv"},
             "check": False,
             "vacuum_schedule": None,
+            "update": {"report": "report.html"},
             "default_args": {"retry_delay": timedelta(0)},
         }
         return stream_warehouse_dags("cars", str(self.directory), **{**chosen, **options})[0]
@@ -129,6 +131,13 @@ class Garage:
 def garage(tmp_path_factory: pytest.TempPathFactory) -> Garage:
     """Return the project that the tests of this module move on, one after the other."""
     return Garage(tmp_path_factory.mktemp("real"))
+
+
+def linked() -> set[str]:
+    """Return where the buttons of the tasks that ran lead."""
+    with create_session() as session:
+        query = select(XComModel.value).where(XComModel.key == "_link_ReportLink")
+        return {str(XComModel.deserialize_value(each)) for each in session.execute(query).all()}
 
 
 def run(dag: DAG, hour: int) -> dict[str, str]:
@@ -149,11 +158,13 @@ WELL = {"wait_for_files": "success at try 1", "update": "success at try 1"}
 
 
 def test_a_backfill_makes_an_epoch_for_each_interval(garage: Garage) -> None:
-    """Each is of the end of its interval, with exactly the rows that lived then, and its event says so."""
+    """Each is of the end of its interval, with exactly the rows that lived then; event, report and its button say so."""
     dag = garage.dag()
     for hour in (1, 2, 3):
         assert run(dag, hour) == WELL
         assert garage.keys() == garage.model(hour)
+        assert f"as of 2024-01-01T0{hour}:00:00Z" in (garage.directory / "report.html").read_text()
+    assert linked() == {(garage.directory / "report.html").as_uri()}
     assert garage.epochs() == [f"2024-01-01T0{hour}:00:00Z" for hour in (1, 2, 3)]
     assert events() == [
         {"window_time": f"2024-01-01T0{hour}:00:00Z", "epoch": hour - 1, "rows": len(garage.model(hour))} for hour in (1, 2, 3)
