@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
-from tests.declared import write_declarations
+from tests.operations.projects import Project, parquet, stream
 from warehouse import Warehouse
 from warehouse.epochs.journal import read_epoch
 from warehouse.storage.snapshot import read_snapshot
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from warehouse.epochs.records import Counts, Epoch
+    from warehouse.epochs.records import Epoch
     from warehouse.operations.update import UpdateReport
     from warehouse.testing import Row, Rules
 
@@ -36,67 +36,54 @@ LANDED = pa.schema([("k", pa.string()), ("v", pa.int64()), ("t", _INSTANT), ("x"
 
 
 @dataclass
-class Project:
-    """One warehouse; ``layouts`` are the layout keys of each of its streams, ``keys`` further keys of all streams."""
+class Layouts:
+    """A project whose streams differ in their layout alone and land the same rows of the model.
+
+    ``layouts`` are the layout keys of each of its streams. Every answer is compared with the one of a warehouse that keeps the
+    tables in memory.
+    """
 
     directory: Path
     rules: Rules
     layouts: Mapping[str, Mapping[str, object]]
     spark: SparkSession
-    keys: Mapping[str, object] = field(default_factory=dict)
     warehouse_keys: Mapping[str, object] = field(default_factory=dict)
     landings: int = 0
 
     def __post_init__(self) -> None:
-        self.directory.mkdir(parents=True, exist_ok=True)
-        for name in self.layouts:
-            self.landing(name).mkdir(parents=True)
-        self.declare()
+        rules = self.rules
+        times = {"anchor": format_instant(rules.anchor), "update_interval": format_duration(rules.interval)}
+        streams = {name: self._stream(name, layout) for name, layout in self.layouts.items()}
+        self.project = Project(self.directory, self.spark, streams, {**times, **self.warehouse_keys})
         self.warehouse = Warehouse.open(self.directory)
         self.in_memory = Warehouse.open(self.directory, hot=tuple(self.layouts))
 
-    def landing(self, stream: str) -> Path:
-        """Return a stream's landing directory."""
-        return self.directory / "landing" / stream
-
-    def declare(self) -> None:
-        """Write ``warehouse.toml``."""
+    def _stream(self, name: str, layout: Mapping[str, object]) -> dict[str, object]:
         rules = self.rules
-        times = {"anchor": format_instant(rules.anchor), "update_interval": format_duration(rules.interval)}
-        stream = {
-            "format": "parquet",
-            "search_key": "k",
-            "arrival": "t",
-            "expires": "x",
-            "over_lifetime": rules.over_lifetime,
-            "null_expiry": rules.null_expiry,
-            **({} if rules.max_lifetime is None else {"max_lifetime": format_duration(rules.max_lifetime)}),
-            **({} if rules.max_ahead is None else {"max_ahead": format_duration(rules.max_ahead)}),
-            **self.keys,
-            "columns": {"k": "string", "v": "bigint", "t": "timestamp", "x": "timestamp"},
-        }
-        streams = {
-            name: {"landing": f"landing/{name}", **stream, "layout": dict(layout)} for name, layout in self.layouts.items()
-        }
-        write_declarations(self.directory, {"warehouse": {**times, **self.warehouse_keys}, "streams": streams})
+        return stream(
+            landing=f"landing/{name}",
+            format="parquet",
+            arrival="t",
+            expires="x",
+            over_lifetime=rules.over_lifetime,
+            null_expiry=rules.null_expiry,
+            max_lifetime=None if rules.max_lifetime is None else format_duration(rules.max_lifetime),
+            max_ahead=None if rules.max_ahead is None else format_duration(rules.max_ahead),
+            columns={"k": "string", "v": "bigint", "t": "timestamp", "x": "timestamp"},
+            layout=dict(layout),
+        )
 
-    def land(self, rows: Sequence[Row], *, streams: Iterable[str] | None = None, name: str | None = None) -> None:
+    def land(self, rows: Sequence[Row], *, streams: Iterable[str] | None = None) -> None:
         """Put rows into one new file of each stream's landing directory."""
         self.landings += 1
-        table = pa.Table.from_pylist(
-            [{"k": row.key, "v": row.value, "t": row.ts, "x": row.exp} for row in rows],
-            schema=LANDED,
-        )
-        for stream in self.layouts if streams is None else streams:
-            pq.write_table(table, self.landing(stream) / f"{name or f'{self.landings:04}'}.parquet")
+        table = pa.Table.from_pylist([{"k": row.key, "v": row.value, "t": row.ts, "x": row.exp} for row in rows], schema=LANDED)
+        content = parquet(table)
+        for name in self.layouts if streams is None else streams:
+            self.project.land(f"{self.landings:04}.parquet", content, landing=f"landing/{name}")
 
     def update(self, at: int, **options: Any) -> UpdateReport:  # noqa: ANN401 - the options of Warehouse.update
         """Move the windows."""
         return self.warehouse.update(at, spark=self.spark, **options)
-
-    def counts(self, epoch: Epoch, stream: str) -> Counts:
-        """Return what an epoch counted of a stream."""
-        return next(counts for counts in epoch.counts if counts.stream == stream)
 
     def epoch(self, number: int) -> Epoch:
         """Return an epoch."""
@@ -121,7 +108,7 @@ class Project:
         return found
 
 
-def live_versions(project: Project, stream: str, *, newest: bool = False) -> dict[int, Bag]:
+def live_versions(project: Layouts, stream: str, *, newest: bool = False) -> dict[int, Bag]:
     """Return what delta-rs reads of a live table, nothing added: the rows of each version (or the newest) by its epoch."""
     found = {}
     table = DeltaTable(str(project.warehouse.root / "live" / stream))

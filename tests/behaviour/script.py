@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from warehouse.testing import Model, Row, Rules
 from warehouse.time import HOUR, MINUTE, parse_instant
 
-from .project import Project
+from .project import Layouts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,7 +63,7 @@ The sheet's data set (`test_sheet.py`) adds wave indices and square grids, round
 class Run:
     """The warehouse and the model after the script, and the epoch of each update."""
 
-    project: Project
+    project: Layouts
     model: Model
     epochs: tuple[Epoch, ...]
 
@@ -105,7 +105,7 @@ def arrivals(slot: int, previous: int, seed: int = 0) -> list[Row]:
 
 def run_script(directory: Path, spark: SparkSession, layouts: Mapping[str, Mapping[str, object]] = LAYOUTS) -> Run:
     """Run the script; each stream gets the same rows, cut into other files and in another order."""
-    project = Project(directory, RULES, layouts, spark, warehouse_keys={"publish": "delta"})
+    project = Layouts(directory, RULES, layouts, spark, warehouse_keys={"publish": "delta"})
     model = Model(RULES)
     epochs: list[Epoch] = []
     previous = SLOTS[0] - RULES.periods

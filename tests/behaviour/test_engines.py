@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable
 
+from tests.operations.projects import Project, counts_of, parquet, stream
 from warehouse import Warehouse
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.tables import SYSTEM_COLUMNS
@@ -141,37 +141,27 @@ FIRST = [row(3, **ORDINARY), row(3, **LEAST), row(3, name="gone", ends=START + 4
 SECOND = [row(4, **ORDINARY), row(4, **GREATEST), row(4, **OLD), row(4), row(4)]
 LIVE = [*FIRST[:2], *SECOND]
 
-TOML = """
-[warehouse]
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1h"
-
-[streams.files]
-landing = "landing/files"
-format = "parquet"
-search_key = ["name", "i32"]
-arrival = "begins"
-expires = "ends"
-max_lifetime = "4h"
-[streams.files.layout]
-technique = "rebuild"
-grid = [1, 1]
-[streams.files.columns]
-COLUMNS
-
-[streams.lines]
-landing = "landing/lines"
-format = "json"
-search_key = ["day", "flag", "price"]
-arrival = "begins"
-expires = "ends"
-max_lifetime = "4h"
-[streams.lines.layout]
-grid = [2, 1]
-expiry_block = 2
-[streams.lines.columns]
-COLUMNS
-"""
+TIMES = {
+    "arrival": "begins",
+    "expires": "ends",
+    "columns": {**{name: kind for name, (kind, _) in TYPES.items()}, "begins": "timestamp", "ends": "timestamp"},
+}
+STREAMS = {
+    "files": stream(
+        landing="landing/files",
+        format="parquet",
+        search_key=["name", "i32"],
+        layout={"technique": "rebuild", "grid": [1, 1]},
+        **TIMES,
+    ),
+    "lines": stream(
+        landing="landing/lines",
+        format="json",
+        search_key=["day", "flag", "price"],
+        layout={"grid": [2, 1], "expiry_block": 2},
+        **TIMES,
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -187,17 +177,12 @@ class Loaded:
 @pytest.fixture(scope="module")
 def loaded(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Loaded:
     """Load both parts through Parquet and through JSON lines."""
-    directory = tmp_path_factory.mktemp("engines")
-    columns = "\n".join(f'{name} = "{kind}"' for name, (kind, _) in TYPES.items())
-    declared = f'{columns}\nbegins = "timestamp"\nends = "timestamp"'
-    (directory / "warehouse.toml").write_text(TOML.replace("COLUMNS", declared))
-    for stream in ("files", "lines"):
-        (directory / "landing" / stream).mkdir(parents=True)
-    warehouse = Warehouse.open(directory)
+    project = Project(tmp_path_factory.mktemp("engines"), spark, STREAMS, {"anchor": START.isoformat()})
+    warehouse = Warehouse.open(project.directory)
     for number, rows in enumerate((FIRST, SECOND), 3):
-        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), directory / "landing" / "files" / f"{number}.parquet")
+        project.land(f"{number}.parquet", parquet(pa.Table.from_pylist(rows, SCHEMA)), landing="landing/files")
         lines = "".join(json.dumps(as_json(each)) + "\n" for each in rows)
-        (directory / "landing" / "lines" / f"{number}.json").write_text(lines)
+        project.land(f"{number}.json", lines, landing="landing/lines")
         (epoch,) = warehouse.update(f"2013-01-01T0{number}:00:00Z", spark=spark).epochs
     return Loaded(warehouse.root, warehouse, epoch, spark)
 
@@ -283,6 +268,6 @@ def test_every_engine_reads_the_same_system_columns(loaded: Loaded, stream: str)
 @pytest.mark.parametrize(("stream", "rows"), [("files", len(FIRST)), ("lines", len(FIRST) - 1)])
 def test_the_second_update_wrote_the_first_rows_again(loaded: Loaded, stream: str, rows: int) -> None:
     """What is read has been written twice: rebuilt, or merged by a seal, where the row that died lay in no such block."""
-    counts = next(counts for counts in loaded.epoch.counts if counts.stream == stream)
+    counts = counts_of(loaded.epoch, stream)
     assert counts.rewritten == rows
     assert counts.rejected == 0

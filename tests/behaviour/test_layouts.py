@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from deltalake import DeltaTable
 
+from tests.operations.projects import counts_of
 from tests.replayed import replayed
 from warehouse.layout import OVERFLOW_BLOCK, exp_block, expired_below, sub_index
 from warehouse.testing import bag
@@ -68,7 +69,7 @@ def test_probes_answer_as_the_model(run: Run, stream: str) -> None:
 def test_updates_count_as_the_model(run: Run, stream: str) -> None:
     """Each update counts rows, late, over-lifetime, deferred, taken, dead and rejected ones as the model does."""
     for epoch, state in zip(run.epochs, run.model.states, strict=True):
-        counts = run.project.counts(epoch, stream)
+        counts = counts_of(epoch, stream)
         assert {name: getattr(counts, name) for name in asdict(state.counts)} == asdict(state.counts), state.slot
         assert counts.lost == 0
         table = epoch.table(stream)
@@ -102,7 +103,7 @@ def test_expired_rows_leave(run: Run, stream: str) -> None:
         dead = sum(len(file.rows) - len(file.live(epoch.window_time)) for file in files)
         if table.layout.technique == "rebuild":
             assert dead == 0
-            assert run.project.counts(epoch, stream).expired == len(state.expired)
+            assert counts_of(epoch, stream).expired == len(state.expired)
         else:
             assert all(file.exp_block >= expired_below(table.layout, epoch.slot) for file in files)
 
@@ -119,7 +120,7 @@ def test_changes_over_one_epoch_give_another(run: Run, stream: str) -> None:
 
 def test_closed_rows_are_sealed(run: Run, stream: str) -> None:
     """Sealing merges the runs of rows of the grid that close; without it only the overflow block is merged."""
-    sealed = [run.project.counts(epoch, stream).sealed for epoch in run.epochs]
+    sealed = [counts_of(epoch, stream).sealed for epoch in run.epochs]
     layout = run.epochs[-1].table(stream).layout  # type: ignore[union-attr]
     if layout.technique == "rebuild":
         assert not any(sealed)

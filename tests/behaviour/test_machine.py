@@ -16,13 +16,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
 
 from tests.layout.strategies import appended, rebuilt
+from tests.operations.projects import counts_of
 from warehouse.epochs.points import Moment, Point
 from warehouse.errors import EmptyFirstRunError
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import DAY, HOUR, MINUTE, SECOND, parse_instant
 
 from .placement import check_placement
-from .project import Project, live_versions, stored_files, tuples
+from .project import Layouts, live_versions, stored_files, tuples
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -116,7 +117,7 @@ class Windows(RuleBasedStateMachine):
         if layout.technique == "norebuild":
             keys |= {"expiry_block": layout.expiry_block, "seal": layout.seal}
         event(f"{layout.technique} {layout.rows}x{layout.columns}{' sealed' if layout.seal else ''}")
-        self.project = Project(self.directory / "project", rules, {"s": keys}, self.spark, warehouse_keys={"publish": "delta"})
+        self.project = Layouts(self.directory / "project", rules, {"s": keys}, self.spark, warehouse_keys={"publish": "delta"})
         self.model = Model(rules)
         self.slot = slot
         self.arrive(rows)
@@ -167,7 +168,7 @@ class Windows(RuleBasedStateMachine):
         epochs = (*report.finished, *report.epochs)
         assert [epoch.slot for epoch in epochs] == [state.slot for state in made]
         for epoch, state in zip(epochs, made, strict=True):
-            counts = self.project.counts(epoch, "s")
+            counts = counts_of(epoch, "s")
             assert {name: getattr(counts, name) for name in asdict(state.counts)} == asdict(state.counts)
 
     @rule(

@@ -14,7 +14,7 @@ import pytest
 from warehouse.testing import Row, Rules
 from warehouse.time import HOUR, MINUTE, parse_instant
 
-from .project import Bag, Project
+from .project import Bag, Layouts
 from .script import arrivals
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def batches() -> list[list[Row]]:
 @pytest.fixture(scope="module")
 def plain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory, batches: list[list[Row]]) -> list[Bag]:
     """Return the live rows after each of three updates."""
-    project = Project(tmp_path_factory.mktemp("plain"), RULES, LAYOUT, spark)
+    project = Layouts(tmp_path_factory.mktemp("plain"), RULES, LAYOUT, spark)
     found = []
     for slot, rows in zip(SLOTS, batches, strict=True):
         project.land(rows)
@@ -67,7 +67,7 @@ def test_shifting_all_times_shifts_the_answers(
 ) -> None:
     """With the anchor and all rows elsewhere in time, the answers are there and else the same."""
     rules = Rules(anchor=ANCHOR + SHIFT, interval=RULES.interval, max_lifetime=RULES.max_lifetime, null_expiry="never")
-    project = Project(tmp_path / "shifted", rules, LAYOUT, spark)
+    project = Layouts(tmp_path / "shifted", rules, LAYOUT, spark)
     for slot, rows, expected in zip(SLOTS, batches, plain, strict=True):
         project.land(moved(rows, SHIFT))
         project.update(rules.time(slot))
@@ -89,7 +89,7 @@ def test_grouping_slots_into_updates_makes_no_difference(
     spark: SparkSession, tmp_path: Path, plain: list[Bag], batches: list[list[Row]], *, each: bool
 ) -> None:
     """Batches loaded together, in one update or slot by slot, leave the live rows of batches loaded one by one."""
-    project = Project(tmp_path / "grouped", RULES, LAYOUT, spark)
+    project = Layouts(tmp_path / "grouped", RULES, LAYOUT, spark)
     project.land(batches[0])
     project.update(RULES.time(SLOTS[0]))
     for rows in batches[1:]:
@@ -107,7 +107,7 @@ def test_slot_by_slot_from_the_first_row_leaves_the_same_rows(
     every = [row for rows in batches for row in rows if row.ts is None or row.ts > begin]
     ends = []
     for name, each in (("replayed", True), ("built", False)):
-        project = Project(tmp_path / name, RULES, LAYOUT, spark)
+        project = Layouts(tmp_path / name, RULES, LAYOUT, spark)
         project.land(every)
         report = project.update(RULES.time(SLOTS[-1]), each=each)
         assert len(report.epochs) == (4 if each else 1)

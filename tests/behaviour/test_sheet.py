@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.layout.vectors import ANSWERS, DELTA, GRIDS, MAX_LIFETIME, ROWS, STATES, UPDATES, Grid
+from tests.operations.projects import counts_of
 from warehouse.layout import planned_cells
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import MINUTE, parse_instant
 
 from .placement import check_placement
-from .project import Project, stored_files
+from .project import Layouts, stored_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +40,7 @@ APPENDED = {f"append_{_NAMES[grid.name]}": grid for grid in GRIDS if grid.name n
 class Sheet:
     """The warehouse after the last update, and the epoch of each."""
 
-    project: Project
+    project: Layouts
     model: Model
     epochs: dict[int, Epoch]
 
@@ -62,7 +63,7 @@ def sheet(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Shee
         for name, grid in (REBUILT | APPENDED).items()
     }
     directory: Path = tmp_path_factory.mktemp("sheet")
-    project, model = Project(directory, RULES, layouts, spark), Model(RULES)
+    project, model = Layouts(directory, RULES, layouts, spark), Model(RULES)
     epochs = {}
     for tick in UPDATES:
         rows = [Row(at(row.ts), at(row.exp), row.key, row.id) for row in ROWS if row.loaded_at == tick]
@@ -104,7 +105,7 @@ def test_every_technique_answers_as_the_sheet(sheet: Sheet, stream: str) -> None
 def test_every_technique_counts_as_the_sheet(sheet: Sheet, stream: str) -> None:
     """Rows loaded and dropped at load are those of 9.4; a rebuilt table removes what 9.4 says has expired."""
     for answer in ANSWERS:
-        counts = sheet.project.counts(sheet.epochs[answer.at], stream)
+        counts = counts_of(sheet.epochs[answer.at], stream)
         assert (counts.inserted, counts.dead) == (len(answer.loaded), len(answer.dropped)), answer.at
         assert counts.late == (1 if answer.at == 22 else 0)
         if stream in REBUILT:
@@ -134,7 +135,7 @@ def test_every_row_is_in_its_cell(sheet: Sheet, stream: str, grid: Grid) -> None
 def test_rebuilding_costs_what_the_sheet_says(sheet: Sheet, stream: str, grid: Grid) -> None:
     """Planned and changed cells, rows read and rows written are those of 9.3 at each update after the build."""
     for before, tick, state in zip(UPDATES, UPDATES[1:], STATES.get(grid.name, ())[1:], strict=False):
-        epoch, counts = sheet.epochs[tick], sheet.project.counts(sheet.epochs[tick], stream)
+        epoch, counts = sheet.epochs[tick], counts_of(sheet.epochs[tick], stream)
         table = epoch.table(stream)
         assert table is not None
         planned = planned_cells(table.layout, before // DELTA, tick // DELTA)

@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from tests.operations.projects import Project, csv, parquet, stream
 from warehouse import Warehouse
 from warehouse.testing import Model, Row, Rules, bag
 from warehouse.time import MINUTE, format_instant, parse_instant
 
 from .placement import check_placement
-from .project import Project, stored_files
+from .project import Layouts, stored_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,30 +39,26 @@ LOCAL = {
 """
 WITH_OFFSET = {"second 01:30": ("2013-11-03 01:30:00-05:00", "2013-11-03T06:30:00Z")}
 
-TOML = """
-[warehouse]
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1d"
-"""
-STREAM = """
-[streams.{name}]
-landing = "landing/{name}"
-format = "{format}"
-timezone = "America/New_York"
-search_key = "k"
-max_lifetime = "365d"
-{keys}
-[streams.{name}.columns]
-k = "string"
-t = "{type}"
-"""
-LOCAL_STREAMS = {
-    "text": ("csv", 'arrival = "t"', "timestamp"),
-    "formatted": ("csv", 'arrival = "t"\noptions = { timestampFormat = "yyyy-MM-dd HH:mm:ss.SSSSSS" }', "timestamp"),
-    "expression": ("csv", 'arrival = "CAST(t AS TIMESTAMP)"\nexpires = "CAST(t AS TIMESTAMP) + INTERVAL 300 DAYS"', "string"),
-    "lines": ("json", 'arrival = "t"', "timestamp"),
-    "files": ("parquet", 'arrival = "t"', "timestamp"),
+DAYS = {"anchor": "2013-01-01T00:00:00Z", "update_interval": "1d"}
+LOCAL_STREAMS: dict[str, dict[str, object]] = {
+    "text": {"format": "csv"},
+    "formatted": {"format": "csv", "options": {"timestampFormat": "yyyy-MM-dd HH:mm:ss.SSSSSS"}},
+    "expression": {
+        "format": "csv",
+        "arrival": "CAST(t AS TIMESTAMP)",
+        "expires": "CAST(t AS TIMESTAMP) + INTERVAL 300 DAYS",
+        "columns": {"k": "string", "t": "string"},
+    },
+    "lines": {"format": "json"},
+    "files": {"format": "parquet"},
 }
+
+
+def local_stream(name: str) -> dict[str, object]:
+    """Return the keys of one of the streams with local times."""
+    times = {"arrival": "t", "expires": None, "columns": {"k": "string", "t": "timestamp"}}
+    own = {**times, **LOCAL_STREAMS[name]}
+    return stream(landing=f"landing/{name}", timezone="America/New_York", max_lifetime="365d", **own)
 
 
 @contextmanager
@@ -84,26 +80,20 @@ def process_zone(name: str) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def local(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
     """Load the same local times as text, as formatted text, through an expression, as JSON and as local Parquet."""
-    directory = tmp_path_factory.mktemp("local")
-    streams = [
-        STREAM.format(name=name, format=form, keys=keys, type=kind) for name, (form, keys, kind) in LOCAL_STREAMS.items()
-    ]
-    (directory / "warehouse.toml").write_text("\n".join([TOML, *streams]))
+    project = Project(tmp_path_factory.mktemp("local"), spark, {name: local_stream(name) for name in LOCAL_STREAMS}, DAYS)
     texts = {name: text for name, (text, _) in LOCAL.items()}
     offsets = texts | {name: text for name, (text, _) in WITH_OFFSET.items()}
-    for name, (form, _, _) in LOCAL_STREAMS.items():
-        landing = directory / "landing" / name
-        landing.mkdir(parents=True)
+    for name, keys in LOCAL_STREAMS.items():
         rows = texts if name in ("formatted", "files") else offsets
-        if form == "csv":
-            (landing / "1.csv").write_text("k,t\n" + "".join(f"{key},{text}\n" for key, text in rows.items()))
-        elif form == "json":
-            lines = [json.dumps({"k": key, "t": text.replace(" ", "T")}) for key, text in rows.items()]
-            (landing / "1.json").write_text("\n".join(lines))
+        if keys["format"] == "csv":
+            content = csv(*(f"{key},{text}" for key, text in rows.items()), header="k,t").encode()
+        elif keys["format"] == "json":
+            content = "\n".join(json.dumps({"k": key, "t": text.replace(" ", "T")}) for key, text in rows.items()).encode()
         else:
             local = pa.array([datetime.fromisoformat(text) for text in rows.values()], pa.timestamp("us"))
-            pq.write_table(pa.table({"k": list(rows), "t": local}), landing / "1.parquet")
-    warehouse = Warehouse.open(directory)
+            content = parquet(pa.table({"k": list(rows), "t": local}))
+        project.land(f"1.{keys['format']}", content, landing=f"landing/{name}")
+    warehouse = Warehouse.open(project.directory)
     with process_zone("Asia/Kolkata"):
         warehouse.update("2013-12-01T00:00:00Z", spark=spark)
     return warehouse
@@ -136,12 +126,12 @@ LAYOUTS: dict[str, dict[str, object]] = {
 
 
 @pytest.fixture(scope="module")
-def edges(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, Model]:
+def edges(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Layouts, Model]:
     """Land every pair of arrival and expiry at, just before and just after the ends of slots; update to 0, 1, 3."""
     # slot       -4   -3   -2   -1    0 |  1 |  2    3 |  4
     # update                            U0   U1       U2
     # instants  -.+  -.+  -.+  -.+  -.+  -.+  -.+  -.+  -.+      one microsecond around each end
-    project, model = Project(tmp_path_factory.mktemp("edges"), RULES, LAYOUTS, spark), Model(RULES)
+    project, model = Layouts(tmp_path_factory.mktemp("edges"), RULES, LAYOUTS, spark), Model(RULES)
     instants = [RULES.time(slot) + around for slot in range(-4, 5) for around in (-1, 0, 1)]
     pairs = [(ts, exp) for ts in instants for exp in instants if ts <= exp]
     rows = [Row(ts, exp, f"{number % 7}", number) for number, (ts, exp) in enumerate(pairs)]
@@ -155,7 +145,7 @@ def edges(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tupl
 
 
 @pytest.mark.parametrize("stream", LAYOUTS)
-def test_rows_at_the_ends_of_slots(edges: tuple[Project, Model], stream: str) -> None:
+def test_rows_at_the_ends_of_slots(edges: tuple[Layouts, Model], stream: str) -> None:
     """A row at the end of a slot belongs to it, one a microsecond later to the next; before the anchor slots go on."""
     project, model = edges
     assert {row.load_slot for row in model.states[0].live} == {-2, -1, 0}
@@ -172,7 +162,7 @@ def test_rows_at_the_ends_of_slots(edges: tuple[Project, Model], stream: str) ->
         assert project.scan(stream, as_of=RULES.time(state.slot + 1) - 1) == project.scan(stream, as_of=state.window_time)
 
 
-def test_now_is_to_the_microsecond(edges: tuple[Project, Model]) -> None:
+def test_now_is_to_the_microsecond(edges: tuple[Layouts, Model]) -> None:
     """A row is seen one microsecond before it expires and not when it does."""
     project, model = edges
     for instant in (RULES.time(4) - 1, RULES.time(4), RULES.time(4) + 1):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tests.operations.projects import LATER, Project, StoppedError, at, csv, row, stop_at, stream
+from tests.operations.projects import LATER, Project, StoppedError, at, csv, land_file, row, stop_at, stream
 from warehouse.epochs.points import Point
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.project import Warehouse
@@ -79,16 +79,7 @@ def land_hour(project: Path, hour: int, streams: tuple[str, ...] = ("a", "b", "r
         ),
     }
     for name in streams:
-        _land(project, name, f"{hour:02d}.csv", lines[name], at(hour))
-
-
-def _land(project: Path, name: str, file: str, content: str, mtime: int) -> None:
-    import os  # noqa: PLC0415 - one use
-
-    path = project / "landing" / name / file
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content)
-    os.utime(path, ns=(mtime * 1000, mtime * 1000))
+        land_file(project / "landing" / name / f"{hour:02d}.csv", lines[name], at(hour))
 
 
 def land_future(project: Path, hour: int) -> None:
@@ -135,7 +126,7 @@ def past(project: Project) -> None:
     project.clock += 3 * HOUR
     project.updater().vacuum()
     _updates(project, 5, 6)
-    _land(project.directory, "b", "added.csv", csv(row("more", 5.5, 9) + ",7", header="k,b,e,n"), at(6))
+    project.land("added.csv", csv(row("more", 5.5, 9) + ",7", header="k,b,e,n"), landing="landing/b", mtime=at(6))
     _updates(project, 7, 8)
     project.updater().restate("b", since=at(7))
     project.updater().rollback(project.numbers[-3])

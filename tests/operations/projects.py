@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from tests.declared import write_declarations
@@ -68,6 +70,28 @@ def row(key: str, begins: float, ends: float | str) -> str:
 def csv(*lines: str, header: str = "k,b,e") -> str:
     """Return a CSV file."""
     return "".join(line + "\n" for line in (header, *lines))
+
+
+def parquet(rows: pa.Table) -> bytes:
+    """Return a Parquet file."""
+    content = pa.BufferOutputStream()
+    pq.write_table(rows, content)
+    whole: bytes = content.getvalue().to_pybytes()
+    return whole
+
+
+def land_file(path: Path, content: str | bytes, mtime: int | None = None) -> Path:
+    """Write a landing file, whose directory is made if need be; ``mtime`` is in microseconds."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    if mtime is not None:
+        os.utime(path, ns=(mtime * 1000, mtime * 1000))
+    return path
+
+
+def counts_of(epoch: Epoch, stream: str) -> Counts:
+    """Return what an epoch counted of a stream."""
+    return next(counts for counts in epoch.counts if counts.stream == stream)
 
 
 class StoppedError(Exception):
@@ -164,17 +188,16 @@ class Project:
 
     def land(self, name: str, content: str | bytes, *, landing: str = "landing/a", mtime: int | None = None) -> Path:
         """Put a file into a landing directory; ``mtime`` is in microseconds."""
-        path = self.directory / landing / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-        if mtime is not None:
-            os.utime(path, ns=(mtime * 1000, mtime * 1000))
-        return path
+        return land_file(self.directory / landing / name, content, mtime)
 
     def copy(self, directory: Path) -> Project:
         """Return the same project elsewhere, epochs, landing files and all; what other tools open is made for its new place."""
         shutil.copytree(self.directory, directory)
         replace_if_needed(directory / "data", newest_epoch(directory / "data"))
+        return self.declared_in(directory)
+
+    def declared_in(self, directory: Path) -> Project:
+        """Return a project of another directory with the same declarations; nothing but they is written."""
         plain = json.loads(json.dumps([self.streams, self.views, self.relations, self.aggregates, self.coalesced]))
         streams, views, relations, aggregates, coalesced = plain
         return Project(directory, self.spark, streams, dict(self.warehouse), self.clock, views, relations, aggregates, coalesced)
@@ -212,7 +235,7 @@ class Project:
 
     def counts(self, table: str = "a") -> Counts:
         """What the newest epoch counted of a stream."""
-        return next(counts for counts in self.epoch.counts if counts.stream == table)
+        return counts_of(self.epoch, table)
 
     def stored(self, table: str = "a", number: int | None = None) -> list[dict[str, Any]]:
         """Return the rows in a table's files at an epoch, live or not, read file by file without Spark."""

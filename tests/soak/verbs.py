@@ -275,7 +275,7 @@ class Walk:
         directory.mkdir()
         shutil.copytree(before.directory / "landing", directory / "landing")
         shutil.copy2(before.directory / "warehouse.toml", directory)
-        self.project = self._placed(directory)
+        self.project = self.project.declared_in(directory)
         self._run("restore", str(target))
         shutil.rmtree(before.directory)
         shutil.rmtree(target)
@@ -356,12 +356,8 @@ class Walk:
         before = self.project
         self.copies += 1
         shutil.copytree(before.directory, self.directory / f"project-{self.copies}", symlinks=True)
-        self.project = self._placed(self.directory / f"project-{self.copies}")
+        self.project = self.project.declared_in(self.directory / f"project-{self.copies}")
         shutil.rmtree(before.directory)
-
-    def _placed(self, directory: Path) -> Project:
-        old = self.project
-        return Project(directory, self.spark, old.streams, old.warehouse, old.clock, old.views, old.relations, old.aggregates)
 
     def _run(self, *arguments: str) -> None:
         code = run(["-C", str(self.project.directory), *arguments, "-o", "json"])
