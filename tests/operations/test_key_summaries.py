@@ -23,7 +23,7 @@ from warehouse.operations.erasure.proof import prove
 from warehouse.promise.summaries import KeySummary
 from warehouse.serving import Reader
 from warehouse.steps.erased_keys import erased_keys
-from warehouse.storage.beside import data_file_of
+from warehouse.storage.companion_files import data_file_of
 from warehouse.storage.key_summaries import read_summary, summary_path
 from warehouse.storage.replay import replay
 

@@ -157,7 +157,7 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
         assert before <= gone or BUDGETS[budget].accuracy is not None
         runs = model_runs(model, gone)
         assert shown_rows(own) == shown(runs)
-        told = made.told[SHED]
+        told = made.commit_metadata[SHED]
         assert told == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
         _within(BUDGETS[budget], runs)
         lost += len(gone - before)
@@ -184,7 +184,7 @@ def test_a_budget_below_the_groups_is_exceeded() -> None:
     points: list[Reading] = [(group, hour * HOUR, 1) for group in "abc" for hour in range(5)]
     made = updated(definition, empty(definition), points, 6)
     assert [(row["members"], row["open"]) for row in made.rows.to_pylist()] == [(1, True)] * 3
-    assert made.told[SHED] == {"kept": 3, "shed": 12, "accuracy": 0.0}
+    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 12, "accuracy": 0.0}
 
 
 def test_without_a_budget_all_members_are_back() -> None:
@@ -199,7 +199,7 @@ def test_without_a_budget_all_members_are_back() -> None:
     model = Model(window=20 * HOUR)
     model.arrive(points, 11 * HOUR)
     assert shown_rows(stored_after(back, own, 11)) == shown(model_runs(model, set()))
-    assert back.told[SHED] == {"kept": 18, "shed": 0, "accuracy": 1.0}
+    assert back.commit_metadata[SHED] == {"kept": 18, "shed": 0, "accuracy": 1.0}
 
 
 def test_a_replay_sheds_the_same() -> None:
@@ -218,9 +218,9 @@ def test_members_come_back_where_the_edge_would_break_the_floor() -> None:
     points: list[Reading] = [("a", 0, 1), *(("a", 2 * HOUR + minute * HOUR // 60, 1) for minute in range(0, 40, 6))]
     points += [("a", 2 * HOUR + 48 * HOUR // 60, 2), ("a", 2 * HOUR + 54 * HOUR // 60, 3)]
     own = stored_after(made := updated(definition, empty(definition), points, 3), empty(definition), 3)
-    assert made.told[SHED] == {"kept": 3, "shed": 7, "accuracy": pytest.approx(0.857, abs=0.001)}
+    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 7, "accuracy": pytest.approx(0.857, abs=0.001)}
     made = updated(definition, own, [], 5)
-    assert made.told[SHED] == {"kept": 6, "shed": 3, "accuracy": 0.8125}
+    assert made.commit_metadata[SHED] == {"kept": 6, "shed": 3, "accuracy": 0.8125}
     model = Model(window=4 * HOUR)
     model.arrive(points, 5 * HOUR)
     own = stored_after(made, own, 5)
@@ -240,4 +240,4 @@ def test_a_group_may_have_any_name(name: str) -> None:
         move = move_to(hour, first=not own.num_rows)
         inner = DriverReplacement(definition, layout, move, exact_rows(definition, own), arrived)
         own = stored_after(made := ShedReplacement(definition, layout, move, own, inner.coalesced(inner.own)), own, hour)
-    assert (made.told[SHED]["kept"], made.told[SHED]["shed"]) == (3, 7)
+    assert (made.commit_metadata[SHED]["kept"], made.commit_metadata[SHED]["shed"]) == (3, 7)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from warehouse.catalog.archives import EXPIRED_AT
-from warehouse.catalog.model import DEFAULT_PERIODS
+from warehouse.catalog.model import DEFAULT_PERIODS, LayoutSpec
 from warehouse.catalog.spelling import as_written
 from warehouse.catalog.types import widens
 from warehouse.errors import Problem
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.catalog.declaration import ColumnRecord, Declaration
-    from warehouse.catalog.model import Aggregate, Catalog, Column, LayoutSpec, Stream
+    from warehouse.catalog.model import Aggregate, Catalog, Column, Stream
     from warehouse.layout import Layout
 
 __all__ = [
@@ -220,20 +220,8 @@ def effective_layout(stream: Stream, recorded: Layout | None, interval: int) -> 
     if recorded is not None:
         return recorded if spec.seal is None else replace(recorded, seal=spec.seal)
     # The catalog's words are the layout's; its loader has checked them.
-    arguments = {**_arguments(spec), "widest": stream.widest_block}
+    arguments = {**spec.keys, "widest": stream.widest_block}
     return resolve(periods=stream.periods(interval), label=stream.label, **arguments)  # type: ignore[arg-type]
-
-
-def _arguments(spec: LayoutSpec) -> dict[str, object]:
-    return {
-        "technique": spec.technique,
-        "grid": spec.grid,
-        "insertion": spec.insertion,
-        "expiration": spec.expiration,
-        "expiry_block": spec.expiry_block,
-        "seal": spec.seal,
-        "seed": spec.seed,
-    }
 
 
 def _grid_of_times(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Difference]:
@@ -294,17 +282,9 @@ def _answers(aggregate: Aggregate, table: RecordedTable) -> Iterator[Difference]
 
 
 def _layout(spec: LayoutSpec, layout: Layout) -> Iterator[tuple[str, object, object]]:
-    recorded: dict[str, object] = {
-        "technique": layout.technique,
-        "grid": (layout.rows, layout.columns),
-        "insertion": layout.insertion,
-        "expiration": layout.expiration,
-        "expiry_block": layout.expiry_block,
-        "seed": layout.seed,
-    }
-    for key, old in recorded.items():
+    for key, old in LayoutSpec.of(layout).keys.items():
         new = getattr(spec, key)
-        if new is not None and new != old:
+        if key != "seal" and new is not None and new != old:
             yield key, new, old
     if spec.seal is not None and spec.seal != layout.seal:
         try:

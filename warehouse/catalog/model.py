@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.aggregates.definition import Definition
     from warehouse.coalescing.definition import Definition as CoalescedDefinition
+    from warehouse.layout import Layout
     from warehouse.objects.path import ObjectPath
 
 __all__ = [
@@ -100,6 +101,24 @@ class LayoutSpec:
     expiry_block: int | None = None
     seal: bool | None = None
     seed: int | None = None
+
+    @classmethod
+    def of(cls, layout: Layout) -> LayoutSpec:
+        """Return all keys of a layout that a table has."""
+        return cls(
+            layout.technique,
+            (layout.rows, layout.columns),
+            layout.insertion,
+            layout.expiration,
+            layout.expiry_block,
+            layout.seal,
+            layout.seed,
+        )
+
+    @property
+    def keys(self) -> dict[str, object]:
+        """The keys with their values, `None` too."""
+        return {**vars(self)}
 
 
 @dataclass(frozen=True)

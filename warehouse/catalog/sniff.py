@@ -19,8 +19,7 @@ from warehouse.catalog.csv_dialect import SAMPLE, CsvDialect, csv_dialect, liter
 from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
-from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file
-from warehouse.catalog.json_shapes import line_maker
+from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file, line_maker
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
 from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format

@@ -16,7 +16,7 @@ from warehouse.checking.order import first_group_out_of_order, order_columns
 from warehouse.epochs.journal import numbers, record_path
 from warehouse.layout.columns import cell_of
 from warehouse.objects.path import directories_in, parquet_source
-from warehouse.storage.beside import data_file_of
+from warehouse.storage.companion_files import data_file_of
 from warehouse.storage.fingerprint import damage
 from warehouse.storage.tables import FOLDERS, rows_schema
 

@@ -17,7 +17,7 @@ from warehouse.epochs.known import DIRECTORY, prune_ledgers, write_ledger
 from warehouse.epochs.records import Epoch
 from warehouse.limits import limits
 from warehouse.objects.path import directories_in
-from warehouse.storage.beside import data_file_of
+from warehouse.storage.companion_files import data_file_of
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.entries import entry_path
 from warehouse.storage.logcut import cut_log, trim_log

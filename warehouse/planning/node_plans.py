@@ -171,28 +171,11 @@ def layout_of(given: NodeInput, state: TableState | None) -> Layout:
     if node.label == "STR":
         buckets = spec.grid[0] * spec.grid[1] if spec.grid else (_buckets(state))
         return keyed_layout(node.periods, buckets)
-    wanted = {
-        "technique": spec.technique,
-        "grid": spec.grid,
-        "insertion": spec.insertion,
-        "expiration": spec.expiration,
-        "expiry_block": spec.expiry_block,
-        "seal": spec.seal,
-        "seed": spec.seed,
-    }
+    wanted = spec.keys
     if state is not None and state.view is not None and same_plan(state.view.node, node):
-        old = state.layout
-        recorded = {
-            "technique": old.technique,
-            "grid": (old.rows, old.columns),
-            "insertion": old.insertion,
-            "expiration": old.expiration,
-            "expiry_block": old.expiry_block,
-            "seal": old.seal,
-            "seed": old.seed,
-        }
+        recorded = LayoutSpec.of(state.layout).keys
         if all(value is None or value == recorded[key] for key, value in wanted.items()):
-            return old
+            return state.layout
     # The catalog's words are the layout's; its loader has checked them.
     return resolve(periods=node.periods, label=node.label, widest=given.widest, **wanted)  # type: ignore[arg-type]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warehouse.errors import WarehouseError
-    from warehouse.serving.clock import Told
+    from warehouse.serving.clock import Coverage
     from warehouse.serving.engine import Resources
 
 __all__ = ["Answer", "Explain", "Plan", "in_memory_rows"]
@@ -124,7 +124,7 @@ class Answer:
         put: tuple[int, int] | None = None,
         shed: tuple[str, ...] = (),
         share: Callable[[str, int], float] | None = None,
-        within: Told | None = None,
+        within: Coverage | None = None,
     ) -> None:
         self.within = within
         self.committed_at = committed_at

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Clock", "Told", "clock_of"]
+__all__ = ["Clock", "Coverage", "clock_of"]
 
 _PART_OF_THE_REST = 0.5
 """Several files at once are to take at most so much of what is left: the foreseen time is that of other files."""
@@ -24,7 +24,7 @@ _MARGIN = 1.3
 
 
 @dataclass(frozen=True)
-class Told:
+class Coverage:
     """How much of an answer is known: whether it is exact, files and stored rows in all, and those that were read.
 
     ``groups_complete`` tells whether there can be no group that is not among the answer's.
@@ -43,7 +43,7 @@ class Told:
         return {"stream_wh.exact": str(self.exact).lower(), "stream_wh.files_read": f"{self.files_read} of {self.files}"}
 
     def __str__(self) -> str:
-        """What is said beside the answer."""
+        """The line that is printed with the answer."""
         if self.exact:
             return "exact: everything was read in time"
         more = "" if self.groups_complete else "; there may be further groups"

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from warehouse.epochs.records import TableState
-    from warehouse.serving.clock import Told
+    from warehouse.serving.clock import Coverage
     from warehouse.serving.keys import KeyColumn
     from warehouse.serving.partials import Put
 
@@ -125,7 +125,7 @@ class Reader(PinnedReader):
 
             def found_by_then(pin: Pin) -> Answer:
                 found = rows_within(self.connection, self.chooser, pin, table, wanted, request, clock)
-                return self.answer(pin, self.connection, found.statement, found.columns, within=found.told, tables=(table,))
+                return self.answer(pin, self.connection, found.statement, found.columns, within=found.coverage, tables=(table,))
 
             return self.retrying(found_by_then)
 
@@ -259,7 +259,7 @@ class Reader(PinnedReader):
                 known = self.chooser.summaries, self.footers
                 found = aggregates_within(self.connection, pin, checked, sandbox, columns, now, clock, known)
                 statement = in_memory_rows(found.rows, found.columns)
-                return self.answer(pin, self.connection, statement, found.columns, within=found.told, tables=checked.tables)
+                return self.answer(pin, self.connection, statement, found.columns, within=found.coverage, tables=checked.tables)
             if between is not None and not bound.parameters and now is None and open_until is None:
                 put = self._partials.put_together(pin, sandbox, checked, columns, between)
                 if put is not None:
@@ -410,7 +410,7 @@ class Reader(PinnedReader):
         ended: Callable[[Explain], None] | None = None,
         put: tuple[int, int] | None = None,
         tables: Iterable[str] = (),
-        within: Told | None = None,
+        within: Coverage | None = None,
     ) -> Answer:
         """Return the answer of a statement.
 

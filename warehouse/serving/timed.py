@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.errors import QueryError
 from warehouse.serving.asked import asked_of
-from warehouse.serving.clock import Told
+from warehouse.serving.clock import Coverage
 from warehouse.serving.keys import keys_of
 from warehouse.serving.request import instant_of
 from warehouse.serving.statement import Statement, probe_order, select, where_key
@@ -69,7 +69,7 @@ class RowsFound:
 
     statement: Statement
     columns: tuple[tuple[str, str], ...]
-    told: Told
+    coverage: Coverage
 
 
 def rows_within(
@@ -108,11 +108,11 @@ def rows_within(
         read += some
     every = (*read, *left)
     stored, taken = (sum(file.rows or 0 for file in files) for files in (every, read))
-    told = Told(not left, len(every), len(read), stored, taken, not left)
+    coverage = Coverage(not left, len(every), len(read), stored, taken, not left)
     schema = pin.source(state, (), tau)
     nothing = connection.sql(select(schema, [*names, *hidden])).to_arrow_table()
     tables = {_HELD: pa.concat_tables([nothing, *found])}
     listed = ", ".join(quoted(name) for name in names)
     end = "" if request.limit is None else f" LIMIT {request.limit}"
     statement = Statement(f"SELECT {listed} FROM {_HELD} ORDER BY {order}{end}", tables=tables)
-    return RowsFound(statement, shown, told)
+    return RowsFound(statement, shown, coverage)

@@ -25,7 +25,7 @@ import numpy as np
 from warehouse.errors import QueryError
 from warehouse.promise.bounds import Estimate, Unread, average, count, median, total
 from warehouse.promise.summaries import stored_part
-from warehouse.serving.clock import Told
+from warehouse.serving.clock import Coverage
 from warehouse.serving.keys import keys_of
 from warehouse.serving.pruning import all_live
 from warehouse.serving.statement import select
@@ -70,7 +70,7 @@ class WithinAnswer:
 
     rows: pa.Table
     columns: tuple[tuple[str, str], ...]
-    told: Told
+    coverage: Coverage
 
 
 @dataclass
@@ -292,7 +292,7 @@ class Within:
             arrays.append(pa.array([_text(each.low, bound) for each in found], pa.string()))
             arrays.append(pa.array([_text(each.high, bound) for each in found], pa.string()))
         rows = pa.Table.from_arrays(arrays, names=[f"c{place}" for place in range(len(arrays))])
-        told = Told(
+        coverage = Coverage(
             exact=not unread,
             files=len(every),
             files_read=len(read),
@@ -300,7 +300,7 @@ class Within:
             rows_read=stored,
             groups_complete=not unread or not self._asked.groups,
         )
-        return WithinAnswer(rows, tuple(columns), told)
+        return WithinAnswer(rows, tuple(columns), coverage)
 
     def _estimate(
         self,

@@ -22,8 +22,9 @@ from warehouse.layout import slot_sql
 from warehouse.steps.exact_items import exact_items
 from warehouse.steps.merging import merged
 from warehouse.steps.merging_items import merged_items
+from warehouse.steps.node_source import move_of
 from warehouse.steps.sketches import estimated
-from warehouse.steps.synopsis_source import full_from, known_batch, table_move
+from warehouse.steps.synopsis_source import full_from, known_batch
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
 from warehouse.storage.store import store_of
@@ -127,8 +128,8 @@ class AnswersSource:
         return self.own.due, (self.answered(self.own.due),) if self.own.due else ()
 
     @property
-    def told(self) -> Mapping[str, object]:
-        """What its commit says beside the counts: which answers there was time for, where that is bounded."""
+    def commit_metadata(self) -> Mapping[str, object]:
+        """What its commit says in addition to the counts: which answers there was time for, where that is bounded."""
         if self.own.within is None:
             return {}
         return {ANSWERED: [[due.text, due.end] for due in self._given[0]]}
@@ -199,7 +200,7 @@ class AnswersSource:
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.own.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return known_batch(placed_in_driver(timed, names, self.layout, table_move(self.plan, self.planned)), self.session)
+        return known_batch(placed_in_driver(timed, names, self.layout, move_of(self.plan, self.planned)), self.session)
 
     def _full_from(self, name: str) -> int:
         """The slot from which on a synopsis is whole, as this plan has left it."""

@@ -37,7 +37,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     sealed = {(cell, block) for cell, blocks in merged.items() for block in blocks}
     dead = step.former.leaving.union(step.dead)
     # Answers without a row are given too: the commit says so, where there is only so much time for answers.
-    answered = isinstance(source, AnswersSource) and source.told.get(ANSWERED)
+    answered = isinstance(source, AnswersSource) and source.commit_metadata.get(ANSWERED)
     if not (sizes or step.expired or step.dead or sealed or step.former.leaving or answered):
         return Done(counts=batch.counts)
     parts = [batch.live(stored_columns(source))]
@@ -166,12 +166,12 @@ def _explained_rewrite(number: int, step: RewriteCells, come: Incoming) -> StepE
 
 def _explained_former(cells: FormerCells) -> str:
     """What becomes of the partitions of a former layout, in words; nothing when there is none."""
-    told = []
+    parts = []
     if cells.gone or cells.aged:
-        told.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")
+        parts.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")
     if cells.moved:
-        told.append(f"move what is left of the former layout ({len(cells.moved)} partitions)")
-    return "".join(f"; {text}" for text in told)
+        parts.append(f"move what is left of the former layout ({len(cells.moved)} partitions)")
+    return "".join(f"; {text}" for text in parts)
 
 
 MOVE_WINDOW = Kind(

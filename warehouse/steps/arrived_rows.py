@@ -28,11 +28,13 @@ if TYPE_CHECKING:
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.batch import Batch
-    from warehouse.planning.steps import CoalescedPlan, Plan, SynopsisPlan
+    from warehouse.ingest.files import LeftOut
+    from warehouse.layout import Layout
+    from warehouse.planning.steps import CoalescedPlan, Plan, StreamPlan, SynopsisPlan
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["ARRIVED_ROWS", "ArrivedRows"]
+__all__ = ["ARRIVED_ROWS", "ArrivedRows", "FollowingSource"]
 
 ARRIVED_ROWS = "_fate IN ('live', 'dead')"
 """Which rows of a batch arrived: deferred ones do when their slot comes, rejected ones never."""
@@ -129,6 +131,61 @@ class ArrivedRows:
         landed: Batch | None = vars(self).get("_landed")
         if landed is not None:
             landed.release()
+
+
+@dataclass(frozen=True, eq=False)
+class FollowingSource:
+    """The rows of the step of a table that takes in what arrived in a stream: a synopsis or a coalesced table.
+
+    Parameters
+    ----------
+    plan, planned
+        The plan, and what it has for the table.
+    last
+        What the plan starts from.
+    files
+        By which stored tables are read.
+    below
+        Gives the source of its stream, as it is by then.
+    anything
+        Gives a session, for a step without rows of the stream.
+    """
+
+    plan: Plan
+    planned: StreamPlan
+    last: Epoch | None
+    files: TableFiles
+    below: Callable[[], StreamSource]
+    anything: Callable[[], SparkSession]
+
+    @property
+    def own(self) -> SynopsisPlan | CoalescedPlan:
+        """What the plan says of the table."""
+        own = self.planned.synopsis or self.planned.coalesced
+        if own is None:
+            raise TypeError(f"{self.planned.name} follows no stream row by row")
+        return own
+
+    @property
+    def layout(self) -> Layout:
+        """The layout of its table."""
+        return self.planned.layout
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Files that the rows of its stream were read without."""
+        return self.below().left_out if self.own.arrives else ()
+
+    def require_unchanged(self) -> None:
+        """Look at the files of its stream again, as a step of the stream does."""
+        if self.own.arrives:
+            self.below().require_unchanged()
+
+    def release(self) -> None:
+        """Drop the cached rows of landing files."""
+        arrived: ArrivedRows | None = vars(self).get("_arrived")
+        if arrived is not None:
+            arrived.release()
 
 
 def _of_batch(batch: Batch, declared: tuple[ColumnRecord, ...]) -> DataFrame:

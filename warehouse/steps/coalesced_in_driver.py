@@ -27,14 +27,14 @@ from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.local_buckets import entered, touched_buckets
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import Definition
     from warehouse.layout import Layout
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["DriverReplacement", "asked", "no_stored_rows", "replaced_groups"]
+__all__ = ["DriverReplacement", "GroupReplacement", "asked", "no_stored_rows"]
 
 
 def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
@@ -43,8 +43,8 @@ def no_stored_rows(columns: Sequence[ColumnRecord]) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class DriverReplacement:
-    """The new content of the buckets in which rows changed, and the points that were not taken.
+class GroupReplacement:
+    """The new content of the buckets in which rows of some groups changed.
 
     Parameters
     ----------
@@ -52,8 +52,6 @@ class DriverReplacement:
         What the table holds, how it is laid out, and from when to when it is moved.
     own
         Its rows that were live at the last epoch, with all columns.
-    arrived
-        The classified rows of the stream's batch, or the points of these; None: no point came.
 
     Raises
     ------
@@ -65,11 +63,40 @@ class DriverReplacement:
     layout: Layout
     move: Move
     own: pa.Table
-    arrived: pa.Table | None
 
     @property
-    def _groups(self) -> list[str]:
+    def groups(self) -> list[str]:
+        """The columns of the group, quoted."""
         return [quoted(name) for name in self.definition.groups]
+
+    def replaced(self, keys: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> Replacement:
+        """Return the new content where the groups ``keys`` changed; ``answer`` makes their rows of those that were stored."""
+        if not keys.num_rows:
+            return Replacement(None, {}, {}, 0)
+        definition, own, move = self.definition, self.own, self.move
+        held, rest = parted(definition, own, keys)
+        columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
+        names = [*columns, *state, "_ts", "_exp"]
+        now = answer(held).select(names).cast(pa.schema([own.schema.field(name) for name in names]))
+        matched = matched_rows(held, now, columns, state)
+        matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, self.layout))
+        touched = touched_buckets(matched, stateful=True)
+        if not touched:
+            return Replacement(None, {}, {}, 0)
+        written, others = (_of(rows, list(touched)) for rows in (matched, rest))
+        fresh = entered(written, columns, state, move, dated=False)
+        kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
+        return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
+
+
+@dataclass(frozen=True, eq=False)
+class DriverReplacement(GroupReplacement):
+    """The new content, and the points that were not taken.
+
+    ``arrived`` are the classified rows of the stream's batch, or the points of these; None: no point came.
+    """
+
+    arrived: pa.Table | None
 
     @cached_property
     def _points(self) -> pa.Table:
@@ -88,8 +115,8 @@ class DriverReplacement:
     @cached_property
     def _stamps(self) -> pa.Table:
         """Every stamp of a group, of rows and of points, each once."""
-        shown = ", ".join([*self._groups, AT])
-        held = ", ".join([*self._groups, f"unnest({STAMPS}) AS {AT}"])
+        shown = ", ".join([*self.groups, AT])
+        held = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
         query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
         return asked(query, own=self.own, points=self._points)
 
@@ -101,8 +128,8 @@ class DriverReplacement:
         surplus = self._stamps.num_rows - (definition.rows or 0)
         if surplus <= 0:
             return Edge()
-        order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self._groups)])
-        shown = ", ".join([AT, *self._groups])
+        order = ", ".join([AT, *(f"{name} NULLS FIRST" for name in self.groups)])
+        shown = ", ".join([AT, *self.groups])
         found = asked(f"SELECT {shown} FROM stamps ORDER BY {order} LIMIT 1 OFFSET {surplus}", stamps=self._stamps)
         stamp, *group = (column[0].as_py() for column in found.columns)
         return Edge(stamp, tuple(map(_literal, group)))
@@ -110,7 +137,7 @@ class DriverReplacement:
     @cached_property
     def losses(self) -> dict[str, int]:
         """How many points had left the window before they were loaded, and how many had the group and stamp of another."""
-        points, groups = self._points, self._groups
+        points, groups = self._points, self.groups
         inside = f"SELECT * FROM points WHERE {within(self._edge, AT, groups)}"
         taken = asked(inside, points=points)
         shown = ", ".join([*groups, AT])
@@ -122,20 +149,16 @@ class DriverReplacement:
     @cached_property
     def replacement(self) -> Replacement:
         """The new content of the buckets in which rows changed."""
-        definition, move, edge = self.definition, self.move, self._edge
+        move, edge = self.move, self._edge
         # Null for a null group at the edge, which has left.
-        inside = f"coalesce({within(edge, f'{STAMPS}[1]', self._groups)}, false)"
+        inside = f"coalesce({within(edge, f'{STAMPS}[1]', self.groups)}, false)"
         cut = f"NOT {inside} AND epoch_us(_exp) > {move.now}"
-        shown = ", ".join(self._groups) or "1 AS one"
+        shown = ", ".join(self.groups) or "1 AS one"
         keys = asked(
             f"SELECT DISTINCT {shown} FROM (SELECT {shown} FROM points UNION ALL SELECT {shown} FROM own WHERE {cut})",
             points=self._points, own=self.own,
         )  # fmt: skip
-        if not keys.num_rows:
-            return Replacement(None, {}, {}, 0)
-        held, _ = parted(definition, self.own, keys)
-        answer = self.coalesced(held)
-        return replaced_groups(definition, self.layout, move, self.own, keys, answer)
+        return self.replaced(keys, self.coalesced)
 
     def coalesced(self, held: pa.Table) -> pa.Table:
         """Return the rows that these stored ones and the points make, with all columns but those of the grid."""
@@ -164,40 +187,6 @@ def parted(definition: Definition, own: pa.Table, keys: pa.Table) -> tuple[pa.Ta
         asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")
     )
     return held, rest
-
-
-def replaced_groups(
-    definition: Definition, layout: Layout, move: Move, own: pa.Table, keys: pa.Table, answer: pa.Table
-) -> Replacement:
-    """Return the new content of the buckets in which rows of some groups changed.
-
-    Parameters
-    ----------
-    definition, layout, move, own
-        As of a :class:`DriverReplacement`.
-    keys
-        The groups.
-    answer
-        Their rows as they are now.
-
-    Raises
-    ------
-    LeftToSparkError
-        When DuckDB cannot answer.
-    """
-    held, rest = parted(definition, own, keys)
-    columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
-    names = [*columns, *state, "_ts", "_exp"]
-    answer = answer.select(names).cast(pa.schema([own.schema.field(name) for name in names]))
-    matched = matched_rows(held, answer, columns, state)
-    matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, layout))
-    touched = touched_buckets(matched, stateful=True)
-    if not touched:
-        return Replacement(None, {}, {}, 0)
-    written, others = (_of(rows, list(touched)) for rows in (matched, rest))
-    fresh = entered(written, columns, state, move, dated=False)
-    kept = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
-    return replacing(pa.concat_tables([fresh, kept.select(fresh.column_names).cast(fresh.schema)]), touched)
 
 
 def _of(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:

@@ -20,7 +20,7 @@ from warehouse.coalescing.islands import AT, SPARK, Edge, coalesced, within
 from warehouse.ingest.guarded import guarded
 from warehouse.layout.columns import CELL
 from warehouse.limits import limits
-from warehouse.steps.arrived_rows import ArrivedRows
+from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
 from warehouse.steps.coalesced_in_driver import DriverReplacement, no_stored_rows
 from warehouse.steps.node_source import move_of
 from warehouse.steps.shedding import ShedReplacement, exact_rows
@@ -34,48 +34,21 @@ from warehouse.views.maintenance.keyed import Replacement, changed_keys, placele
 from warehouse.views.maintenance.keys import semi_joined
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from pyspark.sql import SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.coalescing.definition import Definition
-    from warehouse.epochs.records import Epoch
-    from warehouse.ingest.files import LeftOut
-    from warehouse.layout import Layout
-    from warehouse.planning.steps import CoalescedPlan, Plan, StreamPlan
-    from warehouse.steps.stream_source import StreamSource
-    from warehouse.storage.scan import TableFiles
+    from warehouse.planning.steps import CoalescedPlan
 
 __all__ = ["CoalescedSource"]
 
 
 @dataclass(frozen=True, eq=False)
-class CoalescedSource:
-    """The rows of a coalesced table's step.
+class CoalescedSource(FollowingSource):
+    """The rows of a coalesced table's step; ``cache`` keeps intermediate rows until the step is done."""
 
-    Parameters
-    ----------
-    plan, planned
-        The plan, and what it has for the table.
-    last
-        What the plan starts from.
-    files
-        By which stored tables are read.
-    below
-        Gives the source of its stream, as it is by then.
-    anything
-        Gives a session, for a step without rows of the stream.
-    cache
-        What keeps intermediate rows until the step is done.
-    """
-
-    plan: Plan
-    planned: StreamPlan
-    last: Epoch | None
-    files: TableFiles
-    below: Callable[[], StreamSource]
-    anything: Callable[[], SparkSession]
     cache: Cache = field(default_factory=Cache)
 
     @property
@@ -96,11 +69,6 @@ class CoalescedSource:
         return self._arrived.session
 
     @property
-    def layout(self) -> Layout:
-        """The layout of its table."""
-        return self.planned.layout
-
-    @property
     def columns(self) -> tuple[ColumnRecord, ...]:
         """The stored columns before the system's."""
         return self.planned.stored_columns
@@ -111,32 +79,20 @@ class CoalescedSource:
         return key_types(self.planned.declaration.search_key, self.planned.declaration.columns)
 
     @property
-    def left_out(self) -> tuple[LeftOut, ...]:
-        """Files that the rows of its stream were read without."""
-        return self.below().left_out if self.own.arrives else ()
-
-    @property
     def lost_rows(self) -> int:
         """Points that had left the window before they were loaded."""
         return self._losses["late"]
 
     @property
-    def told(self) -> Mapping[str, object]:
-        """What its commit says beside the counts: the points that it did not take, and what it shed."""
+    def commit_metadata(self) -> Mapping[str, object]:
+        """What its commit says in addition to the counts: the points that it did not take, and what it shed."""
         shedding = self._shedding
-        return self._losses if shedding is None else {**self._losses, **shedding.told}
-
-    def require_unchanged(self) -> None:
-        """Look at the files of its stream again, as a step of the stream does."""
-        if self.own.arrives:
-            self.below().require_unchanged()
+        return self._losses if shedding is None else {**self._losses, **shedding.commit_metadata}
 
     def release(self) -> None:
         """Drop the cached rows."""
         self.cache.release()
-        arrived: ArrivedRows | None = vars(self).get("_arrived")
-        if arrived is not None:
-            arrived.release()
+        super().release()
 
     # --- what comes and what is there ---
 

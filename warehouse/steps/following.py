@@ -63,8 +63,8 @@ def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord 
         return None
     given = own.due if own.within is None else ()
     if own.within is not None and commit is not None:
-        told = {(text, end) for text, end in commit.metadata.get(ANSWERED, ())}
-        given = tuple(due for due in own.due if (due.text, due.end) in told)
+        answered = {(text, end) for text, end in commit.metadata.get(ANSWERED, ())}
+        given = tuple(due for due in own.due if (due.text, due.end) in answered)
     return AnswersRecord(own.definition, own.through, tuple(due for due in own.due if due not in given))
 
 

@@ -188,15 +188,15 @@ class Task:
         """Return the same, with what the batch held and which files it was read without."""
         source = self.rows()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
-        told = source.told if isinstance(source, SynopsisSource | AnswersSource) else {}
-        return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **told, **more)
+        own = source.commit_metadata if isinstance(source, SynopsisSource | AnswersSource) else {}
+        return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **own, **more)
 
     def replaced_facts(self, table_id: str, **more: object) -> CommitFacts:
         """Return the same for a commit that replaces rows, with the files that its source was read without."""
         source = self.keyed()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
-        told = source.told if isinstance(source, CoalescedSource) else {}
-        return self.facts(table_id, left_out=left_out, **told, **more)
+        own = source.commit_metadata if isinstance(source, CoalescedSource) else {}
+        return self.facts(table_id, left_out=left_out, **own, **more)
 
     def write_runs(
         self,

@@ -13,22 +13,19 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from warehouse.catalog.duck_sql import quoted
 from warehouse.coalescing.accuracy import accuracy
 from warehouse.coalescing.definition import LEDGER, STAMPS
 from warehouse.coalescing.runs import Run
 from warehouse.coalescing.scoring import METHODS
 from warehouse.coalescing.shed_rows import RUN, exact_members, fragments
 from warehouse.coalescing.shedding import shed
-from warehouse.steps.coalesced_in_driver import asked, replaced_groups
-from warehouse.views.maintenance.keyed import Replacement
+from warehouse.steps.coalesced_in_driver import GroupReplacement, asked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from warehouse.coalescing.definition import Definition
-    from warehouse.layout import Layout
-    from warehouse.views.maintenance.inputs import Move
+    from warehouse.views.maintenance.keyed import Replacement
 
 __all__ = ["SHED", "ShedReplacement", "exact_rows"]
 
@@ -42,33 +39,13 @@ def exact_rows(definition: Definition, own: pa.Table) -> pa.Table:
 
 
 @dataclass(frozen=True, eq=False)
-class ShedReplacement:
-    """The new content of the buckets in which rows changed.
+class ShedReplacement(GroupReplacement):
+    """The new content, when members of rows are shed.
 
-    Parameters
-    ----------
-    definition, layout, move
-        What the table holds, how it is laid out, and from when to when it is moved.
-    own
-        Its rows that were live at the last epoch, with all columns.
-    exact
-        The rows of all groups that it would have now if nothing had ever been shed.
-
-    Raises
-    ------
-    LeftToSparkError
-        By each property, when DuckDB cannot answer.
+    ``exact`` are the rows of all groups that the table would have now if nothing had ever been shed.
     """
 
-    definition: Definition
-    layout: Layout
-    move: Move
-    own: pa.Table
     exact: pa.Table
-
-    @cached_property
-    def _groups(self) -> list[str]:
-        return [*map(quoted, self.definition.groups)]
 
     def _group_of(self, rows: pa.Table) -> list[tuple[object, ...]]:
         columns = [rows[name].to_pylist() for name in self.definition.groups]
@@ -146,7 +123,7 @@ class ShedReplacement:
         return found.select(names).cast(pa.schema([self.own.schema.field(name) for name in names]))
 
     @cached_property
-    def told(self) -> Mapping[str, object]:
+    def commit_metadata(self) -> Mapping[str, object]:
         """What the commit says: members that are kept and that are not, and the accuracy."""
         gone = sum(len(run.shed) for run in self._runs)
         kept = sum(len(run.stamps) for run in self._runs) - gone
@@ -157,14 +134,13 @@ class ShedReplacement:
         """The new content of the buckets in which rows changed."""
         names = self.rows.column_names
         was = self.own.filter(pc.greater(self.own["_exp"].cast(pa.int64()), self.move.now)).select(names)
-        shown = ", ".join(self._groups) or "1 AS one"
+        shown = ", ".join(self.groups) or "1 AS one"
         keys = asked(
             f"SELECT DISTINCT {shown} FROM ("
             "(SELECT * FROM was EXCEPT ALL SELECT * FROM rows) UNION ALL (SELECT * FROM rows EXCEPT ALL SELECT * FROM was))",
             was=was, rows=self.rows,
         )  # fmt: skip
-        if not keys.num_rows:
-            return Replacement(None, {}, {}, 0)
-        own = " AND ".join(f"r.{name} IS NOT DISTINCT FROM k.{name}" for name in self._groups) or "true"
-        answer = asked(f"SELECT r.* FROM rows AS r SEMI JOIN k ON {own}", rows=self.rows, k=keys)
-        return replaced_groups(self.definition, self.layout, self.move, self.own, keys, answer)
+        own = " AND ".join(f"r.{name} IS NOT DISTINCT FROM k.{name}" for name in self.groups) or "true"
+        return self.replaced(
+            keys, lambda _: asked(f"SELECT r.* FROM rows AS r SEMI JOIN k ON {own}", rows=self.rows, k=keys)
+        )

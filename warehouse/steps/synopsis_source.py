@@ -23,59 +23,34 @@ from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
-from warehouse.steps.arrived_rows import ArrivedRows
+from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
 from warehouse.steps.local_states import calculable, local_states, slot_of
+from warehouse.steps.node_source import move_of
 from warehouse.steps.spark_states import states_of
 from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
-from warehouse.time import NEVER, at_slot
-from warehouse.views.maintenance.inputs import Move
+from warehouse.time import NEVER
 from warehouse.views.maintenance.placement import placed, placed_in_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
     from warehouse.epochs.records import Epoch
-    from warehouse.ingest.files import LeftOut
-    from warehouse.layout import Layout
     from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
-    from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
-    from warehouse.storage.scan import TableFiles
 
-__all__ = ["EARLIEST", "SynopsisSource", "full_from", "known_batch", "lacks_files", "table_move"]
+__all__ = ["EARLIEST", "SynopsisSource", "full_from", "known_batch", "lacks_files"]
 
 EARLIEST = "earliest"
 """What a commit says of the first slot that it has rows of."""
 
 
 @dataclass(frozen=True, eq=False)
-class SynopsisSource:
-    """The rows of a synopsis's step.
-
-    Parameters
-    ----------
-    plan, planned
-        The plan, and what it has for the synopsis.
-    last
-        What the plan starts from.
-    files
-        By which stored tables are read.
-    below
-        Gives the source of its stream, as it is by then.
-    anything
-        Gives a session, for a step without rows of the stream.
-    """
-
-    plan: Plan
-    planned: StreamPlan
-    last: Epoch | None
-    files: TableFiles
-    below: Callable[[], StreamSource]
-    anything: Callable[[], SparkSession]
+class SynopsisSource(FollowingSource):
+    """The rows of a synopsis's step."""
 
     @property
     def own(self) -> SynopsisPlan:
@@ -90,11 +65,6 @@ class SynopsisSource:
         return self.below().session if self.own.arrives else self.anything()
 
     @property
-    def layout(self) -> Layout:
-        """The layout of its table."""
-        return self.planned.layout
-
-    @property
     def columns(self) -> tuple[ColumnRecord, ...]:
         """The stored columns before the system's."""
         return self.planned.declaration.columns
@@ -103,11 +73,6 @@ class SynopsisSource:
     def key(self) -> list[tuple[str, str]]:
         """The search key with its types."""
         return [(ARRIVED, "bigint")]
-
-    @property
-    def left_out(self) -> tuple[LeftOut, ...]:
-        """Files that the rows of its stream were read without."""
-        return self.below().left_out if self.own.arrives else ()
 
     @cached_property
     def batch(self) -> Batch:
@@ -122,20 +87,15 @@ class SynopsisSource:
         for part in parts[1:]:
             rows = rows.unionByName(part)
         names = [column.name for column in self.columns]
-        known = placed(rows, names, self.layout, table_move(self.plan, self.planned)).toArrow()
+        known = placed(rows, names, self.layout, move_of(self.plan, self.planned)).toArrow()
         return known_batch(known, self.session)
 
     @property
-    def told(self) -> Mapping[str, object]:
-        """What its commit says beside the counts: the first slot of its rows, where that is the first of all."""
+    def commit_metadata(self) -> Mapping[str, object]:
+        """What its commit says in addition to the counts: the first slot of its rows, where that is the first of all."""
         known = self.batch.known
         first = pc.min(known[ARRIVED]).as_py() if self.own.opening and known is not None else None
         return {} if first is None else {EARLIEST: first}
-
-    def require_unchanged(self) -> None:
-        """Look at the files of its stream again, as a step of the stream does."""
-        if self.own.arrives:
-            self.below().require_unchanged()
 
     def _few(self) -> pa.Table | None:
         """What few rows that the driver has add to the synopsis, by DuckDB; None when Spark is to calculate it."""
@@ -162,7 +122,7 @@ class SynopsisSource:
         last = np.maximum(last, plan.slot + 1)
         ends = pa.array(np.minimum(plan.anchor + last * plan.update_interval, NEVER), pa.int64()).cast(instant)
         timed = rows.append_column("_ts", begins).append_column("_exp", ends).append_column("_out", ends)
-        return placed_in_driver(timed, names, self.layout, table_move(plan, self.planned))
+        return placed_in_driver(timed, names, self.layout, move_of(plan, self.planned))
 
     @property
     def _within(self) -> str:
@@ -213,7 +173,7 @@ class SynopsisSource:
         changed = {**containing, BATCH: f"xxhash64({ARRIVED}, {BATCH})"}
         names = [column.name for column in self.columns]
         rows = rows.selectExpr(*(f"{changed[name]} AS {name}" if name in changed else quoted(name) for name in names))
-        return placed(self._ending(rows), names, self.layout, table_move(plan, self.planned))
+        return placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
 
     @cached_property
     def _arrived(self) -> ArrivedRows:
@@ -227,25 +187,6 @@ class SynopsisSource:
         until = f"{slot_sql('_exp', self.plan.anchor, self.plan.update_interval)} AS {UNTIL}"
         for part in self._arrived.parts():
             yield part.selectExpr("*", until)
-
-    def release(self) -> None:
-        """Drop the cached rows of landing files; others are in the driver."""
-        arrived: ArrivedRows | None = vars(self).get("_arrived")
-        if arrived is not None:
-            arrived.release()
-
-
-def table_move(plan: Plan, planned: StreamPlan) -> Move:
-    """Return from when to when a table that follows a stream is moved."""
-    return Move(
-        k0=planned.k0,
-        k=plan.slot,
-        before=at_slot(planned.k0, plan.anchor, plan.update_interval),
-        now=plan.window_time,
-        anchor=plan.anchor,
-        interval=plan.update_interval,
-        first=planned.first,
-    )
 
 
 def known_batch(rows: pa.Table, session: SparkSession) -> Batch:

@@ -1,4 +1,4 @@
-"""What stands beside a data file and leaves with it: Hadoop's sum (``.NAME.crc``), the summary of its keys (``.NAME.keys``)."""
+"""The companions of a data file, deleted together with it: Hadoop's sum (``.NAME.crc``), a summary of keys (``.NAME.keys``)."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ if TYPE_CHECKING:
 
     _Path = TypeVar("_Path", bound=PurePath)
 
-__all__ = ["SUMMARY", "beside", "data_file_of"]
+__all__ = ["SUMMARY", "companions", "data_file_of"]
 
 SUMMARY = ".keys"
 _ENDINGS = (".crc", SUMMARY)
 
 
-def beside(file: _Path) -> tuple[_Path, ...]:
-    """Return the paths that may stand beside a data file.
+def companions(file: _Path) -> tuple[_Path, ...]:
+    """Return the paths that the companions of a data file have; not every data file has all of them.
 
     >>> from pathlib import PurePath
-    >>> [path.as_posix() for path in beside(PurePath("sub_index=1/a.parquet"))]
+    >>> [path.as_posix() for path in companions(PurePath("sub_index=1/a.parquet"))]
     ['sub_index=1/.a.parquet.crc', 'sub_index=1/.a.parquet.keys']
     """
     return tuple(file.with_name(f".{file.name}{ending}") for ending in _ENDINGS)
 
 
 def data_file_of(path: _Path) -> _Path | None:
-    """Return the data file that a path stands beside; None: it is a file of its own.
+    """Return the data file whose companion a path is; None if it is no companion.
 
     >>> from pathlib import PurePath
     >>> data_file_of(PurePath("sub_index=1/.a.parquet.keys")), data_file_of(PurePath("sub_index=1/a.parquet"))

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.limits import limits
 from warehouse.promise.summaries import LEAST_COUNT, KeySummary, decode, encode, stored_part
-from warehouse.storage.beside import SUMMARY
+from warehouse.storage.companion_files import SUMMARY
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import NotDurableError
-from warehouse.storage.beside import beside
+from warehouse.storage.companion_files import companions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -219,7 +219,7 @@ class LocalDisk:
         """Remove the files: what a disk did not confirm may not be what was written, and the next attempt writes them again."""
         for file in files:
             (table / file).unlink(missing_ok=True)
-            for other in beside(table / file):
+            for other in companions(table / file):
                 other.unlink(missing_ok=True)
 
     # --- removing ---
@@ -231,7 +231,7 @@ class LocalDisk:
     def remove_file(self, path: Path) -> None:
         """Delete a file with what stands beside it, and the partition directories that are empty then."""
         path.unlink(missing_ok=True)
-        for other in beside(path):
+        for other in companions(path):
             other.unlink(missing_ok=True)
         for parent in (path.parent, path.parent.parent):
             if "=" not in parent.name or not parent.is_dir() or any(parent.iterdir()):

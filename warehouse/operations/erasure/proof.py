@@ -29,7 +29,7 @@ from warehouse.serving.engine import Resources, connect
 from warehouse.serving.keys import KeyColumn
 from warehouse.serving.pruning import Keys
 from warehouse.serving.statement import where_key
-from warehouse.storage.beside import SUMMARY, data_file_of
+from warehouse.storage.companion_files import SUMMARY, data_file_of
 from warehouse.storage.copies import copied_again
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.entries import entry_lines
