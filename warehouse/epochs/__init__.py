@@ -1,1 +1,1 @@
-"""What a committed state is: records, their journal, known landing files, crash points, who may write."""
+"""Committed states: their records, the journal of these, known landing files, crash points, and the writer lock."""

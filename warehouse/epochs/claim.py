@@ -1,13 +1,13 @@
-"""The writer's claim of a warehouse in an object store, where no file lock dies with its process.
+"""The writer's claim of a warehouse in an object store, which has no file lock that ends with its process.
 
-An object that names its holder, made by a conditional put and written again every few seconds. One that has not been written
-for ``Limits.claim_seconds`` may be taken over, by a put on condition that it is still the same; so may that of a process of
-this host that is gone. Time is the store's: the age of a claim is between its modification and that of an object written just
-now.
+A claim is an object that names its holder. A conditional put makes it, and the holder writes it again every few seconds. Another
+process may take over a claim that was not written for ``Limits.claim_seconds``, or whose holder was a process of the same host
+that has ended, by a put on condition that the claim is still the same. Time is the store's: the age of a claim is the difference
+between its modification and that of an object written just now.
 
-The claim keeps writers from being in each other's way; it is not what keeps the warehouse whole. A process can be held up
-for longer than any lease and then go on. What it does then is harmless, because every record and every commit has a name of its
-own that is written once, on condition that it is free (:meth:`warehouse.storage.store.Store.write_exclusive`,
+The claim keeps writers from disturbing each other; the integrity of the warehouse does not depend on it. A process can be delayed
+for longer than any lease and then continue. What it does then is harmless, because every record and every commit has a name of
+its own that is written once, on condition that it is free (:meth:`warehouse.storage.store.Store.write_exclusive`,
 :func:`warehouse.storage.entries.append_entry`), and because data files never share a name.
 """
 
@@ -37,15 +37,15 @@ __all__ = ["CLAIM", "RUN_CLAIM", "announce", "holder", "store_claim"]
 
 CLAIM = ".update.claim.json"
 RUN_CLAIM = ".run.claim.json"
-"""Of the process that keeps a warehouse up to date."""
+"""The claim of the process that keeps a warehouse up to date."""
 _CLOCK = ".update.clock"
 _doing: dict[str, str] = {}
-"""What this process does in each root, record with its next sign of life."""
+"""What this process does in each root; the next writing of the claim records it."""
 
 
 @contextmanager
 def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
-    """Hold the claim; ``now`` (microseconds) is recorded for whoever finds it held.
+    """Hold the claim; ``now`` (microseconds) is recorded for other processes that find it held.
 
     Raises
     ------
@@ -72,12 +72,12 @@ def store_claim(root: Path, now: int, name: str = CLAIM) -> Iterator[None]:
 
 
 def announce(root: Path, doing: str) -> None:
-    """Say what the holder does now: the claim tells it within seconds."""
+    """Note what the holder does now; the claim has it within seconds."""
     _doing[str(root)] = doing
 
 
 def holder(root: Path, now: int) -> Mapping[str, object] | None:
-    """Return the claim's record while its holder gives signs of life, by this machine's clock (``now`` in microseconds)."""
+    """Return the claim's record if its holder still writes it, by this machine's clock (``now`` in microseconds)."""
     path = object_path(root / CLAIM)
     try:
         record, written = _read(path), path.stat().st_mtime
@@ -106,7 +106,7 @@ def _claim(path: ObjectPath, facts: Mapping[str, object]) -> str:
 
 
 def _taken_over(path: ObjectPath, content: bytes) -> str:
-    """Take over the claim of a holder that is gone."""
+    """Take over the claim of a holder that has ended."""
     try:
         found, tag = path.read_with_tag()
         held = json.loads(found)
@@ -135,7 +135,7 @@ def _holder_has_ended(held: Mapping[str, object]) -> bool:
 
 
 def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threading.Event) -> None:
-    """Write the claim again and again, until it is another's."""
+    """Keep writing the claim until another process has it."""
     number = 0
     while not stop.wait(limits().claim_renewal_seconds):
         number += 1
@@ -148,7 +148,7 @@ def _keep(path: ObjectPath, facts: Mapping[str, object], tag: str, stop: threadi
             logging.getLogger("warehouse").warning(text, path)
             return
         except WarehouseError:
-            continue  # the store is busy; what is written at last is what counts
+            continue  # the store is busy; only the last successful writing counts
 
 
 def _read(path: ObjectPath) -> Mapping[str, object]:

@@ -4,8 +4,8 @@ A record is a JSON document ``{"format", "written_by", "checksum", "body"}``; th
 bytes. It is written under a temporary name, made durable, linked into place (which fails if the name exists), and the
 directory is made durable: a reader sees the whole record or none.
 
-``format`` goes up when a build that does not know what is new would go wrong by leaving it out; such a build then refuses
-the record and says which build wrote it. What may be left out, such as a new field with a default, needs no new format.
+``format`` goes up when an older build would do something wrong because it ignores what is new; that build then refuses the
+record and says which build wrote it. Something that may be ignored, such as a new field with a default, needs no new format.
 Every build reads all formats from 1 to its own. Format 2: ledgers name shards of landing files. Format 3: answers of aggregates
 wait for time, synopses have live rows and lists of items, there are coalesced tables. A build of format 2 would leave waiting
 answers out for good, and take a coalesced table of a plan for a stream.
@@ -62,14 +62,14 @@ __all__ = [
 ]
 
 FORMAT = 3
-"""What this build writes, and the newest that it reads."""
+"""The format that this build writes, and the newest one that it reads."""
 _DIGITS = 20
 _Body = TypeVar("_Body")
 Kind = Literal["plan", "epoch", "past", "ledger"]
 
 
 class _Head(msgspec.Struct):
-    """What every build can read of every record, whatever becomes of the rest."""
+    """The part of a record that every build can read, whatever changes in the rest."""
 
     format: int
     written_by: str = ""
@@ -129,7 +129,7 @@ def read_record(path: Path, kind: type[_Body]) -> _Body:
 
 
 def _refuse_newer(text: bytes, path: str) -> None:
-    """Raise when what this build cannot read as a record says that it is one of a newer build."""
+    """Raise if bytes that this build cannot read as a record say that a newer build wrote them."""
     with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         head = msgspec.json.decode(text, type=_Head)
         if head.format > FORMAT:
@@ -181,7 +181,7 @@ def write_record(path: Path, body: object) -> None:
     Raises
     ------
     LockHeldError
-        When a record of that name exists: another process that the lock did not keep out wrote it.
+        When a record of that name exists: another process wrote it, which the lock did not keep out.
 
     """
     try:
@@ -224,7 +224,7 @@ def read_epoch(root: Path, number: int) -> Epoch:
 def newest_epoch(root: Path) -> Epoch | None:
     """Return the newest epoch, or None when nothing was committed.
 
-    A newest record that is not whole counts as not written, as long as there is an epoch before it: the next update
+    A newest record that is damaged counts as not written, as long as there is an epoch before it: the next update
     writes it again (:mod:`warehouse.operations.mend`).
     """
     return next(_whole_epochs(root), None)

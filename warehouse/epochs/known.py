@@ -1,12 +1,12 @@
 """What earlier epochs know of the landing directories.
 
-Every epoch records what it loaded; a ledger ``<m>.ledger.json`` sums up the epochs up to ``m``, so that old records can
-go and need not be read. Known now = the newest ledger, then the epochs above it, in order.
+Every epoch records what it loaded. A ledger ``<m>.ledger.json`` sums up the epochs up to ``m``, so that old records need not be
+read and can be deleted. Known now = the newest ledger, then the epochs above it, in order.
 
 A ledger names shards of the loaded files (:mod:`warehouse.ingest.known`), each a file ``ledger/<name>`` that is never changed:
 the next ledger names the same ones for all that did not change. An update writes one once ``_EPOCHS`` epochs are above the
-newest. The ledgers that stay are the newest ones and the newest that is not above the oldest readable epoch, from which what
-was known at any readable epoch is told.
+newest. Two kinds of ledgers stay: the newest few, and the newest one at or below the oldest readable epoch, from which it can be
+derived what was known at any readable epoch.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ _NOTHING = Known({}, {})
 _EPOCHS = 32
 """Epochs above the newest ledger after which an update writes another."""
 _FILES = 20_000
-"""Landing files that the epochs above it may tell of before that."""
+"""Landing files in the epochs above the newest ledger after which an update writes another, even if the epochs are few."""
 _NEWEST = 2
-"""Ledgers that stay for whoever is just reading them."""
+"""How many of the newest ledgers stay, for processes that are reading them."""
 DIRECTORY = "ledger"
 
 
@@ -71,7 +71,7 @@ class Ledger:
 
 @dataclass(frozen=True)
 class _Told:
-    """The part of an epoch's record that tells of landing files; the rest is not decoded."""
+    """The part of an epoch's record about landing files; the rest is not decoded."""
 
     number: int
     files: tuple[Loaded, ...] = ()
@@ -106,7 +106,7 @@ class _Sum:
 
     @property
     def files(self) -> int:
-        """How many files the epochs above the ledger tell of."""
+        """How many files the records of the epochs above the ledger name."""
         return sum(map(len, self._changes.values()))
 
     def _add(self, entries: Iterable[Loaded]) -> None:
@@ -141,7 +141,7 @@ class _Sum:
 
 
 def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
-    """Return the paths of the files that epochs above one loaded, up to another, by stream; of each record only that is decoded.
+    """Return the paths that the epochs above one loaded, up to another, by stream; other parts of records are not decoded.
 
     Raises
     ------
@@ -157,7 +157,7 @@ def loaded_after(root: Path, number: int, upto: int) -> dict[str, set[str]]:
 
 
 def newest_ledger(root: Path, upto: int) -> Ledger:
-    """Return the newest ledger at or before an epoch; one of nothing when there is none."""
+    """Return the newest ledger at or before an epoch; an empty one if there is none."""
     found = [number for number in numbers(root, "ledger") if number <= upto]
     return read_record(record_path(root, max(found), "ledger"), Ledger) if found else Ledger(-1)
 
@@ -219,7 +219,7 @@ def keep_ledger(root: Path, newest: Epoch, oldest: int) -> None:
 def prune_ledgers(root: Path, oldest: int) -> None:
     """Remove ledgers, and shards that none names, which no readable epoch needs; the caller holds the writer lock."""
     found = numbers(root, "ledger")
-    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # none: epochs tell, from the first on
+    kept = {*[number for number in found if number <= oldest][-1:], *found[-_NEWEST:]}  # none: the epochs have everything
     for number in found:
         if number not in kept:
             record_path(root, number, "ledger").unlink()

@@ -33,7 +33,7 @@ __all__ = ["LOCK_FILES", "announce", "jvm_lock_path", "keep_jvm_lock", "run_lock
 LOCK_FILES = (
     ".update.lock", ".update.jvm.lock", ".update.holder.json", ".run.lock", ".run.holder.json", claim.CLAIM, claim.RUN_CLAIM,
 )  # fmt: skip
-"""The files in a root by which processes know of each other; no rows are in them."""
+"""The lock files in a root; no rows are in them."""
 
 _PAUSE_SECONDS = 0.1
 _ANNOUNCED_SECONDS = 0.5
@@ -43,7 +43,7 @@ _kept: set[Path] = set()
 
 
 def keep_jvm_lock(root: Path) -> None:
-    """Remember that this process's own JVM goes on holding its lock: it is no orphan, and Delta orders its commits."""
+    """Remember that this process's own JVM keeps its lock: it is no orphan, and Delta orders its commits."""
     _kept.add(root.resolve())
 
 
@@ -54,7 +54,7 @@ def jvm_lock_path(root: Path) -> Path:
 
 @contextmanager
 def writer_lock(root: Path, now: int) -> Iterator[None]:
-    """Hold the writer lock of a warehouse; ``now`` (microseconds) is recorded for whoever finds it held.
+    """Hold the writer lock of a warehouse; ``now`` (microseconds) is recorded for other processes that find it held.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def writer_lock(root: Path, now: int) -> Iterator[None]:
 
 @contextmanager
 def run_lock(root: Path, now: int) -> Iterator[None]:
-    """Hold the lock of the one process that keeps a warehouse up to date (``stream-wh run``); updates by hand do not ask for it.
+    """Hold the lock of the process that keeps a warehouse up to date (``stream-wh run``); updates by hand do not need it.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def run_lock(root: Path, now: int) -> Iterator[None]:
 
 
 def announce(root: Path, doing: str) -> None:
-    """Say what the update of this process does now, for whoever asks :func:`running`; nobody else's record is touched."""
+    """Record what the update of this process does now, for callers of :func:`running`; other processes' records stay."""
     if not store_of(root).local_paths:
         claim.announce(root, doing)
         return
@@ -131,7 +131,7 @@ def announce(root: Path, doing: str) -> None:
 
 
 def running(root: Path, now: int) -> Running | None:
-    """Return the update that is at work, None if there is none; takes no lock, so that it is in nobody's way.
+    """Return the update that is running, None if there is none. It takes no lock, so that it disturbs nobody.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _since(record: Mapping[str, object]) -> int | None:
 
 
 def _holder_at_work(root: Path) -> Mapping[str, object] | None:
-    """Return the record of who holds the lock: one that ended with an error leaves its record, but not its lock."""
+    """Return the record of the lock's holder; a holder that ended with an error leaves its record, but not its lock."""
     record = _record(_holder(root))
     if record is None or _dead(record):
         return None
@@ -183,7 +183,7 @@ def _holder(root: Path) -> Path:
 
 
 def _described(holder: Path) -> str:
-    """Tell who holds the lock; whoever has just taken it says so in a moment, in place of one that died with it."""
+    """Return who holds the lock. A process that has just taken it replaces the record of its dead predecessor in a moment."""
     deadline = time.monotonic() + _ANNOUNCED_SECONDS
     while (record := _record(holder)) is None or _dead(record):
         if time.monotonic() > deadline:
@@ -201,7 +201,7 @@ def _record(holder: Path) -> Mapping[str, object] | None:
 
 
 def _write(holder: Path, record: Mapping[str, object] | None) -> None:
-    """Record a holder, whole or not at all."""
+    """Record a holder; readers see a complete record or none."""
     if record is None:
         holder.unlink(missing_ok=True)
         return
@@ -220,7 +220,7 @@ def _dead(record: Mapping[str, object]) -> bool:
 
 
 def _await_orphan(root: Path, holder: str) -> None:
-    """Wait until no JVM of a dead update is left: it ends once its parent is gone."""
+    """Wait until no JVM of a dead update is left: a JVM ends after its parent has ended."""
     deadline = time.monotonic() + limits().orphan_seconds
     with jvm_lock_path(root).open("a") as stream:
         while True:

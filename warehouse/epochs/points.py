@@ -1,6 +1,6 @@
 """The named moments of an update, before and after each durable write.
 
-An observer is called at each; progress is shown from them, and tests stop, hold or kill an update at one of them.
+An observer is called at each moment: commands show progress by them, and tests stop, hold or kill an update at one of them.
 """
 
 from __future__ import annotations

@@ -55,8 +55,8 @@ Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "a
 class ForeignCommits:
     """Commits of outsiders that an epoch's version of a table (its directory, relative to the root) is above.
 
-    They changed nothing and were ``passed``; only laid rows out otherwise, as was proven, and were ``adopted``; or were taken
-    back by a commit that followed and ``reversed`` them. ``last`` is the last version of them, and of what took them back.
+    Commits that changed nothing were ``passed``; commits that only put rows into other files, which was proven, were ``adopted``;
+    others were ``reversed`` by a further commit. ``last`` is the last version of them, the further commit included.
     """
 
     path: str
@@ -86,7 +86,7 @@ class Stopped:
 class Partition:
     """One (sub-index, expiry block) of a table: its runs, files, rows, bytes, the largest and smallest ``_exp_slot``.
 
-    The smallest is none where an earlier version did not record it.
+    The smallest is None if an earlier build did not record it.
     """
 
     sub_index: int
@@ -109,7 +109,7 @@ class WaitingSlot:
 
 @dataclass(frozen=True)
 class AgeMark:
-    """Rows that epochs up to ``epoch``, and after that of the mark before, found: at ``at`` (microseconds) at the latest."""
+    """How old rows are: epochs above the previous mark's, up to ``epoch``, found them, at ``at`` (microseconds) at the latest."""
 
     epoch: int
     at: int
@@ -119,8 +119,8 @@ class AgeMark:
 class SideTable:
     """A stream's deferred or rejected rows, or a view's short-lived results: a Delta table of its own at ``version``.
 
-    ``found`` are the ages of its rows, the oldest first (:mod:`warehouse.planning.keeping`); none of deferred rows, nor of
-    what is kept forever.
+    ``found`` are the ages of its rows, the oldest first (:mod:`warehouse.planning.keeping`). Deferred rows have no ages, nor have
+    rows that are kept forever.
     """
 
     path: str
@@ -165,9 +165,9 @@ class SynopsisRecord:
 
 @dataclass(frozen=True)
 class AnswersRecord:
-    """What an aggregate asked when its last answers were given, and the slot up to which its due ends are answered.
+    """The definition of an aggregate at its last answers, and the slot up to which its due ends are answered.
 
-    Those that are ``waiting`` are not: there was no time for them.
+    The ``waiting`` ones are not answered: there was no time for them.
     """
 
     definition: Definition
@@ -176,13 +176,13 @@ class AnswersRecord:
 
     @property
     def late(self) -> int:
-        """How many updates ago the first answer was due that waits; 0 if the last update was the first or none waits."""
+        """How many updates ago the oldest waiting answer was due; 0 if that was the last update, or if none waits."""
         return max((due.late for due in self.waiting), default=0)
 
 
 @dataclass(frozen=True)
 class ShedRecord:
-    """What shedding left of a coalesced table's window: members that are kept and that are not, and the accuracy, a share."""
+    """What shedding left of a coalesced table's window: how many members are kept and shed, and the accuracy, a share."""
 
     kept: int
     shed: int

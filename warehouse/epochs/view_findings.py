@@ -1,4 +1,4 @@
-"""Views that were found to differ from their queries: recorded beside the epochs until each is mended.
+"""Views that were found to differ from their queries: recorded next to the epochs until each one is repaired.
 
 ``findings/VIEW.json`` exists from when a verification found a difference until the view is rebuilt and found equal, or a later
 verification finds it equal. No row of the view is in it: what is erased from the tables must not stay here.
@@ -37,7 +37,7 @@ class ViewFinding:
 
     @property
     def message(self) -> str:
-        """What a person reads, with the command that mends it."""
+        """The finding in words, with the command that repairs the view."""
         return (
             f'view "{self.view}" differed from its query at epoch {self.epoch}: {self.summary}; '
             f"`stream-wh rebuild {self.view}` rebuilds it and compares it"
@@ -57,7 +57,7 @@ def record_finding(root: Path, finding: ViewFinding) -> None:
 
 
 def forget_finding(root: Path, view: str) -> None:
-    """Forget what was found of a view: it is its query now."""
+    """Delete the finding of a view: it equals its query now."""
     (root / "findings" / f"{view}{_ENDING}").unlink(missing_ok=True)
 
 
@@ -74,14 +74,14 @@ def open_findings(root: Path, epoch: Epoch | None) -> tuple[ViewFinding, ...]:
         try:
             found.append(read_record(root / "findings" / name, ViewFinding))
         except FileNotFoundError:
-            continue  # mended just now
+            continue  # repaired just now
         except RecordDamagedError:
             found.append(ViewFinding(view, epoch.number, 0, "what was found cannot be read any more"))
     return tuple(found)
 
 
 def finding_files(root: Path, epoch: Epoch) -> Iterator[Path]:
-    """Yield the files of what was found of the views of an epoch, and of when they were verified: a backup takes them along."""
+    """Yield the files of the findings of an epoch's views, and of the last verification: a backup copies them."""
     yield from (root / "findings" / f"{found.view}{_ENDING}" for found in open_findings(root, epoch))
     if last_verified(root) is not None:
         yield root / "findings" / _VERIFIED
@@ -94,7 +94,7 @@ def note_verified(root: Path, at: int) -> None:
 
 
 def last_verified(root: Path) -> int | None:
-    """Return when that was; none: never, or nobody knows any more."""
+    """Return when all views were verified last; None: never, or the record is lost."""
     try:
         return read_record(root / "findings" / _VERIFIED, _Verified).at
     except (FileNotFoundError, RecordDamagedError):

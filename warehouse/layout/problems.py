@@ -11,7 +11,7 @@ __all__ = ["LayoutError", "LayoutProblem"]
 
 @dataclass(frozen=True)
 class LayoutProblem:
-    """One value of a layout that cannot stand.
+    """One value of a layout that is not possible.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Dealing runs to the tasks that write them, and cutting large ones: what the writer does and what the cost model counts on.
+"""Distributes runs over the tasks that write them, and cuts large ones, for the writer and for the cost model.
 
-A run of ordinary size is one file of one task. One that a single task would write much longer than the others write all the
-rest, or that is more than a file holds, is cut into ranges of the search key. How large a file should be is given in bytes
-(``target_file_size``); rows of the table's own size say how many that are.
+A run of ordinary size is one file, written by one task. A run is cut into ranges of the search key if it is larger than a file,
+or if one task would write it for much longer than the other tasks write all the rest. The size of a file is given in bytes
+(``target_file_size``); the size of the table's stored rows says how many rows that are.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["FILE_ROWS", "TASK_ROWS", "distribute", "file_rows", "key_ranges", "largest_file", "loads"]
 
 TASK_ROWS = 20_000
-"""Fewer rows are not dealt to a second task."""
+"""Fewer rows are written by one task."""
 FILE_ROWS = 3_200_000
 """Rows of a file, where no ``target_file_size`` is given: more are not sorted in the memory that a task ordinarily has."""
 FILE_BYTES = 384 * 10**6
-"""And its bytes."""
+"""Bytes of a file, where no ``target_file_size`` is given."""
 SUPPOSED_BYTES = 120
 """Bytes of a row before any is stored: 118 were measured (docs/sizing.md)."""
 SUPPOSED_ROWS = 100

@@ -1,1 +1,1 @@
-"""What other people's tools open: ``warehouse.duckdb``, made again for every epoch, and the snippets that read it."""
+"""What other tools open: ``warehouse.duckdb``, which every epoch replaces, and the snippets that read it."""

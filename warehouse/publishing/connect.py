@@ -39,7 +39,7 @@ _NEEDS = {
 
 
 def store_snippet(tool: Tool, root: Path, table: str) -> str:
-    """Return what to type so that a tool reads a table under a root in a store.
+    """Return the snippet by which a tool reads a table under a root in an object store.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ rows.show()
 
 
 def live_snippet(tool: str, place: Path) -> str:
-    """Return what to type so that one of the tools reads the live table in a directory; it has `_ts` and `_exp` too."""
+    """Return the snippet by which a tool reads the live table in a directory; the table has `_ts` and `_exp` too."""
     return _SNIPPETS[tool].format(place=str(place))
 
 
@@ -175,7 +175,7 @@ def written_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> 
 
 
 def snippet(tool: Tool, root: Path, table: str) -> str:
-    """Return what to type, or to put into files, so that a tool reads a table.
+    """Return the snippet, or the content of files, by which a tool reads a table.
 
     Parameters
     ----------

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ROOT_VARIABLE", "Contents", "TableRow", "contents_of", "fill", "window_filter"]
 
 ROOT_VARIABLE = "stream_wh_root"
-"""The variable that says where the warehouse is, when it is not where it was."""
+"""The variable that names the warehouse's directory when it has been moved or copied."""
 
 _COMMENTS = {
     "_ts": "when the row begins",
@@ -85,14 +85,14 @@ class Contents:
 
 
 def window_filter(window_time: int) -> str:
-    """Return what keeps the rows that are live at a window time (microseconds), as SQL for any engine."""
+    """Return the condition that live rows meet at a window time (microseconds), as SQL for any engine."""
     return f"_exp > TIMESTAMP '{format_instant(window_time)}'"
 
 
 def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
     """Return what the file holds at a pinned epoch; no data file is opened.
 
-    A view that failed, and a table whose log or zero-row file cannot be read, are there with an error for their rows.
+    A view that failed, and a table whose log or zero-row file cannot be read, are in the file, but reading them is an error.
     """
     epoch = pin.epoch
     shown, unreadable = [], []

@@ -1,12 +1,11 @@
 """The file ``warehouse.duckdb`` under the root, replaced whole by every epoch.
 
 Invariant: under the file's name is a database that DuckDB opens, made for an epoch that was newest at some time, or nothing.
-It is made under another name, made durable, and renamed over the former one, whose readers keep what they have open. Whoever
-commits an epoch holds the writer lock and replaces the file next, before any file of a former epoch is deleted; if a crash
-comes between, the next verb that writes does it.
+It is made under another name, made durable, and renamed over the former one; readers keep the file that they have open. The
+process that commits an epoch holds the writer lock and replaces the file next, before any file of a former epoch is deleted;
+after a crash in between, the next verb that writes replaces it.
 
-The file may not be written: a tool that opens it to write would lock out all others, and what it writes would be lost with
-the next epoch.
+The file is read-only: a tool that opened it for writing would lock out all others, and the next epoch would discard its changes.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ _FAILURES = (duckdb.IOException, duckdb.FatalException, duckdb.PermissionExcepti
 
 
 def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: bool = False) -> None:
-    """Replace the file by that of an epoch, the newest; the caller holds the writer lock.
+    """Replace the file by the one of the newest epoch; the caller holds the writer lock.
 
     Under a root in an object store there is none: DuckDB opens a file there by an extension that it downloads only.
 
@@ -60,7 +59,7 @@ def replace(root: Path, epoch: Epoch, *, observer: Observer = nobody, rebuild: b
     root
         The warehouse's directory.
     epoch
-        What the file is of.
+        The newest epoch.
     observer
         Called before and after it is replaced.
     rebuild
@@ -110,7 +109,7 @@ def _is_current(root: Path, epoch: Epoch) -> bool:
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> None:
-    """Attach a file, read-only. One connection to each: DuckDB shares what a process connects to twice by one path."""
+    """Attach a file, read-only. One connection to each file: DuckDB shares a database that a process opens twice by one path."""
     connection.execute(f"ATTACH {literal(str(path))} AS {quoted(name)} (READ_ONLY)")
 
 
@@ -119,7 +118,7 @@ _kept = threading.local()
 
 @contextmanager
 def _engine() -> Iterator[duckdb.DuckDBPyConnection]:
-    """Give a connection with nothing attached, the same again as long as nothing failed: one costs as much as all the rest."""
+    """Yield a cached connection with nothing attached, a new one after a failure: opening one costs as much as all the rest."""
     pid, connection = getattr(_kept, "connection", (None, None))
     _kept.connection = (None, None)
     if connection is None or pid != os.getpid():

@@ -1,4 +1,4 @@
-"""What of ``warehouse.duckdb`` is not as an epoch makes it: all of its definitions and rows are compared with new ones."""
+"""How ``warehouse.duckdb`` differs from the file that an epoch makes: all definitions and rows are compared."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _PARTS = {
     "macros": "schema_name, function_name, macro_definition, function_name FROM duckdb_functions()",
     "tables": "schema_name, table_name, table_name FROM duckdb_tables()",
 }
-"""What a database defines, the name that tells of which table it is last; the root, which may be another, has no part in it."""
+"""What a database defines, each with the name of its table last; the root is left out, since it may differ."""
 
 _ROOT_MACRO = "_root"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What is wrong with the file: ``moved`` when it was made for another place, else all but this is compared."""
+    """What is wrong with the file; ``moved`` means that it was made for another directory, and nothing else was compared."""
 
     kind: Literal["missing", "damaged", "stale", "changed", "moved"]
     message: str
@@ -81,7 +81,7 @@ def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -
 
 
 def _different(connection: duckdb.DuckDBPyConnection, unreadable: Collection[str], oldest: int) -> str | None:
-    """Return what is different, with its verb."""
+    """Return what is different, in words."""
     for part, query in _PARTS.items():
         found, expected = (_defined(connection, query, catalog, unreadable) for catalog in (_FOUND, _EXPECTED))
         if found != expected:

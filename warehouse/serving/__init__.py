@@ -1,4 +1,4 @@
-"""Reading a warehouse without a JVM: probe, scan, SQL and what the warehouse knows of itself, at a pinned epoch."""
+"""Reading a warehouse without a JVM: probe, scan, SQL and the warehouse's metadata, at a pinned epoch."""
 
 from warehouse.serving.answer import Answer, Explain, Plan
 from warehouse.serving.engine import Resources

@@ -20,13 +20,13 @@ __all__ = ["why_no_key", "why_no_row"]
 
 _MOST_EPOCHS = 30
 _SECONDS = 2.0
-"""How long earlier epochs are looked through."""
+"""How long earlier epochs are searched."""
 _MOST_BYTES = 2 * 10**9
-"""Stored bytes of a table up to which its keys are looked through for the nearest."""
+"""Stored bytes of a table up to which its keys are searched for the nearest ones."""
 
 
 def why_no_key(reader: Reader, table: str, selection: Mapping[str, Any]) -> str:
-    """Return why the live rows of keys, or of a range of keys, are none.
+    """Return why keys, or a range of keys, have no live row.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def why_no_key(reader: Reader, table: str, selection: Mapping[str, Any]) -> str:
 
 
 def why_no_row(reader: Reader, table: str) -> str | None:
-    """Return why a table has no live row; None if it has some, and it was a condition that left them out."""
+    """Return why a table has no live row; None if it has some, which a condition then left out."""
     state = reader.epoch.table(table)
     if state is None:
         return None

@@ -1,4 +1,4 @@
-"""How much shedding has left of the coalesced tables that an answer stands on: Eq. 6 of the load-shedding sheet, exactly.
+"""How much shedding has left of the coalesced tables that an answer depends on: Eq. 6 of the load-shedding sheet, exactly.
 
 A table's accuracy is over the exact rows of its window, all groups together. Those that lost members are in its ledger; of all
 others the stored row is the exact row.
@@ -27,7 +27,7 @@ __all__ = ["ShedFigures", "is_shed", "shed_below", "shed_figures", "shed_share"]
 
 
 def is_shed(state: TableState) -> bool:
-    """Tell whether a table keeps no more of its members than a budget allows."""
+    """Whether a table keeps only as many of its members as a budget allows."""
     return state.coalesced is not None and state.coalesced.definition.budget is not None
 
 
@@ -62,7 +62,7 @@ def shed_share(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableStat
 
 @dataclass(frozen=True)
 class ShedFigures:
-    """What shedding left of a table: members that are kept and that are not, and what that did to its rows.
+    """What shedding left of a table: how many members are kept and shed, and what that did to its rows.
 
     ``runs`` exact rows lost members, of which ``lost`` have nothing left; of their ``length`` (microseconds) ``length_lost`` is
     gone. ``accuracy`` is a share.

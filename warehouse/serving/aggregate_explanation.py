@@ -1,4 +1,4 @@
-"""How an aggregate is answered: which synopses it reads, who shares them, what they hold, and when each window is due."""
+"""How an aggregate is answered: the synopses that it reads, who shares them, what they hold, and when each window is due."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SynopsisRead:
     ``table`` is None until an update has made it, ``counted`` the column whose values are counted, of which a slot has the
     ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
-    it knows all that arrived; None while it is not there.
+    it has all that arrived; None while it does not exist.
     """
 
     table: str | None

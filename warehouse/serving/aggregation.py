@@ -1,8 +1,8 @@
-"""A query of aggregates over one table as two: what each data file gives, and how that is put together.
+"""Splits a query of aggregates over one table in two: partial results of each data file, and how these are combined.
 
 Counts, sums, averages, minima and maxima of a file's rows, by group and expiration slot, never change, since files do not. A
-query that needs nothing else is answered from them (:mod:`warehouse.serving.partials`). Both queries are made of DuckDB's own
-syntax tree of the user's, so that every expression means what it meant.
+query that needs nothing else is answered from them (:mod:`warehouse.serving.partials`). Both queries are made from DuckDB's own
+syntax tree of the user's query, so that every expression keeps its meaning.
 
 Source: the synopsis of basic intervals (`shared-aggregates`), with data files for intervals; window-concurrency sheet, 8.1.
 """
@@ -28,7 +28,7 @@ __all__ = ["EXP_SLOT", "FILE", "Aggregation", "ElseError", "Halves", "aggregatio
 Node = dict[str, Any]
 
 FILE, EXP_SLOT = "_file", "_exp_slot"
-"""The columns of partial results that tell whose they are; no column of a user begins with an underscore."""
+"""The columns of partial results that name their file and slot; no column of a user begins with an underscore."""
 
 _AGGREGATES = frozenset(("count_star", "count", "sum", "min", "max", "avg"))
 _CLASSES = frozenset(("COLUMN_REF", "CONSTANT", "FUNCTION", "COMPARISON", "CONJUNCTION", "OPERATOR", "CASE", "CAST", "BETWEEN"))
@@ -88,7 +88,7 @@ class Aggregation:
 def aggregation_of(
     connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
 ) -> Aggregation | None:
-    """Return the halves of a checked query, None where partial results do not give its answer.
+    """Return the halves of a checked query, None if partial results are not enough for its answer.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class Halves:
         return [self._below(each) for each in value] if isinstance(value, list) else value
 
     def _aggregate(self, node: Node) -> str:
-        """Return what puts an aggregate's partial results together."""
+        """Return the expression that combines an aggregate's partial results."""
         arguments = [each["expression"] for each in node["arguments"]]
         if (
             node["distinct"]
@@ -243,7 +243,7 @@ class Halves:
         return name
 
     def _plain(self, node: Node) -> None:
-        """Refuse what is no expression of the row's own columns that gives the same at any time."""
+        """Refuse an expression of more than the row's own columns, or whose value depends on the time."""
         for each in nodes(node):
             if "class" in each:
                 self._check(each)

@@ -35,14 +35,14 @@ ROWS = 10_000
 _SHOWN = 20
 """Rows that a notebook shows."""
 _ROUNDS = 3
-"""Times that an answer is made again since a newer epoch came meanwhile."""
+"""How often an answer is made again at most because a newer epoch came meanwhile."""
 _HELD = "held_rows"
 _Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What a read looked at before it ran: files by what became of them, and the milliseconds this took.
+    """What a read planned before it ran: files by the rule that left them out or kept them, and the milliseconds that this took.
 
     ``tau`` is the instant (microseconds) after which a row must expire; every file considered is counted in exactly one
     of the others. Of a hot table those count as read whose rows in memory were.
@@ -63,7 +63,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class Explain:
-    """A plan, and what came of it so far: rows given out, milliseconds in all, the SQL and its bound values."""
+    """A plan and its execution so far: rows returned, milliseconds in all, the SQL and its bound values."""
 
     plan: Plan
     rows: int
@@ -88,9 +88,9 @@ class Answer:
     epoch, window_time
         The window state the rows are of; microseconds.
     failed
-        Makes an error of ours of one of DuckDB's.
+        Turns an error of DuckDB into one of the warehouse.
     plan
-        What a probe or scan looked at.
+        Which files a probe or scan read or left out.
     resources
         The bounds of a statement that holds text of the user's; each way of reading has all of its time.
     ended
@@ -98,13 +98,13 @@ class Answer:
     committed_at
         When the epoch was committed, in microseconds.
     put
-        How many files an answer of partial results is of, and how many were read for it; None: it is read from the rows.
+        How many files an answer of partial results covers, and how many were read for it; None: it is read from the rows.
     shed
-        The shed tables that it stands on.
+        The shed tables that it depends on.
     share
-        Gives the accuracy of one of them, for rows of at least so many microseconds.
+        Returns the accuracy of one of them, for rows of at least so many microseconds.
     within
-        How much is known of an answer that was given within a time.
+        How much of an answer with a time limit is known.
 
     """
 
@@ -182,7 +182,7 @@ class Answer:
 
     @property
     def explain(self) -> Explain | None:
-        """What a probe or scan looked at and what came of it so far; None for SQL."""
+        """The plan of a probe or scan and its execution so far; None for SQL."""
         if self._plan is None:
             return None
         spent = self._plan.milliseconds + self._seconds * 1000
@@ -190,7 +190,7 @@ class Answer:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """What Arrow schemas carry: the window state, and of shed tables that the rows stand on their names and the accuracy."""
+        """The metadata of Arrow schemas: the window state, and the names and the accuracy of shed tables behind the rows."""
         accuracy = {} if not self.shed else {"stream_wh.accuracy": repr(self.accuracy()), "stream_wh.shed": ", ".join(self.shed)}
         return {
             "stream_wh.window_time": format_instant(self.window_time),
@@ -201,7 +201,7 @@ class Answer:
         }
 
     def accuracy(self, at_least: int = 0, *, minimum: float = 0.0) -> float | None:
-        """Return the accuracy, a share, of the shed tables that the answer stands on, of the least accurate one; None for none.
+        """Return the accuracy, a share, of the least accurate shed table that the answer depends on; None for none.
 
         It is that of the table's window, all groups together, not of the rows that were asked for.
 
@@ -375,7 +375,7 @@ class Answer:
         self._tell_end()
 
     def _current(self, run: Callable[[], _Found], drop: Callable[[_Found], None]) -> _Found:
-        """Return what is found in the newest epoch, where that is asked for; in bounded many tries."""
+        """Return what is found in the newest epoch, if that is asked for; the number of tries is bounded."""
         for _ in range(_ROUNDS):
             found = run()
             newer = self._renew() if self._renew is not None else None
@@ -438,7 +438,7 @@ def in_memory_rows(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> Statem
 
 
 def require_module(name: str, needed_for: str) -> ModuleType:
-    """Return a module of a library that only some need.
+    """Return a module of an optional library.
 
     Raises
     ------

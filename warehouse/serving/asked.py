@@ -1,7 +1,7 @@
-"""What a query asks that is to be answered within a time: counts, sums, averages and medians by group over one table.
+"""The parts of a query with a time limit: counts, sums, averages and medians by group over one table.
 
-Its text is taken apart by DuckDB's own syntax tree of it, as partial results are (:mod:`warehouse.serving.aggregation`), so that
-every expression means what it means in any other query.
+Its text is parsed into DuckDB's own syntax tree, as for partial results (:mod:`warehouse.serving.aggregation`), so that every
+expression means what it means in any other query.
 """
 
 from __future__ import annotations

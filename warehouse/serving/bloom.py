@@ -1,4 +1,4 @@
-"""Bloom filters of data files, kept in memory by a reader that is asked more than once.
+"""Bloom filters of data files, which a reader caches when it probes a table more than once.
 
 DuckDB skips a row group by its filter too, but has to open each file for that, about 0.1 ms per file (*measured*).
 Here a file is left out before. The format is Parquet's split-block filter (parquet-format, BloomFilter.md): 32-byte
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_KEYS", "FileFilters", "Filters", "Probe", "first_filters", "probes_of"]
 
 MAX_KEYS = 16
-"""More keys at once are not looked up here: nearly every file holds one of them."""
+"""More keys than these are not looked up in filters: nearly every file holds one of them."""
 
 _MAX_BYTES = 64 * 1024 * 1024
 _MAX_FILES_AT_ONCE = 256
@@ -86,7 +86,7 @@ class FileFilters:
     groups: tuple[dict[str, _Filter], ...]
 
     def may_hold(self, key: Sequence[tuple[str, Probe]]) -> bool:
-        """Tell whether a row group can hold a key, given as columns and probes of its parts."""
+        """Whether a row group can hold a key, given as columns and probes of its parts."""
         return any(
             all(column not in group or group[column].may_hold(probe) for column, probe in key) for group in self.groups
         )
@@ -135,13 +135,13 @@ class Filters:
             self.files[path] = FileFilters(tuple(by_group.values()) or ({},))
 
     def may_hold(self, path: str, keys: Iterable[Sequence[tuple[str, Probe]]]) -> bool:
-        """Tell whether a file can hold one of some keys."""
+        """Whether a file can hold one of some keys."""
         held = self.files.get(path)
         return held is None or any(held.may_hold(key) for key in keys)
 
 
 def _read(stream: Any, offset: int) -> bytes | None:  # noqa: ANN401 - a binary stream
-    """Return the bits of the filter at an offset, or None when its header is not the one that everybody writes."""
+    """Return the bits of the filter at an offset, or None when its header is not the usual one."""
     stream.seek(offset)
     head = stream.read(32)
     size, shift, position = 0, 0, 1

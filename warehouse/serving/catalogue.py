@@ -1,4 +1,4 @@
-"""What a warehouse knows of itself at an epoch: tables, their columns, layout, files, and how full they are.
+"""The metadata of a warehouse at an epoch: tables, their columns, layout, files, and how full they are.
 
 All of it comes from the epoch's record and the tables' statistics; only rows of files in which some have expired are
 counted by the engine. Lag and landing directories are not known here.
@@ -91,7 +91,7 @@ class RelationDescription:
 class TableDescription:
     """A table's declaration and layout as the epoch records them; ``layout`` by field name.
 
-    A view has no ``arrival``; ``view`` and ``relation`` are those of such tables.
+    A view has no ``arrival``; only views have ``view``, and only relations ``relation``.
     """
 
     name: str
@@ -110,7 +110,7 @@ class TableDescription:
 
 @dataclass(frozen=True)
 class TableFiles:
-    """The files of a table that may hold live rows, and what keeps just these rows.
+    """The files of a table that may hold live rows, and the filter that keeps only these rows.
 
     ``filter`` is SQL for any engine; ``slot_filter`` says the same in integers. The files lack the partition columns:
     they stand in the paths.
@@ -141,7 +141,7 @@ class FormerStatus:
 
 @dataclass(frozen=True)
 class TableStatus:
-    """Where a table stands; instants and durations in microseconds.
+    """The state of a table; instants and durations in microseconds.
 
     ``rows`` are all in its files, ``live_rows`` those that expire after the window time. An expired row has left the
     newest epoch's files ``dead_for`` after its expiration (when updates come in time), and the disk after
@@ -266,7 +266,7 @@ def rejected(reader: Reader, table: str, limit: int | None = None) -> Answer:
 
 
 def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
-    """Return where every table stands at the epoch, those of operators' state (kind ``state``) included.
+    """Return the state of every table at the epoch, including the tables of operators' state (kind ``state``).
 
     One that cannot be read, since somebody replaced its directory or took files away, has the recorded counts, no live row, and
     ``failed`` says what happened.
@@ -290,7 +290,7 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
 
 
 def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
-    """Return where a table stands as far as its epoch tells without the table."""
+    """Return the state of a table as far as the epoch's record has it, without reading the table."""
     rows, number, size = (sum(getattr(part, name) for part in state.partitions) for name in ("rows", "files", "bytes"))
     return replace(_status(reader, reader.pin, state, retain, ()), rows=rows, files=number, bytes=size)
 
@@ -306,7 +306,7 @@ def accuracies(reader: Reader, at_least: int = 0) -> dict[str, float]:
 
 
 def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
-    """Return where a declared view stands that has no table."""
+    """Return the state of a declared view that has no table."""
     return TableStatus(
         table=view, kind="view", declared=True, epoch=epoch.number, window_time=epoch.window_time, live_rows=0, rows=0, files=0,
         bytes=0, waiting=0, rejected=0, dead_for=0, on_disk_for=0, overflow_rows=0, overflow_dead_for=0, partitions=(),

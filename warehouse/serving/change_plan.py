@@ -1,4 +1,4 @@
-"""What lies between the epochs of a table, derived from its files: a pure function of the lists of files and their bounds.
+"""Which files tell the changes between epochs of a table: a pure function of the lists of files and their bounds.
 
 Let `L(n) = { r : r in a file of epoch n, r._exp > tau(n) }` be the bag of live rows of epoch n. Its change is
 
@@ -98,7 +98,7 @@ class ChangePlan:
 
 
 def changes_between(held: Sequence[Held]) -> ChangePlan:
-    """Return what has to be read to tell the changes from the first of consecutive epochs to the last."""
+    """Return the files to read for the changes from the first of consecutive epochs to the last."""
     return ChangePlan(tuple(_expiring(held)), tuple(_moved(before, after) for before, after in pairwise(held)))
 
 

@@ -1,7 +1,7 @@
-"""The SQL of changes: each row with what became of it, the epoch and the window time at which it shows.
+"""The SQL of changes: each row with its kind of change, the epoch and the window time at which it shows.
 
-A row is its user's columns with `_ts` and `_exp`; where it lies and which slot loaded it are not of it, since sealing and
-going back change these. Rows are compared as bags: summed up with +1 for each that came and -1 for each that went.
+A row is its user's columns with `_ts` and `_exp`, without its file and the slot that loaded it, since sealing and rollback change
+these. Rows are compared as bags: summed up with +1 for each that came and -1 for each that left.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["CHANGE_COLUMNS", "LIFE_COLUMNS", "change_query"]
 
 LIFE_COLUMNS = tuple((name, "TIMESTAMP WITH TIME ZONE") for name in TIMES)
-"""What of the system's columns is of a row wherever it lies."""
+"""The system columns that belong to a row whatever file it is in."""
 CHANGE_COLUMNS = (
     ("_change_type", "VARCHAR"),
     ("_change_epoch", "BIGINT"),
     ("_change_time", "TIMESTAMP WITH TIME ZONE"),
 )
-"""What stands after a row's own columns: what became of it, in which epoch, and that epoch's window time."""
+"""The columns after a row's own: the kind of change, its epoch, and that epoch's window time."""
 
 _ORDER = ("expire", "delete", "update_preimage", "update_postimage", "insert")
 

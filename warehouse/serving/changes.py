@@ -127,7 +127,7 @@ def _held_between(pin: Pin, epochs: Sequence[Epoch], state: TableState) -> list[
 
 
 def _settled(epoch: Epoch, before: TableState | None, now: TableState | None) -> bool:
-    """Whether rows lie where they lay in the epoch before: an update that built nothing again moves none of them."""
+    """Whether rows are in the partitions of the epoch before: only an update that rebuilds tables moves them."""
     if before is None or now is None:
         return True  # all rows came, or all went
     rebuilt = before.view != now.view or before.schema_file != now.schema_file

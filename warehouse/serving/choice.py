@@ -1,4 +1,4 @@
-"""Which files a read opens: those that statistics leave, less those whose summaries or Bloom filters hold none of the keys."""
+"""Which files a read opens: those that statistics keep, without those whose summaries or Bloom filters exclude all keys."""
 
 from __future__ import annotations
 
@@ -111,6 +111,6 @@ class Chooser:
         return tuple(file for file, place in zip(files, places, strict=True) if self.filters.may_hold(place, probes))
 
     def forget(self) -> None:
-        """Make room: filters of files that are gone are not distinguished from others."""
+        """Drop all filters to make room: those of deleted files cannot be told from others."""
         if self.filters.full:
             self.filters = Filters()

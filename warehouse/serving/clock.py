@@ -1,6 +1,7 @@
-"""The time that an answer may take: what is left of it, and which files can be read in it.
+"""The time that an answer may take: how much is left, and which files can be read in it.
 
-Nothing is interrupted. The time of the next files is foreseen from those before, and what does not fit is not begun.
+Nothing is interrupted. The time for the next files is predicted from the files before, and a reading that does not fit is not
+begun.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Clock", "Coverage", "clock_of"]
 
 _PART_OF_THE_REST = 0.5
-"""Several files at once are to take at most so much of what is left: the foreseen time is that of other files."""
+"""Several files at once may take this share of the time that is left: the prediction comes from other files."""
 _MARGIN = 1.3
 
 
@@ -53,7 +54,7 @@ class Coverage:
 
 @dataclass
 class Clock:
-    """What is left of a time, and how long the next bytes take, judged by those before."""
+    """How much time is left, and how long the next bytes take, predicted from those before."""
 
     seconds: float
     begun: float
@@ -70,11 +71,11 @@ class Clock:
         self.rate = seconds / max(size, 1)
 
     def suffices(self, files: Sequence[DataFile]) -> bool:
-        """Whether all files are foreseen to be read in what is left."""
+        """Whether all files can probably be read in the time that is left."""
         return self.rate is not None and sum(file.size for file in files) * self.rate * _MARGIN <= self.left
 
     def some(self, files: list[DataFile], reserve: float) -> list[DataFile]:
-        """Take the files to read next off a list: none when none fits into what is left."""
+        """Remove the files to read next from a list; none if none fits into the time that is left."""
         left = self.left - reserve
         if not files or left <= 0:
             return []

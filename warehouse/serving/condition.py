@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Condition", "check_boolean", "checked_condition"]
 
 _PLACE = "WHERE (\n{}\n)"
-"""Where a condition stands, here and when it is checked; a comment at its end does not reach the parenthesis."""
+"""The place of a condition in a query; a comment at its end does not reach the parenthesis."""
 
 
 @dataclass(frozen=True)

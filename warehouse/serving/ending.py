@@ -1,4 +1,4 @@
-"""What ends next: the live rows of each table that expire within given times, and the bytes of files that are theirs.
+"""What ends next: the live rows of each table that expire within given times, and their share of the files' bytes.
 
 Files whose smallest and largest expiration slots lie on one side of a horizon are counted from statistics; rows of the others
 are counted by the engine. Bytes are a file's size by the share of its rows.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["HORIZONS", "Ending", "ending"]
 
 HORIZONS = (6 * HOUR, DAY)
-"""How far ahead is told, beside the next update; microseconds."""
+"""The horizons in addition to the next update, in microseconds."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def _begins_after(file: DataFile, last: int) -> bool:
 
 
 def _is_whole(file: DataFile, epoch: Epoch, horizons: Sequence[int]) -> bool:
-    """Whether statistics alone tell of each horizon that all rows of a file end by it, or none."""
+    """Whether statistics alone show, for each horizon, that all rows of a file end by it, or none."""
     if file.rows is None or file.min_exp_slot is None or file.max_exp_slot is None or file.min_exp_slot <= epoch.slot:
         return False
     least, largest, interval = file.min_exp_slot, file.max_exp_slot, epoch.update_interval

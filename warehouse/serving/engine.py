@@ -42,7 +42,7 @@ class Resources:
 
     @property
     def bounded(self) -> bool:
-        """Whether there is something to watch for."""
+        """Whether the statement has a bound to watch."""
         return bool(self.timeout) or self.ceiling is not None
 
 

@@ -1,4 +1,4 @@
-"""All that there is to say of a view: its plan, and what the newest epoch tells of it where one exists.
+"""The explanation of a view: its plan, and figures of the newest epoch if there is one.
 
 The plan needs the declarations alone. Figures are those of :mod:`warehouse.serving.measured`; with them the cost models
 say which join order is the cheapest, and whether a negation is better moved (window-joins sheet, 8; update-patterns
@@ -68,7 +68,7 @@ class Explanation:
     epoch
         The epoch of all figures; None when there is no epoch yet.
     shed
-        The shed tables that it stands on, with their accuracies.
+        The shed tables that it depends on, with their accuracies.
     jobs
         How many jobs of Spark's its steps took in the epoch (0: the driver computed it); None where that is not known.
 

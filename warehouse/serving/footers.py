@@ -1,6 +1,6 @@
-"""What the footers of data files say of columns of numbers: least and greatest value, nulls; read once by a reader.
+"""Statistics of numeric columns in the footers of data files: least and greatest value, nulls; a reader reads them once.
 
-A file that says nothing of a column that has values (not a number among floats) has no bounds.
+A file without statistics of a column, or with NaN among floats, has no bounds for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a user may say in SQL: one read-only SELECT over the tables.
+"""The SQL that a user may write: one read-only SELECT over the tables.
 
 DuckDB parses the text (`json_serialize_sql`) and what is refused is refused on its syntax tree, before anything is
 bound: only known names are read, and of table functions only those that compute from their arguments. The connection
@@ -145,7 +145,7 @@ def refuse_macro(node: dict[str, Any]) -> None:
 
 
 def require_utf8(text: str) -> None:
-    """Refuse what a shell has made of bytes that are no text.
+    """Refuse text that a shell made from bytes that are not UTF-8.
 
     Raises
     ------

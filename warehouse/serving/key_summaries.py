@@ -1,7 +1,7 @@
-"""Key summaries that a reader has read: which data files surely hold none of some keys, without opening one.
+"""Key summaries that a reader caches: they exclude data files that hold none of some keys, without opening a file.
 
-A reader's first probe of a table opens what the bounds leave, since Bloom filters cost as much as the probe; a summary is a few
-bytes. One with more than :data:`_SMALL` is slower to read than the file's key column, and is left.
+A reader's first probe of a table opens all files that the bounds keep, since Bloom filters cost as much as the probe; a summary
+has few bytes. A summary of more than :data:`_SMALL` bytes is not read: reading the file's key column is faster.
 """
 
 from __future__ import annotations

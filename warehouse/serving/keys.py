@@ -54,7 +54,7 @@ def parse_key(text: str, sql_type: str) -> Any:  # noqa: ANN401 - any key value
     Raises
     ------
     UsageError
-        When the text is no value of the type; it says what is.
+        When the text is no value of the type; the message says what is allowed.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def parse_composite(given: str | Sequence[str], columns: Sequence[KeyColumn]) ->
     Raises
     ------
     UsageError
-        When it spells none; it says what is allowed.
+        When it spells no key; the message says what is allowed.
     UnknownNameError
         When an item names a column that is not in the key.
 

@@ -1,7 +1,7 @@
 """Answers of the newest epoch at the moment they are given (window-concurrency sheet: latest-window-serializable).
 
-A pinned answer is of the epoch that was newest when it was asked. One that takes long may be given when another epoch is there
-already; then it is made again, a bounded number of times, and at last given with its staleness.
+A pinned answer is of the epoch that was newest when it was asked. If a newer epoch exists when the answer is ready, it is made
+again, a bounded number of times; the last answer is returned with its staleness.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROUNDS = 3
 
 
 class Refreshed(Protocol):
-    """A reader, as far as it follows epochs."""
+    """The part of a reader that follows epochs."""
 
     root: Path
 
@@ -38,7 +38,7 @@ class Refreshed(Protocol):
         """The instant of which it is; None: it may be refreshed."""
 
     def refresh(self) -> bool:
-        """Go on to the newest epoch, and tell whether it is another."""
+        """Move to the newest epoch, and return whether it is another one."""
 
 
 class MovedError(Exception):
@@ -62,7 +62,7 @@ def latest(reader: Refreshed, isolation: Isolation, make: Callable[[Callable[[],
     isolation
         ``"pinned"``: the answer of the reader's epoch.
     make
-        Makes an answer; it gets what to call between two readings of files, None where nothing ends them.
+        Makes an answer; it gets a function to call between two readings of files, None if nothing ends them.
 
     Raises
     ------

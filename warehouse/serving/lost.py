@@ -1,7 +1,7 @@
-"""What to tell when a part of the newest epoch cannot be read.
+"""The error to raise when a part of the newest epoch cannot be read.
 
-A file that an epoch names goes only once a newer epoch is there, and the reader is of that one then. What the newest epoch
-names and is not there was taken away by somebody else, and reading again does not bring it back.
+A file that an epoch names is deleted only when a newer epoch exists, and then the reader moves to that one. If a file of the
+newest epoch is missing, somebody else removed it, and reading again does not help.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["lost_part", "replaced_table"]
 def lost_part(root: Path, epoch: Epoch, error: WarehouseError) -> WarehouseError:
     """Return the error of a part that the newest epoch names and that could not be read.
 
-    Where the table's log is the epoch's the error stays one that is worth a retry: a disk that several hosts share may show an
-    epoch later than that files of the one before are gone.
+    If the table's log is the epoch's, the error stays one that is worth a retry: a disk that several hosts share may show a new
+    epoch later than the deletion of the former one's files.
     """
     if not isinstance(error, EpochVacuumedError):
         return error

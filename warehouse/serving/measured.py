@@ -1,4 +1,4 @@
-"""What the epochs and tables tell of a view that has run: its short-lived results, and the sizes that its joins meet.
+"""Figures of a view from its epochs and tables: its short-lived results, and the sizes of its joins' inputs.
 
 Rates are rows of the retained epochs by the slots that they moved; windows and values are those of the live rows at the
 pinned epoch, before the conditions of the query. So they are figures to judge a plan by, not counts of what it did.
@@ -38,7 +38,7 @@ _ALL_ORDERS_UP_TO = 5
 class ShortLived:
     """Results of a view over some epochs: how many came into its table, how many began and ended between two updates.
 
-    The latter are none where they are not counted: views whose changed keys are recomputed do not see them.
+    The latter are None if they are not counted: a view whose changed keys are recomputed does not see them.
     """
 
     epochs: int

@@ -1,7 +1,7 @@
-"""What monitoring wants to know of a warehouse, in the text format of Prometheus, by its own client library.
+"""The metrics of a warehouse in the text format of Prometheus, written by its client library.
 
-Everything is a gauge read off the newest epoch and the landing directories: no process of the warehouse stays alive to
-count. The text fits the node exporter's textfile collector.
+All metrics are gauges from the newest epoch and the landing directories, since no process of the warehouse keeps running to
+count. The text suits the node exporter's textfile collector.
 """
 
 from __future__ import annotations

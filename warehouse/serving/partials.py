@@ -1,8 +1,8 @@
 """Partial results of data files, kept in memory: a dashboard's query asked again reads only the files that the epoch brought.
 
 Files do not change under their names, but their rows die slot by slot: a file's results are kept by group and expiration slot,
-and those of slots that have ended are left out. What is kept is bounded in bytes, and is never written to a disk, where it would
-outlive an erasure. Files are read youngest first: those that an update takes away are read last, if they are then still there.
+and those of slots that have ended are left out. The cache is bounded in bytes, and is never written to a disk, where it would
+outlive an erasure. Files are read youngest first: those that an update will remove are read last, if they still exist then.
 
 Source: window-concurrency sheet, 8.1 (partial results for each sub-window, time-to-update order).
 """
@@ -83,7 +83,7 @@ class Partials:
         self._numbers = count()
 
     def close(self) -> None:
-        """Let everything go."""
+        """Free everything."""
         self._kept.clear()
         if self._held is not None:
             self._held.close()
@@ -226,7 +226,7 @@ class Partials:
             cursor.close()
 
     def _bound(self, newest: object) -> None:
-        """Drop what was used longest ago, at last also the newest, until the rest is within the limit."""
+        """Drop the least recently used results, in the end also the newest, until the rest is within the limit."""
         while self._kept and sum(sum(kept.sizes.values()) for kept in self._kept.values() if kept) > limits().partial_bytes:
             self._drop(next((each for each, kept in self._kept.items() if kept and each != newest), newest))
 

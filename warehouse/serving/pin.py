@@ -133,7 +133,7 @@ class Pin:
         return snapshot
 
     def side_files(self, side: SideTable | None) -> tuple[str, ...]:
-        """Return the files of a table beside another, on this machine: deferred or rejected rows, or short-lived results."""
+        """Return the files of a side table, on this machine: deferred or rejected rows, or short-lived results."""
         if side is None:
             return ()
         return tuple(self.local([file.path for file in self._snapshot(side.path, side.version, ()).files]))
@@ -228,7 +228,7 @@ class Pin:
         return Source(self.schema_file(state), (), paths, tau, memory)
 
     def warm(self, connection: duckdb.DuckDBPyConnection, state: TableState) -> None:
-        """Have the rows of a hot table in memory, as this epoch has them.
+        """Load the rows of a hot table into memory, as of this epoch.
 
         Raises
         ------
@@ -244,12 +244,12 @@ class Pin:
         self.in_memory.add(state.name)
 
     def warm_all(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Have the rows of all hot tables in memory that this epoch has and that can be read."""
+        """Load the rows of all hot tables into memory that this epoch has and that can be read."""
         for state in self._hot_states(self.hot.names if self.hot else ()):
             self.warm(connection, state)
 
     def let_go(self) -> None:
-        """Let the rows in memory go that this epoch does not have."""
+        """Free the rows in memory that this epoch does not have."""
         if self.hot is None:
             return
         tau = self.epoch.window_time

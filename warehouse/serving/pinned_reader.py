@@ -30,7 +30,7 @@ __all__ = ["PinnedReader"]
 
 _Result = TypeVar("_Result")
 _EPOCHS_WARM = 24
-"""Epochs after which the connection is another: it remembers the footers of files that are long gone."""
+"""Epochs after which the reader opens a new connection: the old one remembers the footers of deleted files."""
 
 
 class PinnedReader:
@@ -172,7 +172,7 @@ class PinnedReader:
         return self.retrying(lambda pin: pin.key_columns(self.connection, pin.state(table)))
 
     def retrying(self, build: Callable[[Pin], _Result]) -> _Result:
-        """Return what is made of the pinned epoch; when a file of it is gone, of the newest one, once.
+        """Return an answer from the pinned epoch; if one of its files is gone, from the newest epoch, once.
 
         Raises
         ------
@@ -191,12 +191,12 @@ class PinnedReader:
             raise self._as_lost(error) from error
 
     def _as_lost(self, error: EpochVacuumedError) -> WarehouseError:
-        """Return the error, or if the epoch is the newest one still what it means that a part of it is gone."""
+        """Return the error, or, if the epoch is still the newest one, the error that says why a part of it is missing."""
         newest = self._as_of is None and epoch_at(self.root, None).number == self.epoch.number
         return lost_part(self.root, self.epoch, error) if newest else error
 
     def _built(self, build: Callable[[Pin], _Result]) -> _Result:
-        """Return what is made of the pinned epoch; what the engine says of damaged files is an error of the warehouse."""
+        """Return an answer from the pinned epoch; the engine's errors about damaged files become errors of the warehouse."""
         try:
             return build(self._pin)
         except duckdb.Error as error:

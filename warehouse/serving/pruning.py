@@ -87,7 +87,7 @@ def prune(snapshot: Snapshot, search_key: Sequence[str], selection: Selection, s
 
 
 def any_live(file: DataFile, slot: int) -> bool:
-    """Tell whether a file can hold a row that is live after a slot."""
+    """Whether a file can hold a row that is live after a slot."""
     last = file.max_exp_slot
     return last is None or last > slot
 
@@ -102,7 +102,7 @@ def all_live(file: DataFile, slot: int) -> bool:
 
 
 def may_hold(file: DataFile, search_key: Sequence[str], selection: Selection) -> bool:
-    """Tell whether a file can hold a row of a selection, dead or alive."""
+    """Whether a file can hold a row of a selection, dead or alive."""
     match selection:
         case All():
             return True
@@ -128,7 +128,7 @@ def _range_may_hold(file: DataFile, column: str, low: Key | None, high: Key | No
 
 
 def _keys_may_hold(file: DataFile, search_key: Sequence[str], keys: tuple[Key, ...]) -> bool:
-    """Look, when there are many, only at keys whose first part is within the file's bounds; nulls come first."""
+    """Of many keys, check only those whose first part is within the file's bounds; nulls come first."""
     if len(keys) <= _FEW:
         return any(_key_may_be_in(file, search_key, key) for key in keys)
     first = file.of(search_key[0])
@@ -172,7 +172,7 @@ def _above(value: Any, bounds: Bounds) -> bool:  # noqa: ANN401 - any comparable
 
 
 def _certain_prefix(high: Any) -> Any:  # noqa: ANN401 - any comparable value
-    """Return the part of a high bound that is surely the values' own.
+    """Return the part of an upper bound that surely comes from a value.
 
     A writer ends a cut string with a character of its choice, such as U+007F, which sorts below most letters of the world.
     """

@@ -1,4 +1,4 @@
-"""A log of what reads looked at and how long they took, for ``stream-wh advise``: outside the root, without a key or a row.
+"""A log of how many files reads opened and how long they took, for ``stream-wh advise``: outside the root, without keys or rows.
 
 It lies in the reading user's state directory, one file of JSON lines for each root. Entries are kept in memory and
 appended by one write when there are many, when some time has passed, or when the process ends. A user who may not write

@@ -47,7 +47,7 @@ __all__ = ["Reader"]
 class Reader(PinnedReader):
     """A reader pins an epoch and answers from it until it is refreshed or closed.
 
-    Not to be shared between threads; answers may be read side by side.
+    One thread at a time may use it; answers may be read side by side.
 
     Examples
     --------
@@ -270,7 +270,7 @@ class Reader(PinnedReader):
         return latest(self, isolation, lambda between: self.retrying(lambda pin: build(pin, between)))
 
     def _put(self, pin: Pin, put: Put, columns: tuple[tuple[str, str], ...], tables: Iterable[str]) -> Answer:
-        """Return the answer that was put together of partial results."""
+        """Return the answer that is combined from partial results."""
         statement = in_memory_rows(put.rows, columns)
         return self.answer(pin, self.connection, statement, columns, put=(put.files, put.files_read), tables=tables)
 
@@ -346,7 +346,7 @@ class Reader(PinnedReader):
         return self.retrying(build)
 
     def _read(self, pin: Pin, state: TableState, selection: Selection, request: Request) -> Answer:
-        """Answer a probe or a scan on the main connection: all of the SQL is ours, values are bound."""
+        """Answer a probe or a scan on the main connection: none of the SQL is the user's, values are bound."""
         start = time.perf_counter()
         tau = instant_of(pin, request.now)
         shown = request.shown(pin.table_columns(self.connection, state))
@@ -363,7 +363,7 @@ class Reader(PinnedReader):
         return self.answer(pin, self.connection, statement, shown, plan=plan, ended=ended, tables=(state.name,))
 
     def _noted(self, pin: Pin, state: TableState, selection: Selection) -> Callable[[Explain], None] | None:
-        """Return what notes the end of a read of files in the log."""
+        """Return the function that logs a read when it ends."""
         log = self._log
         if log is None or pin.is_hot(state):
             return None
@@ -414,7 +414,7 @@ class Reader(PinnedReader):
     ) -> Answer:
         """Return the answer of a statement.
 
-        ``users`` tells that its SQL holds text of the user's, ``ended`` is told its end, ``tables`` are what it reads.
+        ``users`` means that its SQL has text of the user, ``ended`` is called when it ends, ``tables`` are those that it reads.
         """
         return Answer(
             connection,

@@ -1,4 +1,4 @@
-"""The SQL of reads, built from quoted names, literals of our own and bound values.
+"""The SQL of reads, built from quoted names, our own literals and bound values.
 
 A read is `{ r : r in files and r._exp > tau and the selection holds }`. Files whose rows are surely all live are read
 without the condition on `_exp`, so a scan that shows no `_exp` does not decode it there.
@@ -38,7 +38,7 @@ __all__ = [
 
 _DUCK_TYPES = {"timestamp": "TIMESTAMP WITH TIME ZONE", "bigint": "BIGINT", "int": "INTEGER"}
 SYSTEM_COLUMNS = tuple((name, _DUCK_TYPES[kind]) for name, kind in STORED)
-"""The columns that every table has beside the user's, with DuckDB's types, in the order in which they are shown."""
+"""The columns that every table has in addition to the user's, with DuckDB's types, in the order in which they are shown."""
 
 _FILE = "_file"
 _PLACE = r"sub_index=(-?\d+)/exp_block=(-?\d+)/[^/]*$"
@@ -277,7 +277,7 @@ def _beyond(
     return f"{first} AND (" + " OR ".join(alternatives) + ")", values
 
 
-# --- the query of short-lived results: rows beside a view that began and ended between two updates ---
+# --- the query of short-lived results: rows of a view that began and ended between two updates ---
 # Invariant: the files hold ``{ r : r in the view's query over time, no window time in [r._ts, r._exp) }`` for the
 # epochs that were committed while the view was declared with ``short_lived = "report"`` (update-patterns sheet, 4.4:
 # restore semantics), as far back as ``keep`` says (:mod:`warehouse.planning.keeping`).
@@ -286,7 +286,7 @@ RESTORED_COLUMNS = (
     *((name, "TIMESTAMP WITH TIME ZONE") for name in TIMES),
     ("_epoch", "BIGINT"),
 )
-"""What stands after the view's own columns: the result's life, and the epoch whose update found it."""
+"""The columns after the view's own: the result's life, and the epoch whose update found it."""
 
 
 def restored_query(

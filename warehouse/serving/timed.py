@@ -1,4 +1,4 @@
-"""The reads that take a time: aggregates with bounds (:mod:`warehouse.serving.within`), and the rows of keys found so far."""
+"""Reads with a time limit: aggregates with bounds (:mod:`warehouse.serving.within`), and rows of keys found so far."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of an epoch its users declared, and so see: operators' state tables and state columns are not for them.
+"""The tables and columns of an epoch that users declared and can see: operators' state tables and columns are hidden.
 
 A ``state`` table (``view.1``, ``view.1.spare``) belongs to a view and holds what an operator of it keeps. It is found by
 its exact name, and listed nowhere. Of any table, columns whose names begin with ``_`` are the warehouse's own.
@@ -30,7 +30,7 @@ def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:
 
 
 def is_user_column(name: str) -> bool:
-    """Tell whether a stored column is a user's: those of the warehouse begin with ``_``, or place a row in the grid."""
+    """Whether a stored column is a user's: those of the warehouse begin with ``_``, or place a row in the grid."""
     return not is_system(name)
 
 

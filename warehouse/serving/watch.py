@@ -1,4 +1,4 @@
-"""A query of the user's, watched while it runs: it ends when its time is up, or when it takes memory past its limit.
+"""Watches a user's query while it runs, and ends it when its time is up or it takes more memory than its limit.
 
 DuckDB counts what its operators hold, but not the values that one call of a function makes (*measured*:
 ``repeat('x', 4000000000)`` under a limit of 300 MB took 3.8 GB), and it looks for an interrupt between the pieces of its

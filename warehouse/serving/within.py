@@ -1,7 +1,7 @@
-"""Answers within a time: file by file with the clock between, estimates and certain bounds of what was not read.
+"""Answers with a time limit: files are read until the time is up; what was not read gives estimates and certain bounds.
 
-Nothing is interrupted: the time of the next files is foreseen from those before, and what does not fit any more is not begun. So
-an answer is always given, and it is exact when all files were read, or when nothing needs to be (numbers of rows by key, from key
+Nothing is interrupted: the time for the next files is predicted from the files before, and a reading that does not fit is not
+begun. So there always is an answer. It is exact if all files were read, or if none needs to be (numbers of rows by key, from key
 summaries). Bounds follow :mod:`warehouse.promise.bounds`: rows of an unread file by its number of rows (and none, where rows may
 be dead or filtered out), values by its footer.
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 __all__ = ["Within", "WithinAnswer"]
 
 _ORDER_SEED = 20
-"""Files are read in a drawn order, so that those that were read are a fair sample; always the same one."""
+"""Files are read in a random order, always the same one, so that the files that were read are a fair sample."""
 _FOR_FOOTERS = 0.3
 """The part of the time that footers may take."""
 _LAST_SECONDS = 0.004
@@ -417,7 +417,7 @@ def _exact(value: Any) -> Any:  # noqa: ANN401 - a number
 
 
 def _text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
-    """A number as a text that the engine casts to a type; estimates are rounded to it."""
+    """A number as a text that the engine casts to a type; estimates are rounded to the type."""
     if value is None:
         return None
     if kind in _FLOATS:

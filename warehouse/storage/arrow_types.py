@@ -1,4 +1,4 @@
-"""Which rows go by way of Arrow, to Python and back, and which values Spark and DuckDB compare alike."""
+"""Which rows can pass through Arrow to Python and back, and which values Spark and DuckDB compare in the same way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _GATHERED = (BinaryType, BooleanType, DateType, NumericType, TimestampType)
 
 
 def can_be_collected(schema: StructType) -> bool:
-    """Whether rows go by way of Arrow, which holds no null beside a field that is never null, nor every type of expressions."""
+    """Whether rows can pass through Arrow: it has no null struct with a field that is never null, nor every type of Spark."""
     return _all_go(field.dataType for field in schema.fields)
 
 
@@ -49,12 +49,12 @@ def _goes(kind: DataType) -> bool:
 
 
 def compared_alike(kind: pa.DataType) -> bool:
-    """Whether Spark and DuckDB hold the same values of a type equal."""
+    """Whether Spark and DuckDB agree on which values of a type are equal."""
     return bool(pa.types.is_string(kind) or pa.types.is_signed_integer(kind) or pa.types.is_date32(kind))
 
 
 def frame_of(session: SparkSession, rows: pa.Table, schema: StructType | None = None) -> DataFrame:
-    """Return rows as a local relation; no rows too, of which PySpark wants a chunk of every nested column."""
+    """Return rows as a local relation; of an empty table too, although PySpark needs a chunk of every nested column."""
     if not rows.num_rows:
         rows = pa.Table.from_batches([pa.RecordBatch.from_pylist([], schema=rows.schema)])
     return session.createDataFrame(rows) if schema is None else session.createDataFrame(rows, schema)

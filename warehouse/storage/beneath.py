@@ -1,8 +1,8 @@
-"""Files below a directory, reached name by name: no link on the way is followed, whoever makes it and whenever.
+"""Files below a directory, opened one directory after the other, so that no symbolic link on the way is ever followed.
 
-Who can write to a landing directory can put a link where a directory was. A path is looked up again by every system call, a
-directory that is held open is not (openat(2), ``O_NOFOLLOW``). What is moved here stays on the disk under one of its
-two names whenever power is lost; across file systems it is copied, made durable under its new name and then deleted.
+Anybody who can write to a landing directory can replace a directory by a link. Every system call looks a path up again, but not
+a directory that is held open (openat(2), ``O_NOFOLLOW``). A file that is moved keeps one of its two names if power is lost;
+between file systems it is copied, made durable under its new name and then deleted.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def move_beneath(top: Path, relative: str, into: Path, target: str) -> None:
 
 
 def restore_beneath(source: Path, into: Path, target: str) -> None:
-    """Move a file back to below a directory, or end such a move; a file that is not there is passed over."""
+    """Move a file back to below a directory, or finish such a move; a file that does not exist is skipped."""
     if facts_beneath(source.parent, source.name) is None:
         return
     if facts_beneath(into, target) is None:
@@ -85,7 +85,7 @@ def restore_beneath(source: Path, into: Path, target: str) -> None:
 
 @contextmanager
 def _parent(top: Path, relative: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-    """Hold the directory of a file open, and give it with the file's name."""
+    """Open the directory of a file, and yield its handle with the file's name."""
     *names, last = PurePosixPath(relative).parts
     handle = os.open(top, _DIRECTORY)
     try:

@@ -1,8 +1,8 @@
-"""What a bucket of S3 keeps beside the objects that are listed: former versions, and parts of uploads that never ended.
+"""What a bucket of S3 keeps in addition to the objects that it lists: former versions, and parts of unfinished uploads.
 
-Asked of the client that Spark's file system for S3 has made, so with the same credentials, endpoint and retries. Both are
-questions that credentials may not permit (``s3:GetBucketVersioning``, ``s3:ListBucketMultipartUploads``,
-``s3:AbortMultipartUpload``): then it is not known.
+The requests go through the client of Spark's file system for S3, with its credentials, endpoint and retries. Credentials may
+not permit them (``s3:GetBucketVersioning``, ``s3:ListBucketMultipartUploads``,
+``s3:AbortMultipartUpload``): then the answer is unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MODEL = "software.amazon.awssdk.services.s3.model"
 def former_versions(session: SparkSession, root: Path) -> Versions:
     """Return whether a bucket keeps objects that were replaced or deleted.
 
-    One that has ever kept versions is taken to do so: what it kept until it was suspended is there still.
+    A bucket whose versioning is suspended counts as one that does: it still has the versions from before.
 
     Raises
     ------

@@ -1,14 +1,15 @@
-"""Checkpoints of a table's log: summed up at versions that an epoch names, and never cut by it.
+"""Checkpoints of a table's log, made at versions that an epoch names. Making one removes nothing from the log.
 
-A checkpoint is made after the epoch's record, so whatever is given up before has none; the log is cut by
-:func:`warehouse.storage.logcut.trim_log` alone, below what the oldest readable epoch names. Neither deltalake's cleanup after
-a commit nor that of another writer may do it: they go by the age of the log's files, and after a rest of some weeks delete
-the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is false in all tables).
+A checkpoint is made after the epoch's record, so a commit that is given up before has none. Only
+:func:`warehouse.storage.logcut.trim_log` cuts the log, below what the oldest readable epoch names. Neither deltalake's cleanup
+after a commit nor that of another writer may cut it: they judge by the age of the log's files, and when the warehouse has not
+been updated for some weeks they delete the very version that the newest epoch names (so ``delta.enableExpiredLogCleanup`` is
+false in all tables).
 
 A checkpoint also names files that have left the table, so that a VACUUM spares them for a while: deltalake names all that left
-within ``delta.deletedFileRetentionDuration``, a week at least. Those that are not on the disk any more need no sparing: our
-vacuum has deleted them, since no readable epoch names them. They are taken out once they are a tenth of a checkpoint, so that
-checkpoints do not grow with the number of updates.
+within ``delta.deletedFileRetentionDuration``, a week at least. Entries of files that
+our vacuum has already deleted are of no use. They are taken out as soon as they are a tenth of a checkpoint, so that checkpoints
+do not grow with the number of updates.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["checkpoint", "checkpoint_due", "drop_torn_checkpoints"]
 
 _WORTH = 10
-"""A checkpoint is written again without the files that are gone when they are one in so many of its rows."""
+"""A checkpoint is written again without deleted files when these are at least one row in this many."""
 
 
 def checkpoint_due(before: int, version: int) -> bool:
@@ -49,10 +50,10 @@ def checkpoint_due(before: int, version: int) -> bool:
 
 
 def checkpoint(table: Path, version: int) -> None:
-    """Sum the log up at a version that an epoch names, durably.
+    """Write a checkpoint of a version that an epoch names, durably.
 
-    Readers open that version all the time, so they never meet half a checkpoint: deltalake writes it in a scratch directory,
-    from the log's files that lead to the version, and it gets its name once it is finished and durable.
+    Readers open that version all the time and must never find half a checkpoint: deltalake writes it in a scratch directory, from
+    the log's files that lead to the version. It gets its name in the log when it is finished and durable.
     Without a checkpoint readers read more of the log, and no more than that: a failure is logged, and the next one is tried.
     """
     try:
@@ -117,9 +118,9 @@ def _paths(removed: pa.ChunkedArray) -> list[str | None]:
 
 
 def drop_torn_checkpoints(table: Path, version: int) -> None:
-    """Remove checkpoints at and above ``version`` that a power loss left cut short, where the log reaches without them.
+    """Remove the checkpoints at and above ``version`` that a power loss truncated, if the log is complete without them.
 
-    Nothing is lost with them then: the commits that they sum up are there. One that is whole stays. An object is whole always.
+    Nothing is lost: the commits that they sum up exist. A complete checkpoint stays. In an object store all are complete.
     """
     if not store_of(table).local_paths:
         return

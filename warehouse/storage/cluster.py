@@ -1,8 +1,8 @@
 """What differs where executors are processes of their own, on this machine or others, and share nothing but files.
 
-A task that was taken for lost can go on and write late, into a job that is over or into the next. So each write has a directory
-of its own, which Spark's committer fills whole tasks at a time and nobody looks into afterwards. An executor that does not
-share the table's directory writes into one of its own, of which Spark says nothing: so the rows that are found are counted.
+A task that Spark believes lost can still write after its job has ended, or into the next one. So each write has a directory of
+its own, which Spark's committer fills one whole task at a time and which nobody reads afterwards. An executor that does not
+share the table's directory writes to a local one, and Spark does not notice: so the rows that arrive are counted.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def asked_for(setting: Callable[[str], str | None], registered: int) -> int:
 
 
 def is_data(path: PurePath) -> bool:
-    """Whether Spark shows a path below where it writes, as it does partitions and finished files, and nothing of its own.
+    """Whether a path below Spark's output directory is a partition or a finished file, and not one of Spark's own files.
 
     >>> from pathlib import PurePath as P
     >>> is_data(P("_slot=7/part-0.parquet")), is_data(P("_temporary/0/part-0.parquet")), is_data(P(".part-0.crc"))
@@ -72,7 +72,7 @@ def is_data(path: PurePath) -> bool:
 def write_shared(
     rows: DataFrame, staged: Path, partition_columns: Sequence[str], options: dict[str, str], order: Sequence[str]
 ) -> None:
-    """Write rows as Parquet files below ``staged``, sorted within tasks by ``order``, from whatever executors.
+    """Write rows as Parquet files below ``staged``, sorted within tasks by ``order``, on any executors.
 
     Raises
     ------

@@ -6,7 +6,7 @@ writer would do the same, but asks Spark for the table's state with jobs of its 
 update and several of a cold one. Here the files of the last version are read without a JVM.
 
 In an object store nothing is moved: each staging has a prefix of its own, ``staged-<random>``, and its files stay there. So
-no process can take or overwrite what another one has staged; what is not committed is left over, and vacuum's.
+no process can take or overwrite what another one has staged. Vacuum removes what is never committed.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PLAIN = {
     "mapreduce.fileoutputcommitter.algorithm.version": "1",
 }
 _FILE_BY_FILE = {"mapreduce.fileoutputcommitter.algorithm.version": "2"}
-"""For a store, where renaming is copying; a task that fails fails the update on one machine."""
+"""For an object store, where renaming is copying; on one machine a task that fails makes the update fail."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _data_below(staged: Path) -> list[Path]:
 
 
 def unstage(table: Path) -> None:
-    """Drop what is staged in the table's directory; in an object store each staging stands alone."""
+    """Delete what is staged in the table's directory; in an object store each staging has its own prefix."""
     store = store_of(table)
     if store.local_paths:
         store.remove_tree(store.staging_directory(table), ignore_errors=True)
@@ -110,7 +110,7 @@ def commit(
     gone: Container[str] = (),
     summarized: Sequence[str] = (),
 ) -> LogEntry:
-    """Commit what is staged on an entry of the log and no other, and return the entry made.
+    """Commit what is staged, if ``base`` is still the newest entry of the log, and return the new entry.
 
     Parameters
     ----------
@@ -125,11 +125,11 @@ def commit(
     facts
         What the commit says of itself.
     staged
-        Where :func:`stage` has put the new files; None: in the table's own directory for them, where a store has none.
+        Where :func:`stage` has put the new files; None: in the table's own staging directory, if the store has one.
     table_metadata
-        The action that gives the table other columns or another key with it; None: they stay.
+        The action that also changes the table's columns or key; None: they stay.
     gone
-        Files that leave besides, relative to the table.
+        Further files that leave, relative to the table.
     summarized
         The search key, of whose values the new files get summaries; empty: none.
 
@@ -140,7 +140,7 @@ def commit(
     NotDurableError
         When the disk does not confirm the files or the entry; neither is there then.
     LockHeldError
-        When it was another process that carries out the same plan, as only a store without file locks lets it.
+        When another process has carried out the same plan, which is possible only in a store without file locks.
 
     """
     now = int(time.time() * 1000)

@@ -1,9 +1,9 @@
-"""Copies of a store's data files on the local disk, from which they are read as those of a local root are.
+"""Copies of an object store's data files on the local disk, which are read like the files of a local root.
 
-Data files never change under their names, so a copy is right for as long as it lies there. A file is copied whole when a
-read opens it. Of a file that is only asked whether it can hold a key the *tail* is copied, into a sparse file of the same
-size: footer, page indexes and Bloom filters, which Parquet's writers put at the end. Copies beyond a bound go, those used
-longest ago first; those of one read stay together, however large.
+Data files never change under their names, so a copy stays valid. A file is copied whole when a read opens it. If a read only
+needs to know whether a file can hold a key, only its *tail* is copied, into a sparse file of the same size: footer, page
+indexes and Bloom filters, which Parquet's writers put at the end. When the copies exceed a bound, the least recently used ones
+are deleted; those of one read stay together, however large.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def forget_copies(root: Path) -> int:
 
 @contextmanager
 def copied_again(root: Path, files: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Give where files can be read on this machine, each with its own name: there under a local root.
+    """Yield where files can be read on this machine, each with its own name: under a local root, where they are.
 
-    Of a store they are copied for as long as the context lasts: what readers have copied tells nothing of what is there.
+    Files of an object store are copied for as long as the context lasts: the copies of readers do not prove that a file exists.
     """
     with fresh_copies(root) as copies:
         yield {file: file for file in files} if copies is None else dict(zip(copies.whole(files), files, strict=True))
@@ -118,7 +118,7 @@ class Copies:
         return [self._held[file] for file in wanted]
 
     def current(self, file: str) -> str:
-        """Return where a copy of a file is that may be replaced under its name: the store is asked for its tag."""
+        """Return the copy of a file that may be replaced under its name: the store is asked for its tag."""
         path = ObjectPath(file)
         try:
             content, tag = path.read_with_tag()
@@ -131,14 +131,14 @@ class Copies:
         return str(place)
 
     def tails(self, files: Sequence[tuple[str, int]], needed: Callable[[list[str]], dict[str, int]]) -> list[str]:
-        """Return where copies of the tails of files are, or of the whole files where there are such.
+        """Return the copies of the tails of files, or of the whole files if these are copied already.
 
         Parameters
         ----------
         files
             Names and bytes.
         needed
-            Told the copies, with their footers; says at which byte of each what is needed begins.
+            Gets the copies, with their footers; returns for each the first byte that is needed.
 
         """
         self.whole(file for file, size in files if size <= _TAIL)  # which is no more than their tails
@@ -168,7 +168,7 @@ class Copies:
 
     @contextmanager
     def _new_copy(self, place: Path) -> Iterator[Path]:
-        """Give a name to write a copy under, which then gets its own, whole or not at all; nobody else may read them."""
+        """Yield a temporary path for a copy, which is renamed when it is complete; only this user may read it."""
         temporary = place.with_name(f".{uuid.uuid4().hex}")
         try:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -197,7 +197,7 @@ class Copies:
         self._held[file] = str(place)
 
     def _bounded(self, kept: Iterable[str]) -> None:
-        """Delete whole copies, those used longest ago first, until the rest is within the bound.
+        """Delete whole copies, the least recently used first, until the rest is within the bound.
 
         Those that are ``kept`` stay, and those that another process may be reading.
         """

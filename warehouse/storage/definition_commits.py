@@ -58,7 +58,7 @@ def replace_table(
     metadata: Mapping[str, Any],
     at: int,
 ) -> LogEntry:
-    """Commit no rows, other columns, the same identity and partition columns on an entry, exclusively.
+    """Commit, exclusively on an entry, other columns and no rows; identity and partition columns stay.
 
     ``schema`` is the Spark struct type as JSON, ``at`` microseconds. The files stay for the epochs that name them. deltalake
     refuses files to remove in overwrite mode.

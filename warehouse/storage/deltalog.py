@@ -61,7 +61,7 @@ class AddedFile:
 class Commit:
     """One commit of a table's log; ``metadata`` is its ``userMetadata`` decoded, empty when it has none of ours.
 
-    One that is not ``readable`` was cut short by a power loss: nobody can read the table with it.
+    If it is not ``readable``, a power loss truncated it, and nobody can read the table with it.
     """
 
     version: int
@@ -78,7 +78,7 @@ class Commit:
 
     @property
     def void(self) -> bool:
-        """Whether it stands in place of one that was undone where a log has no gaps, and changes nothing."""
+        """Whether it changes nothing and only takes the place of a commit that was undone, since a log has no gaps."""
         return self.operation == _VOID
 
     @property
@@ -157,7 +157,7 @@ def _added(action: Mapping[str, Any]) -> AddedFile:
 
 
 def whole(table: Path, commit: Commit, *, hashed: bool = False) -> bool:
-    """Whether a commit can be read, and each file it adds is there with the bytes that were written.
+    """Whether a commit can be read, and each file that it adds exists with the bytes that were written.
 
     After a power loss that may not be so. The bytes are not read where this process wrote and ``hashed`` them just before.
     """
@@ -194,8 +194,8 @@ def whole_parquet(path: Path) -> bool:
 def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
     """Remove the commits at and above ``from_version``, newest first, of which the first cannot be read or is not on the disk.
 
-    What is there for good is taken back by a commit that follows it (:mod:`warehouse.storage.reversal`); beyond one that was cut
-    short by a power loss nobody reads.
+    A commit that is durable is taken back by one that follows it (:mod:`warehouse.storage.reversal`); nobody
+    can read beyond one that a power loss truncated.
 
     Raises
     ------
@@ -216,8 +216,8 @@ def undo_commits(table: Path, from_version: int, *, pinned: int) -> None:
 def void_commit(table: Path, commit: Commit) -> None:
     """Replace a commit that no epoch names by one that changes nothing: its number stays taken, as a log has no gaps.
 
-    That is how a commit is undone in an object store. The object is replaced as it was judged and no other (``If-Match``): a
-    process that was held up between looking and writing changes nothing.
+    That is how a commit is undone in an object store. The object is replaced only if it is the one that was judged
+    (``If-Match``): a process that was delayed between reading and writing changes nothing.
 
     Raises
     ------
@@ -245,8 +245,8 @@ def _version_of(name: str) -> int:
 def make_durable(table: Path, commits: Sequence[Commit]) -> None:
     """Force commits that an earlier process made, and the files they add, with their directories, to the disk.
 
-    That process may have ended between giving an entry its name and syncing it. Hadoop's sums of the log's files go: a power
-    loss could leave one that denies its file. Objects are durable already.
+    That process may have ended between naming an entry and syncing it. Hadoop's checksums of the log's files are deleted: after a
+    power loss one of them might not match its file. Objects are durable already.
 
     Raises
     ------

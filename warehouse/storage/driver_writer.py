@@ -1,8 +1,8 @@
 """Few rows are written by the driver: the files that Spark would write, without a job of Spark's.
 
-They are dealt, sorted and encoded alike: one run for each (sub-index, expiry block), sorted by (search key, ``_exp``) with nulls
-first and NaN last, row groups, Bloom filters, the second version of Parquet's encodings, no dictionary for key columns, page
-checksums, bounds that any reader can trust.
+They are distributed, sorted and encoded in the same way: one run for each (sub-index, expiry block), sorted by (search key,
+``_exp``) with nulls first and NaN last, row groups, Bloom filters, the second version of Parquet's encodings, no dictionary for
+key columns, page checksums, bounds that any reader can trust.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["stage_in_driver", "stage_side_rows"]
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
 _SPARK_VERSION = "org.apache.spark.version"
-"""Spark takes dates of files without it for those of another calendar, where a setting says so."""
+"""Without it, and with a certain setting, Spark reads the dates of a file by another calendar."""
 
 
 def stage_in_driver(
@@ -136,7 +136,7 @@ def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table
 
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
-    """Rows as a Parquet file. Readers prune by the bounds of floats as if no value were NaN: with one there are none."""
+    """Write rows as a Parquet file. A float column with a NaN has no bounds, since readers would prune as if it had none."""
     kept = rows.cast(_as_stored(rows.schema)).replace_schema_metadata({_SPARK_VERSION: _spark_version()})
     nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
     leaves = _leaves(kept.schema)

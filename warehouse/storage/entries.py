@@ -5,8 +5,8 @@ else wrote is another one. A commit names the entry that it follows, and succeed
 
     append(log, base, actions) succeeds  <=>  sha256(entry base.version) = base.sha256  and  entry base.version + 1 is free
 
-The number after the base is taken exclusively (a hard link, or ``If-None-Match: *`` in an object store), so whoever commits
-between reading the base and appending wins, and the other is refused.
+The number after the base is taken exclusively (a hard link, or ``If-None-Match: *`` in an object store), so a writer
+that commits between the reading of the base and the appending wins, and the other one is refused.
 
 An entry is one JSON action a line, in UTF-8. Characters at which some readers end a line, such as U+0085, U+2028 and U+2029, are
 escaped, and no others: delta-rs reads an escaped U+10FFFF as another character (arrow-json adds the halves of a pair by "or"),
@@ -64,7 +64,7 @@ class LogEntry:
 
 
 NO_ENTRY = LogEntry(-1)
-"""What the first commit of a table follows."""
+"""The base of a table's first commit."""
 
 
 def entry_path(table: Path, version: int) -> Path:
@@ -180,7 +180,7 @@ def entry_at(table: Path, version: int) -> LogEntry:
 
 
 def require_entry(table: Path, entry: LogEntry) -> LogEntry:
-    """Return an entry with its sum, once it is seen that the log has it.
+    """Check that the log has an entry, and return it with its sum.
 
     Raises
     ------
@@ -222,7 +222,7 @@ def append_entry(table: Path, base: LogEntry, actions: Iterable[Mapping[str, Any
     ForeignChangeError
         When the base is another entry by now, or somebody else has committed on it.
     LockHeldError
-        When it was another process of this warehouse, as only a store without file locks lets it.
+        When that was another process of this warehouse, which is possible only in a store without file locks.
 
     """
     require_entry(table, base)

@@ -1,4 +1,4 @@
-"""Whether a data file holds the bytes that were written: its name carries a sum of them.
+"""Checks that a data file holds the bytes that were written: its name has a checksum of them.
 
     name = <stem>.sum-<start>-<xxh3_128 of the bytes from start to the end>.parquet
 
@@ -6,7 +6,7 @@ The name stands in the commit's ``add`` action, and stays there when logs are cu
 can be verified wherever it lies, without its log. The sum is of the whole file (start 0) where this machine wrote it; of the
 tail behind the last page (Bloom filters, indexes, footer) where executors of a cluster did, since the driver would read all
 files back over the network: there the pages have their own checksums (CRC-32), but page headers have none. Files without a sum
-(of builds before, in an object store) are known by their pages' checksums where they have them.
+(of earlier builds, in an object store) are checked by their pages' checksums if they have them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def summed_name(file: Path, *, whole: bool) -> str:
 
 
 def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> None:
-    """Give files (relative to ``directory``) that were just written names with their sums."""
+    """Rename files (relative to ``directory``) that were just written, so that their names have their sums."""
 
     def name(file: PurePath) -> None:
         path = directory / file
@@ -153,12 +153,12 @@ def _damaged_pages(file: Path) -> str | None:
 
 @contextmanager
 def naming_damage(file: Path) -> Iterator[None]:
-    """Let what PyArrow says of a file that it cannot read be an error that names the file.
+    """Turn PyArrow's error about a file that it cannot read into one that names the file.
 
     Raises
     ------
     DamagedFileError
-        When it is not read as it was written.
+        When it cannot be read as it was written.
 
     """
     import pyarrow as pa  # noqa: PLC0415 - as above
@@ -196,7 +196,7 @@ def require_whole(files: Iterable[Path]) -> None:
 
 
 def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:
-    """Return which file an engine's error is about, when one is damaged: first of those that it names, then of all.
+    """Return the damaged file that an engine's error is about: of those that it names, else of all.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> Da
 
 
 def _few_enough(files: Iterable[Path]) -> list[Path]:
-    """As many files as can be read again for an error that may be the query's own."""
+    """How many files are read again at most for an error that the query itself may have caused."""
     found, size = [], 0
     for file in files:
         try:

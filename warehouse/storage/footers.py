@@ -6,8 +6,8 @@ of Parquet and of every reader that the conformance suite runs. Both are written
 delta-rs' dataset skips a file that has only one of them, or none (*measured*, deltalake 1.6): what the footer does not have, such
 as a string of several kilobytes, is read from the column. The forms:
 
-* Strings longer than 32 characters are cut. A high one then ends with the character that follows its last one that has a
-  follower; no character sorts after U+10FFFF, so a character behind it is no upper bound.
+* Strings longer than 32 characters are cut. An upper bound then ends with the successor of its last character that has
+  one: no character sorts after U+10FFFF, so a text with a character appended is no upper bound.
 * Instants are milliseconds, a low one cut and a high one raised; the last millisecond of the year 9999 has its microseconds,
   since rows that never expire end with it.
 * Decimals are written without an exponent: delta-rs reads ``1E-10`` as null.
@@ -213,7 +213,7 @@ def without_dictionary(table: Path, version: int) -> frozenset[str]:
             plain = [field.name for field in file.schema_arrow if not pa.types.is_nested(field.type)]
             rows = file.read_row_group(0, columns=plain)
     except (OSError, pa.ArrowException):
-        return frozenset()  # what is wrong with it, whoever needs its rows will say
+        return frozenset()  # a reader of its rows reports what is wrong with it
     if rows.num_rows < _TELLING_ROWS:
         return frozenset()
     return frozenset(name for name, values in zip(rows.column_names, rows.columns, strict=True) if nearly_unique(values))

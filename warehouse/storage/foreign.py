@@ -1,10 +1,10 @@
-"""What commits of outsiders change in a table: judged by their actions, never by the name of the operation.
+"""What commits of other writers (outsiders) change in a table, judged by their actions and never by the operation's name.
 
 Invariant: commits above a base are judged together, by the state that they lead to. That state has the base's files, columns,
 properties and protocol: nothing changed (VACUUM START and END, empty commits, an OPTIMIZE that was taken back). It has other
-files, and each action that made the difference says ``dataChange = false``: they claim that rows were only laid out otherwise,
-which must be proven (:mod:`.proof`). So must the bounds, where a file that stays has other statistics. All else changes rows, or
-what the table is.
+files, and each action that made the difference says ``dataChange = false``: this claims that rows only lie in other files, and
+must be proven (:mod:`.proof`). The bounds must be proven too if a file that stays has other statistics. Everything else
+changes rows, or what the table is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __all__ = ["Change", "ChangeKind", "absent_files", "judged", "same_statistics"]
 ChangeKind: TypeAlias = Literal["none", "layout", "rows", "metadata", "unreadable", "replaced"]
 """What commits change: nothing, where rows lie (a claim), rows, what the table is; or one of them cannot be read.
 
-``replaced`` is a log that is not the one which the warehouse wrote: another table, or an older copy, stands in its place.
+``replaced`` means that the log is not the one that the warehouse wrote: another table, or an older copy, took its place.
 """
 
 _WORDS: Mapping[ChangeKind, str] = {
@@ -45,8 +45,7 @@ _SHOWN = 3
 class Change:
     """What the commits ``first`` to ``last`` of a table change together.
 
-    ``added`` and ``removed`` are the ``add`` actions of files by path, relative to the table: those that the table has and had
-    not, and those that it had.
+    ``added`` and ``removed`` are the ``add`` actions of the files that came and of those that left, by path in the table.
     """
 
     kind: ChangeKind

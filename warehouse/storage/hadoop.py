@@ -1,8 +1,8 @@
-"""What Spark needs to read and write a root in an object store: Hadoop's file system for it, told what obstore is told.
+"""What Spark needs to read and write a root in an object store: Hadoop's file system, with the settings that obstore has.
 
 The jars are resolved once by Spark's own resolver into the cache directory, without the 500 MB bundle of all of Amazon's
-services; whoever gives ``spark.jars``, ``spark.jars.packages`` or a class path with ``hadoop-aws`` in it has them already.
-Credentials go by Hadoop's default chain, which takes them from the same environment and never from a command line.
+services. They are not resolved if ``spark.jars``, ``spark.jars.packages`` or the class path already has ``hadoop-aws``.
+Credentials come from Hadoop's default chain, which takes them from the same environment and never from a command line.
 """
 
 from __future__ import annotations

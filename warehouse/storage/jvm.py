@@ -1,4 +1,4 @@
-"""How the JVM of a local Spark session starts: quickly.
+"""Options that make the JVM of a local Spark session start quickly.
 
 Most of the time of a small update is Java loading and compiling the same classes as the time before. So the first update
 of an installation leaves a class-data archive (about 200 MB) in the cache directory, and later ones start from it; it saves
@@ -27,7 +27,7 @@ _QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialG
 
 @dataclass(frozen=True)
 class ClassArchive:
-    """Where the archive is, or, as long as there is none, where the JVM writes one when it ends."""
+    """The archive, or where the JVM writes it when it ends if there is none yet."""
 
     path: Path
     written: Path | None

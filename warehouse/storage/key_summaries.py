@@ -1,8 +1,8 @@
-"""The key summaries of data files, each in a file beside the one that it is of: ``.NAME.parquet.keys``.
+"""The key summaries of data files, each in a companion file of its own: ``.NAME.parquet.keys``.
 
-A summary belongs to a data file: it is written by the commit that makes the file, leaves with it, and is swept where the file is
-not named. Nothing else names it, nobody waits until it is on the disk, and no answer needs it: one that is missing, damaged or of
-other rows tells nothing, which costs time. In an object store, where each would be a request, none is made.
+The commit that makes a data file writes its summary, and what deletes the file deletes the summary. No record names it, nobody
+waits until it is on the disk, and no answer depends on it: a summary that is missing, damaged or of other rows is ignored, which
+costs time only. In an object store, where each would be a request, none is written.
 
 Source: promising-tuples sheet, 11 (summary table); its rows are files here, so that sealing, erasure and vacuum need no more.
 """
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["count_keys", "read_summary", "share_summary", "summary_path", "write_summary"]
 
 _LEAST_BYTES = 64
-"""Of a summary: less holds no more than a few keys."""
+"""Bytes below which no summary is written: it would hold only a few keys."""
 _FEWEST_ROWS = 1.25
-"""Rows of a key, on average, below which keys are nearly unique: then their number in each file is no news."""
+"""Rows of a key, on average, below which keys are nearly unique, so that counting them tells little."""
 _BYTES_OF_A_KEY = 2
-"""No key is written in less."""
+"""The least bytes that a key takes."""
 _SAMPLED_GROUPS = 4
 
 
@@ -46,7 +46,7 @@ def write_summary(file: Path, key: Sequence[str]) -> None:
         return
     content = _content(file, key, most)
     if content is not None:
-        with suppress(OSError):  # a disk that is full will tell the commit
+        with suppress(OSError):  # if the disk is full, the commit fails and says so
             summary_path(file).write_bytes(content)
 
 

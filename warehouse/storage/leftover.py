@@ -1,7 +1,7 @@
-"""What a table's log holds above its newest commit: checkpoints, sums and sidecars of commits that are not there.
+"""What a table's log holds above its newest commit: checkpoints, sums and sidecars of commits that do not exist (any more).
 
-A reader starts from the newest checkpoint at or before the version that it wants. A checkpoint above the newest commit is read
-by nobody, until somebody else takes its number: then it would stand for a commit that it does not sum up.
+A reader starts from the newest checkpoint at or before the version that it wants. Nobody reads a
+checkpoint above the newest commit until another commit takes its number: then it would stand for one that it does not sum up.
 """
 
 from __future__ import annotations
@@ -45,20 +45,20 @@ _UNREADABLE = (MissingPartError, KeyError, TypeError, AttributeError)
 
 
 def log_names(table: Path) -> tuple[str, ...]:
-    """Return the names in a table's log, for the functions that otherwise list it themselves."""
+    """Return the names in a table's log, which the functions below take so that the log is listed once."""
     log = table / "_delta_log"
     return tuple(store_of(log).entry_names(log)) if log.is_dir() else ()
 
 
 def left_above(table: Path, top: int, names: Collection[str] | None = None) -> list[str]:
-    """Return the names of the files in a table's log that sum up commits above version ``top``; no commits."""
+    """Return the names of the files in a table's log that sum up commits above version ``top``, without the commits."""
     return [name for name, version in _summing(table, log_names(table) if names is None else names) if version > top]
 
 
 def commits_beyond(table: Path, top: int, names: Collection[str] | None = None) -> list[int]:
-    """Return the versions of which the log has an entry above a gap, where ``top`` is the last one below it.
+    """Return the versions of the log's entries above a gap; ``top`` is the last version below the gap.
 
-    Where the log went on since it was read, nothing is above a gap.
+    If the log has grown since it was read, nothing is above a gap.
     """
     numbers = [int(name[:20]) for name in (log_names(table) if names is None else names) if _ENTRY.fullmatch(name)]
     beyond = sorted(number for number in numbers if number > top + 1)
@@ -66,7 +66,7 @@ def commits_beyond(table: Path, top: int, names: Collection[str] | None = None) 
 
 
 def went_on(table: Path, top: int) -> bool:
-    """Whether a log went on since it was read up to version ``top``."""
+    """Whether a log has grown since it was read up to version ``top``."""
     return entry_path(table, top + 1).exists()
 
 
@@ -113,7 +113,7 @@ class WrongCheckpoint:
 def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
     """Yield the checkpoints at or before a version that the log's commits contradict.
 
-    Commits are followed from the first one, or where the log was cut from the oldest checkpoint, which is then believed.
+    Commits are replayed from the first one; if the log was cut, from the oldest checkpoint, which is then trusted.
     """
     log = table / "_delta_log"
     held = {number: names for number, names in checkpoints(log).items() if number <= version}
@@ -126,7 +126,7 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
         for number in sorted(each for each in held if each > start):
             passed = list(islice(commits, number - state.version))
             if len(passed) < number - state.version or any(commit.actions is None for commit in passed):
-                return  # the log's own check tells what cannot be read
+                return  # the check of the log reports what cannot be read
             state = advanced(state, number, (action for commit in passed for action in commit.actions or ()))
             told = _contradiction(table, state)
             if told:
@@ -136,7 +136,7 @@ def wrong_checkpoints(table: Path, version: int) -> Iterator[WrongCheckpoint]:
 
 
 def _contradiction(table: Path, state: LogState) -> str:
-    """What the checkpoint of a state's version says otherwise; empty: nothing, or it cannot be read, as others tell."""
+    """How the checkpoint of a state's version differs from it; empty: not at all, or it cannot be read, which others report."""
     try:
         return _difference(state, checkpointed(table, state.version))
     except _UNREADABLE:
@@ -157,7 +157,7 @@ def drop_wrong(table: Path, version: int) -> list[str]:
 
 
 def _difference(commits: LogState, summed: LogState) -> str:
-    """What of a table's content a checkpoint says otherwise; empty: nothing."""
+    """How the table's content differs in a checkpoint; empty: not at all."""
     missing = commits.files.keys() - summed.files.keys()
     strange = summed.files.keys() - commits.files.keys()
     if missing or strange:

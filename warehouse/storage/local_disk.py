@@ -2,11 +2,11 @@
 
 A file is written whole under a temporary name, linked into place, made durable. The order: a data file and the directories above
 it reach the disk before the entry of a log that names the file, the entry before the record of the epoch. Every sync goes through
-:func:`_force`, every new name through :func:`_named`, and both tell those who watch (:func:`watching`), so that a test records
-the order, and lets any one of them fail.
+:func:`_force`, every new name through :func:`_named`, and both call what :func:`watching` has registered, so that a test can
+record the order, and make any one of them fail.
 
 After a sync that failed nothing of the attempt is trusted: the kernel may have dropped the pages and call them clean, and a
-second sync would succeed. So who writes removes what it wrote, and the retry writes it again from its source.
+second sync would succeed. So the writer removes what it wrote, and the retry writes it again from its source.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _watchers: list[Watcher] = []
 
 @contextmanager
 def watching(watcher: Watcher) -> Iterator[None]:
-    """Tell a function of each sync and each new name, in all threads."""
+    """Call a function at each sync and each new name, in all threads."""
     _watchers.append(watcher)
     try:
         yield
@@ -229,7 +229,7 @@ class LocalDisk:
         shutil.rmtree(directory, ignore_errors=ignore_errors)
 
     def remove_file(self, path: Path) -> None:
-        """Delete a file with what stands beside it, and the partition directories that are empty then."""
+        """Delete a file with its companions, and the partition directories that are empty then."""
         path.unlink(missing_ok=True)
         for other in companions(path):
             other.unlink(missing_ok=True)
@@ -272,7 +272,7 @@ class LocalDisk:
     # --- facts ---
 
     def named_since(self, path: Path) -> int:
-        """Return the later of its modification and its change of status: a link has the former of the file that it names."""
+        """Return the later time of its modification and its change of status: a new link has an old time of modification."""
         facts = path.stat()
         return max(facts.st_mtime_ns, facts.st_ctime_ns) // 1000
 

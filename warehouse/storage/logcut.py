@@ -36,7 +36,7 @@ _VERSIONED = re.compile(r"\.?(\d{20})\.")
 
 
 def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: int) -> LogEntry:
-    """Commit on an entry, exclusively, what changes nothing: a log can be cut at it, since it names no file.
+    """Commit, exclusively on an entry, no change: the log can be cut at this commit, since it names no file.
 
     ``at`` is in microseconds.
     """
@@ -44,7 +44,7 @@ def commit_mark(table: Path, base: LogEntry, metadata: Mapping[str, Any], at: in
 
 
 def cut_log(table: Path, version: int) -> tuple[str, ...]:
-    """Make a version the first of a table's log and return the names of the log's files that are gone.
+    """Make a version the first of a table's log, and return the names of the log's files that were removed.
 
     No epoch may name an older version. It may be called again after a crash anywhere.
     """
@@ -54,9 +54,9 @@ def cut_log(table: Path, version: int) -> tuple[str, ...]:
 
 
 def _sum_up(table: Path, version: int) -> None:
-    """Write a checkpoint of a version that names no file which has left, and remove nothing.
+    """Write a checkpoint of a version that names only files of the table, none that have left it; remove nothing.
 
-    One that is there stays if it says what the commits say, and no more.
+    An existing checkpoint stays if it holds exactly what the commits say.
     """
     log = table / "_delta_log"
     name = f"{version:020d}.checkpoint.parquet"
@@ -119,7 +119,7 @@ def _readable(table: Path, version: int) -> bool:
 
 
 def _remove_below(log: Path, version: int, also: Iterable[str] = (), *, dry_run: bool = False) -> tuple[str, ...]:
-    """Remove the oldest first, so that what a crash leaves is what a reader that comes from the checkpoint passes over."""
+    """Remove the oldest first: after a crash only files are left that a reader of the checkpoint does not need."""
     gone = []
     for name in sorted(entry.name for entry in log.iterdir()):
         match = _VERSIONED.match(name)

@@ -3,9 +3,9 @@
 Few keys against a large table are a lookup, not a join. A Spark job reads every wanted column of all rows through code that it
 generates for this plan, and takes seconds before the first row; DuckDB reads the key columns, and of the others what the
 rows that match need (*measured*, 10 000 keys in 4.4 million rows of five columns, 400 MB on two cores: 0.2 s, by Spark 1.9 s).
-What comes back is a local relation, so that what is built on it is planned over few rows, of which Spark knows how many.
+The result is a local relation: Spark knows how few rows it has, and plans what is built on it accordingly.
 
-Spark reads what is too much for one process, what is not on a disk of this machine, and what DuckDB cannot read.
+Spark reads what is too large for one process, what is not on a disk of this machine, and what DuckDB cannot read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "leave_to_spark", "looked_up", "query_in_driver"]
 
 LARGE = 4 * 1024**3
-"""Bytes of files that the driver looks through at most; executors are more."""
+"""Bytes of files that the driver reads at most; there are more executors than drivers."""
 MATCHES = 200_000
 """Rows that are taken at most."""
 WIDE = 48 * 1024**2
@@ -41,7 +41,7 @@ WIDE = 48 * 1024**2
 _AT_ONCE = 2_048
 """Rows after which their bytes are looked at."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError, RuntimeError)
-"""What DuckDB and Arrow raise: the former in the middle of its rows ``OSError``."""
+"""What DuckDB and Arrow raise; DuckDB raises ``OSError`` if it fails after its first rows."""
 _GLOB = re.compile(r"[*?\[]")
 
 _connecting = Lock()
@@ -60,7 +60,7 @@ def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | No
 
 
 def leave_to_spark(error: Exception) -> None:
-    """Say why Spark is to do it."""
+    """Log why Spark does the work instead."""
     logging.getLogger("warehouse").info("left to Spark: %s", error)
     if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
         _connected.cache_clear()  # it answers nothing any more
@@ -73,7 +73,7 @@ def looked_up(
     where: str | None = None,
     most: int | None = None,
 ) -> pa.Table | None:
-    """Return the rows of which some columns have values that stand together in a row of ``keys``; None: let Spark read them.
+    """Return the rows whose values of some columns are a row of ``keys``; None: Spark is to read them.
 
     Parameters
     ----------
@@ -82,8 +82,8 @@ def looked_up(
     schema
         The wanted columns, in order.
     keys
-        Values of columns, called as the table calls them; a null equals a null. Those of which the engines might
-        disagree are not compared: then there are rows more. None: all rows.
+        Values of columns, under the table's names; a null equals a null. Columns whose values the engines might compare in
+        different ways are not compared: then there are more rows. None: all rows.
     where
         What else must hold, in DuckDB's SQL over columns of the table.
     most

@@ -1,7 +1,7 @@
 """A store of objects (S3, Google, Azure), by conditional puts.
 
-A put is durable when it is answered, whole or not there, and a conditional one (``If-None-Match: *``) fails when the name is
-taken: so there is nothing to force to a disk, and nothing to take back. A whole file is one object.
+A put is durable when the store has answered: the object is complete or does not exist. A conditional put (``If-None-Match: *``)
+fails if the name is taken. So there is nothing to force to a disk, and nothing to take back. A file is one object.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class ObjectStore:
                 pass
 
     def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
-        """Put the files, each whole, in place of one of its name."""
+        """Put the files; each replaces an object of its name."""
         for name in names:
             object_path(directory / name).upload(scratch / name)
 
@@ -90,11 +90,11 @@ class ObjectStore:
     # --- a table's new files ---
 
     def staging_directory(self, table: Path) -> Path:
-        """Return a prefix of its own, in which the files stay: nobody else takes or overwrites what is put there."""
+        """Return a new prefix, in which the files stay: no other process takes or overwrites them."""
         return table / f"staged-{uuid.uuid4().hex}"
 
     def take_back(self, table: Path, files: Iterable[PurePath]) -> None:
-        """Do nothing: what is not committed is left over, and vacuum removes it."""
+        """Do nothing: vacuum removes what is not committed."""
 
     # --- removing ---
 

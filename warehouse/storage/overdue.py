@@ -1,7 +1,7 @@
-"""Removing the rows of a table whose value of one column is too low: by one commit, in whole files where it can be.
+"""Removing the rows of a table whose value of one column is too low: by one commit, as whole files where possible.
 
-The log has the bounds of the column in each file, so a file of overdue rows alone leaves unread. One that has others too is
-written again without them, a batch at a time.
+The log has the bounds of the column in each file, so a file that has only overdue rows is removed unread. A file that has other
+rows too is written again without the overdue ones, a batch at a time.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def drop_overdue(
     facts
         What the commit says of itself.
     staged
-        Called when files that are written again are there and not yet committed.
+        Called when the files that are written again are complete and not yet committed.
 
     """
     held = replay(table, base.version).files
@@ -56,7 +56,7 @@ def drop_overdue(
     mixed = {path for path, (low, high) in bounds.items() if low <= through < high and _is_whole(table / path)}
     if not gone and not mixed:
         return None
-    unstage(table)  # what an attempt that did not end has left is not of this commit
+    unstage(table)  # files of an attempt that did not finish are not of this commit
     remaining = sum(_rows(add) for path, add in held.items() if path not in gone | mixed)
     written = _staged_without(table, sorted(mixed), column, through) if mixed else None
     staged()
@@ -101,7 +101,7 @@ def _bounds_by_footer(file: Path, column: str) -> tuple[int, int] | None:
     try:
         footer = pq.read_metadata(parquet_source(file))
     except (OSError, pa.ArrowException):
-        return None  # `check` tells of it; that it is damaged stops no update
+        return None  # `check` reports it; a damaged file stops no update
     groups = [footer.row_group(number) for number in range(footer.num_row_groups)]
     chunks = [group.column(place) for group in groups for place in range(footer.num_columns)]
     found = [chunk.statistics for chunk in chunks if chunk.path_in_schema == column]
@@ -111,7 +111,7 @@ def _bounds_by_footer(file: Path, column: str) -> tuple[int, int] | None:
 
 
 def _staged_without(table: Path, files: Iterable[str], column: str, through: int) -> Path:
-    """Write files again without the rows that leave, where commits take files from, and return that place."""
+    """Write files again, without the rows that leave, into the staging directory, and return that directory."""
     store = store_of(table)
     staged = store.staging_directory(table)
     with store.writing_into(staged) as directory:

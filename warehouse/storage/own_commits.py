@@ -1,19 +1,19 @@
-"""The commits of one epoch's steps in a table's log: which are there, checked; others' are taken back if they changed no row.
+"""The commits of one epoch's steps in a table's log, checked; commits of outsiders are taken back if they changed no row.
 
 Invariant: the log has the entry that the last epoch names, recognised by its sum, and every commit above it that counts names
 the epoch and one of its steps for that table, in order. Anything else is a change from outside.
 
-What lies between the commits of steps is never adopted, since each step is made on the one before it. A commit that follows
-takes an outsider's commits back if they change nothing, or say that they only lay rows out otherwise and the files that they
-removed are all there. Anything else stops the plan, until ``repair --undo-foreign`` has taken it back in the same way.
+Commits of outsiders between those of steps are never adopted, since each step follows the one before it. A further commit takes
+them back if they change nothing, or if they claim that rows only lie in other files and all files that they removed still exist.
+Anything else stops the plan, until ``repair --undo-foreign`` has taken it back in the same way.
 
-Nothing sums up commits above the last epoch: checkpoints of outsiders may be those of commits that somebody removed since.
+No checkpoint above the last epoch is used: one that outsiders made may sum up commits that somebody has removed since.
 
-A commit whose files did not survive a power loss is given up, with those after it: a commit that follows takes them back
-(:mod:`warehouse.storage.reversal`), and none of them counts. Only what cannot be read is removed.
+A commit whose files did not survive a power loss is given up, with all that follow it: a further commit takes them back
+(:mod:`warehouse.storage.reversal`), and none of them counts. Only commits that cannot be read are removed.
 
-In an object store a process that was held up can go on when another one has taken its work over. What it commits then is of
-the same plan, and counts; or of one that is finished (a *straggler*): no epoch names it, so it is given up.
+In an object store a process that was delayed can continue after another one has taken over its work. Its commits then belong to
+the same plan, and count; or to a plan that is finished (a *straggler*): no epoch names them, so they are given up.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Expected", "TableProgress", "TakenBack", "own_commits"]
 
 _LOOKS = 5
-"""How often commits of outsiders are looked at, while they go on."""
+"""How often the log is read again while outsiders keep committing."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _readable(table: Path, expected: Expected, base: LogEntry) -> list[Commit]:
 
 
 def _require_own(commit: Commit, expected: Expected) -> None:
-    """Never take back, or remove, what somebody else has built on a commit that is given up."""
+    """Refuse to take back, or to remove, what somebody else has committed on a commit that is given up."""
     if not isinstance(commit.metadata.get("epoch"), int) or not commit.ours:
         raise expected.foreign(commit)
 
@@ -224,7 +224,7 @@ def _of_another(commit: Commit, expected: Expected) -> bool:
     Raises
     ------
     LockHeldError
-        When it is of a later plan: this process is the one that was held up.
+        When it is of a later plan: then this process is the one that was delayed.
 
     """
     epoch = commit.metadata.get("epoch")
@@ -252,7 +252,7 @@ def _take_back(table: Path, version: int, expected: Expected) -> bool:
     change = judged(replay(table, version - 1), raw_commits(table, version - 1))
     if change.kind not in ("none", "layout") or absent_files(table, change.removed):
         return False
-    with suppress(ForeignChangeError):  # they go on: look again
+    with suppress(ForeignChangeError):  # they keep committing: read the log again
         newest = entry_at(table, change.last)
         reverse(table, version - 1, newest, metadata={"epoch": expected.epoch}, at=expected.at, data_change=False)
     return True

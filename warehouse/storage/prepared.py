@@ -1,8 +1,8 @@
-"""Prepared plans: what Spark planned for some rows is kept, and run again over others that have the same columns.
+"""Prepared plans: Spark's physical plan for some rows is cached, and run again over other rows with the same columns.
 
 Spark analyses, optimises and plans each frame again. For few rows that is most of the work: the classification of a stream has
-some hundred expressions, and nothing changes from one update to the next but the rows that go in. So its physical plan is kept,
-with a place for the rows of a source; the next update puts its own rows there.
+some hundred expressions, and from one update to the next only the rows change. So its physical plan is cached, with a placeholder
+for the rows of each source; the next update fills in its own rows.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
 
 @contextmanager
 def _active(session: SparkSession) -> Iterator[None]:
-    """Make a session the active one of this thread meanwhile.
+    """Make a session the active one of this thread for the length of a block.
 
     A node of a physical plan belongs to the session that is active when the node is made: in a thread that has used no session
     yet there is none, elsewhere it may be another one, with other settings.
@@ -108,7 +108,7 @@ def _frame(session: SparkSession, rows: _Java, schema: _Java) -> DataFrame:
 
 
 def _places(plan: _Java) -> Iterator[_Java]:
-    """The places of sources in a physical plan, from left to right."""
+    """The nodes of a physical plan that hold the rows of sources, from left to right."""
     if plan.getClass().getName() == _SOURCE:
         yield plan
     for child in _children(plan):

@@ -1,4 +1,4 @@
-"""Whether files hold exactly the rows of others, and can stand in their place: what an OPTIMIZE only claims.
+"""Proves that files hold exactly the rows of other files and can replace them, which an OPTIMIZE only claims.
 
 Rows are compared as bags, per partition: their number, and the sums of both halves of the MD5 of each row's text (DuckDB's
 text of a struct tells types, nulls and strings apart). Bags that differ have equal sums by chance with odds of 2^-128.
@@ -30,7 +30,7 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Proof:
-    """Whether the rows are the same, or why not; and if they are, what else speaks against the files (empty: nothing)."""
+    """Whether the rows are the same, or why not; if they are, a further reason against the files (empty: none)."""
 
     same_rows: bool
     reason: str = ""
@@ -130,7 +130,7 @@ class _Proving:
         return ""
 
     def _unbounded(self, name: str, file: DataFile, bounded: Sequence[str]) -> str:
-        """Return for which column the log's bounds do not hold, or are missing where files are removed by them."""
+        """Return the column for which the log's bounds are wrong, or missing although files are removed by them."""
         source = f"read_parquet({listed([self.place(self.table / name)])}, hive_partitioning = false)"
         types = {row[0]: str(row[1]) for row in self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()}
         for column in bounded:

@@ -1,4 +1,4 @@
-"""A table's log replayed action by action, for those who need what the log says rather than what a reader makes of it.
+"""Replays a table's log action by action, for code that needs the log's own actions instead of a reader's snapshot.
 
 Invariant: the state at version v is the last checkpoint at or before v, then each commit up to v in order: an ``add`` puts
 a file in, a ``remove`` takes it out, ``metaData`` and ``protocol`` replace those before, a ``txn`` the one of its application
@@ -52,7 +52,7 @@ def replay(table: Path, version: int) -> LogState:
     MissingPartError
         When the log does not reach that version, or is damaged on the way to it.
     OSError, StoreBusyError
-        When the disk or the store does not give its bytes: that may pass, and says nothing of the log.
+        When the disk or the store does not deliver its bytes: that may pass, and does not mean that the log is damaged.
 
     """
     return next(iter(replayed(table, (version,))))
@@ -78,10 +78,10 @@ def replayed(table: Path, versions: Iterable[int]) -> Iterator[LogState]:
 
 
 def sources_of(table: Path, version: int) -> tuple[LogState, list[Path]]:
-    """Return the state of a table at a version, and the files of its log that say so: nobody needs others to open it.
+    """Return the state of a table at a version, and the files of its log that are enough to open it.
 
-    They are the newest checkpoint at or before the version that can be read, its commit where that is there, and the commits
-    that follow. A checkpoint that is torn is passed over, as long as the commits are there.
+    These are the newest readable checkpoint at or before the version, the commit of its version if it exists, and the commits
+    that follow. A truncated checkpoint is skipped, as long as the commits exist.
 
     Raises
     ------
@@ -128,14 +128,14 @@ def _start(table: Path, version: int) -> LogState:
 
 
 def checkpointed(table: Path, version: int) -> LogState:
-    """Return what the checkpoint of a version says, which must be there in full.
+    """Return the state that the checkpoint of a version holds; the checkpoint must be complete.
 
     Raises
     ------
     MissingPartError
         When it is damaged.
     OSError, StoreBusyError
-        When the disk or the store does not give its bytes: that may pass, and says nothing of the checkpoint.
+        When the disk or the store does not deliver its bytes: that may pass, and does not mean that the checkpoint is damaged.
 
     """
     log = table / "_delta_log"

@@ -1,8 +1,8 @@
-"""Putting a table back to the files of an earlier version, by one commit.
+"""Restores a table to the files of an earlier version, by one commit.
 
-The files that left the table since come back as further links to the same bytes, under names of their own: so each file is
-added once and removed once in the life of a table, and what is known of removed files (vacuum) stays true. Where the file
-system has no links they are copied, as in object stores.
+Files that have left the table since come back as new links to the same bytes, under new names. So each name is added once and
+removed once in the life of a table, and what vacuum knows of removed files stays true. Files are copied where there are no
+links, as in object stores.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _RESTORED = re.compile(r"^restored-\d+-")
 
 
 def lost_files(table: Path, version: int) -> list[str]:
-    """Return the data files of a table at a version that are not there with their bytes, relative to it.
+    """Return the data files of a table at a version that are missing or damaged, relative to the table.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def _add_under_new_name(table: Path, add: Mapping[str, Any], epoch: int, millise
     encoded = f"restored-{epoch}-{_RESTORED.sub('', name)}"
     encoded = f"{directory}/{encoded}" if directory else encoded
     source, target = table / unquote(add["path"]), table / unquote(encoded)
-    store_of(table).take_back(table, [PurePosixPath(unquote(encoded))])  # of an attempt before a crash
+    store_of(table).take_back(table, [PurePosixPath(unquote(encoded))])  # made by an attempt before a crash
     store_of(table).link_or_copy(source, target)
     share_summary(source, target)
     return {**add, "path": encoded, "modificationTime": milliseconds, "dataChange": True}

@@ -1,4 +1,4 @@
-"""Taking commits back by one that follows them: what they removed is added, what they added is removed.
+"""Reverses commits by a further one: what they removed is added, what they added is removed.
 
     files(append(log, reversal(base, now))) = files(base), and the columns, properties and transactions of base
 
@@ -82,7 +82,7 @@ def _content_of(action: Mapping[str, Any]) -> dict[str, Any]:
 def reverse(
     table: Path, to_version: int, newest: LogEntry, *, metadata: Mapping[str, Any], at: int, data_change: bool = True
 ) -> LogEntry:
-    """Commit, on the entry ``newest`` and no other, what brings a table back to an earlier version; return the entry.
+    """Bring a table back to an earlier version by a commit that follows the entry ``newest``; return the new entry.
 
     Parameters
     ----------

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["SlotBounds", "TableFiles", "few", "no_rows"]
 
 _VERIFIED = 256 << 20
-"""Bytes of files that are verified before a lookup."""
+"""Files of at most this many bytes are verified before a lookup."""
 
 
 _CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
@@ -50,7 +50,7 @@ def _cell_of(file: DataFile) -> tuple[int, int]:
 
 
 def few(files: Sequence[DataFile]) -> bool:
-    """Whether the driver reads files sooner than a job of Spark's would."""
+    """Whether the driver reads files faster than a Spark job would."""
     rows = sum(limits().driver_rows + 1 if file.rows is None else file.rows for file in files)
     return limits().in_driver(rows, sum(file.size for file in files))
 
@@ -128,7 +128,7 @@ class TableFiles:
         self._whole.update(new)
 
     def _looked_into(self, files: Sequence[DataFile]) -> Sequence[DataFile]:
-        """Files that DuckDB is to look through, which does not verify: few bytes are, more would cost more than the look."""
+        """Return the files for a lookup by DuckDB, which verifies nothing: only few bytes are verified, to keep it quick."""
         if sum(file.size for file in files) <= _VERIFIED:
             self.require_whole([file for file in files if has_sum(file.path)])
         return files
@@ -228,7 +228,7 @@ def _empty(session: SparkSession, schema: StructType) -> DataFrame:
 
 
 def _placed_apart(session: SparkSession, schema: StructType, files: Sequence[str]) -> DataFrame:
-    """Read files whose partitions lie under several prefixes, which Spark takes for a conflict: it is not to look for any."""
+    """Read files whose partitions lie under several prefixes: Spark must not infer partitions, or it reports a conflict."""
     partitioned = [field for field in schema.fields if field.name in (*CELL, WAITING_SLOT)]
     stored = StructType([field for field in schema.fields if field not in partitioned])
     rows = session.read.schema(stored).option("recursiveFileLookup", "true").parquet(*[_escaped(file) for file in files])

@@ -64,7 +64,7 @@ processor time (``python -m benchmarks.encodings``)."""
 _CHECKSUMS = {"parquet.page.write-checksum.enabled": "true", "parquet.page.verify-checksum.enabled": "true"}
 """A page that a disk has changed is not read as rows (Parquet, `PageHeader.crc`)."""
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Settings by which Spark evaluates expressions without code that it generates: sooner, where rows are few."""
+"""Settings by which Spark interprets expressions instead of generating code: that is faster where rows are few."""
 _DUMP_SECONDS = 120.0
 _LOGGER = logging.getLogger("warehouse.spark")
 _SECRET = re.compile(r"secret|password|passwd|token|credential|access[.]?key|private[.]?key", re.IGNORECASE)
@@ -203,7 +203,7 @@ def _forward(read_end: int) -> None:
 
 @contextmanager
 def _own_interrupts() -> Iterator[None]:
-    """Keep Ctrl-C as the caller has it: Spark's handler calls into the JVM from inside the signal."""
+    """Keep the caller's handler of Ctrl-C: Spark's own calls the JVM from inside the signal handler."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -239,7 +239,7 @@ def jobs_run() -> int:
 
 @contextmanager
 def interpreted(session: SparkSession) -> Iterator[None]:
-    """Do without generated code in a session meanwhile; of several threads the last one puts the settings back."""
+    """Interpret expressions in a session for the length of a block; of several threads the last one restores the settings."""
     with _making:
         users, before = _interpreting.get(id(session), (0, {}))
         if not users:
@@ -260,10 +260,10 @@ def interpreted(session: SparkSession) -> Iterator[None]:
 
 
 def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
-    """Return a session for tables with those settings, beside which it has those that the warehouse owns.
+    """Return a session for tables with those settings and the ones that the warehouse owns.
 
-    It is made once for each process and kept: whoever changes a setting of it puts it back. Threads that update other warehouses
-    use it too, so whoever needs temporary views beyond one call makes a session of its own (:func:`own_session`).
+    It is made once in each process and cached, so code that changes a setting must restore it. Threads that update other
+    warehouses use it too, so code that needs temporary views for longer than one call uses :func:`own_session`.
     """
     _worked.set()
     key = (session.sparkContext, tuple(sorted(settings.items())))
@@ -307,7 +307,7 @@ _sessions: OrderedDict[tuple[object, ...], SparkSession] = OrderedDict()
 """Sessions of tables, by the Spark that they belong to and their settings."""
 _making = threading.Lock()
 _interpreting: dict[int, tuple[int, dict[str, str]]] = {}
-"""How many callers do without generated code in a session, by its id, and the settings that it had."""
+"""How many callers interpret expressions in a session, by its id, and the settings that it had."""
 _MOST_SESSIONS = 128
 _held: dict[str, Any] = {}
 _scheduler: dict[str, Any] = {}
@@ -317,7 +317,7 @@ _scheduler: dict[str, Any] = {}
 def hold_lock(session: SparkSession, path: Path) -> None:
     """Let the JVM hold a file lock until it ends, so that no update starts while an orphaned JVM may still commit."""
     if not store_of(path).local_paths:
-        return  # what it may still write lies apart from what others stage
+        return  # what it may still write is in another directory than what others stage
     key = str(path.resolve())
     if key in _held:
         return
@@ -330,7 +330,7 @@ def hold_lock(session: SparkSession, path: Path) -> None:
 
 
 def release_lock(path: Path) -> None:
-    """Give the JVM's file lock back."""
+    """Release the JVM's file lock."""
     lock = _held.pop(str(path.resolve()), None)
     if lock is not None:
         with suppress(Py4JError):  # a JVM that has ended holds no lock

@@ -2,7 +2,7 @@
 
 A snapshot holds `{ add : add in the log up to version, not removed since }`. Its statistics are bounds, not values:
 every value v of a column in a file satisfies `low <= v` and `v <= high`, where a string's `high` may also be a prefix
-of it. Values stand as they compare: timestamps as microseconds, dates, decimals, numbers and strings as themselves.
+of it. Values have a form that compares as they do: timestamps as microseconds, dates, decimals, numbers and strings as they are.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _LAST_ORDINAL = date.max.toordinal()
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What is known of a column's values in one file; none of it when nothing is.
+    """What is known of a column's values in one file; all None if nothing is known.
 
     ``nulls`` is the number of null values.
     """
@@ -152,7 +152,7 @@ class StoredFile:
 
     @property
     def add(self) -> dict[str, Any]:
-        """What removes it again, as far as that needs to know it."""
+        """The part of its ``add`` action that is needed to remove it."""
         return {"path": self.path, "size": self.size, "partitionValues": self.partition}
 
 

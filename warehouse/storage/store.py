@@ -1,8 +1,8 @@
 """Where a warehouse lies, as an interface: a disk of this machine, or a store of objects.
 
-Paths of both kinds have pathlib's methods to read, list and delete. What the kinds do in different ways is asked of the store of
-a path: to write a name that must be free, to make durable, to stage a table's files. What one of them cannot do at all is a flag,
-so that code says what it needs instead of asking which store it has.
+Paths of both kinds have pathlib's methods to read, list and delete. The store of a path has the methods that the kinds implement
+in different ways: write a name that must be free, make durable, stage a table's files. A flag says what one of them cannot do at
+all, so that code asks for an ability instead of a kind of store.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Store", "store_of"]
 
 
 class Store(Protocol):
-    """What the two kinds of stores do in different ways; all paths given to one are its own.
+    """What the two kinds of stores do in different ways; all paths that a store is given are its own.
 
     Attributes
     ----------
@@ -81,7 +81,7 @@ class Store(Protocol):
         """Yield a directory of this machine; the files written there lie in ``directory`` when the block ends."""
 
     def scratch_directory(self, table: Path) -> AbstractContextManager[Path]:
-        """Yield an empty directory of this machine, in which files are made that are given to the table; it goes at the end."""
+        """Yield an empty directory of this machine for files that are then given to the table; it is deleted at the end."""
 
     def bring(self, files: Iterable[Path], scratch: Path) -> None:
         """Give files that nobody changes their names in a scratch directory of their table: links, or copies.
@@ -96,7 +96,7 @@ class Store(Protocol):
     def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
         """Give finished files of a scratch directory their names in a directory of the table; readers see whole ones or none.
 
-        One that has its name already, made by another writer, is as good: it may stay.
+        A file of that name that another writer has made may stay: it is as good.
 
         Raises
         ------

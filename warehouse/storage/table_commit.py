@@ -2,8 +2,8 @@
 
     files(log + commit) = files(log) - removed + added
 
-An entry is made by us and not by a library: it must be made on one entry and no other, name files that Spark wrote, and say what
-the plan needs to recognise it.
+The warehouse writes entries itself, without a library: an entry must follow one given entry, name files that Spark wrote, and
+hold what the plan needs to recognise it.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ class TableCommit:
 
 
 def carry_out(table: Path, base: LogEntry, commit: TableCommit) -> LogEntry:
-    """Write a commit's entry on the entry ``base`` and no other, durably, and return it; its files are durable already.
+    """Write a commit's entry durably, if ``base`` is still the newest one, and return it; its files are durable already.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def carry_out(table: Path, base: LogEntry, commit: TableCommit) -> LogEntry:
     ForeignChangeError
         When the base is another entry by now, or somebody else has committed on it.
     LockHeldError
-        When it was another process of this warehouse, as only a store without file locks lets it.
+        When that was another process of this warehouse, which is possible only in a store without file locks.
 
     """
     return append_entry(table, base, commit.actions())

@@ -116,7 +116,7 @@ def write_runs(
         if staged is not None:
             staged()
     else:
-        unstage(table)  # what an attempt that did not end has left is not of this commit
+        unstage(table)  # files of an attempt that did not finish are not of this commit
     return commit(
         table,
         base,
@@ -175,7 +175,7 @@ def write_rows(
     )
 
 
-# Dealing rows to tasks, so that each run is written sorted, by one task or by several with disjoint ranges of keys.
+# Distributing rows over tasks, so that each run is written sorted, by one task or by several with disjoint ranges of keys.
 # How is a matter of :mod:`warehouse.layout.tasks`. For ranges of the search key Spark samples the keys, so that the
 # update of a large table is the work of all executors whatever its grid.
 

@@ -34,8 +34,8 @@ class Evaluation:
     update, probe
         Seconds of a mean update, and of a probe.
     interval
-        Seconds for each update interval: the update, the interval's probes, and what its scans spend on opening files
-        (their rows cost the same in every layout): Q in section 5.4.
+        Seconds for each update interval: the update, the interval's probes, and the time that its scans need to open files
+        (reading their rows costs the same in every layout): Q in section 5.4.
     bytes
         Bytes of the newest epoch's files.
     disk
@@ -82,7 +82,7 @@ def probe_work(found: Footprint, load: Workload) -> ProbeWork:
 
 
 WORTH_IT = 1.05
-"""A table keeps its layout unless it costs this much more than another: moving costs, too."""
+"""A table keeps its layout unless it costs this much more than another one: a migration has a cost, too."""
 _SAME = 0.02
 """Predicted costs that differ by less are the same: the smaller space decides."""
 _EXPERIMENTAL = 0.10

@@ -1,6 +1,6 @@
 """What one update and one probe do, in the units that prices are for: doubly-partitioned-index sheet, sections 5.4 and 11.
 
-An update reads what landed, deals the runs that it writes to tasks (largest first to the least loaded, as the writer
+An update reads what landed, distributes the runs that it writes over tasks (largest first to the least loaded, as the writer
 does), and takes as long as its busiest task; so rows read again, written and sorted are those of that task.
 """
 
@@ -72,7 +72,7 @@ class ProbeWork:
 
 
 def busiest_task(sizes: Iterable[float], workers: int, target_rows: int = FILE_ROWS) -> float:
-    """The rows of the busiest worker when runs of these sizes are dealt to tasks, those of more rows than a file's cut.
+    """The rows of the busiest worker when runs of these sizes are distributed over tasks; runs larger than a file are cut.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a table has to cope with: how much arrives, how long it lives, how often it is asked."""
+"""The load of a table: how many rows arrive, how long they live, how often the table is read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of a live table is not as an epoch makes it: its log, its files, and each row."""
+"""How a live table differs from the one that an epoch makes: its log, its files, and each row."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LiveDifference:
 
 
 def has_files(table: Path, state: LiveState) -> bool:
-    """Whether the files of a live table are there with their sizes; a store is asked for names only.
+    """Whether the files of a live table exist with their sizes; an object store is asked for names only.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def has_files(table: Path, state: LiveState) -> bool:
 
 
 def live_difference(pin: Pin, state: TableState, connection: duckdb.DuckDBPyConnection | None) -> LiveDifference | None:
-    """Return how the live table of a table differs from what the pinned epoch, the newest, makes of it; None: it does not.
+    """Return how the live table of a table differs from what the newest epoch, which is pinned, makes of it; None: it does not.
 
     Without a connection no row is read.
     """

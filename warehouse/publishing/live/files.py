@@ -57,7 +57,7 @@ _NO_BIT = 64
 
 
 def stored_of(state: TableState, files: Sequence[DataFile]) -> list[TableFile]:
-    """Return a table's files as the move of its live table takes them."""
+    """Return a table's files in the form that the move of its live table takes."""
     norebuild = state.layout.technique == "norebuild"
     return [
         TableFile(
@@ -138,7 +138,7 @@ def _arrow_schema(state: TableState) -> pa.Schema:
 
 
 def _up_to(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield batches until there are so many rows."""
+    """Yield batches until they have the given number of rows."""
     while rows > 0 and (batch := next(batches, None)) is not None:
         rows -= batch.num_rows
         yield batch

@@ -1,8 +1,8 @@
-"""The log of a live table: what it holds now, by whom, and the commit that brings it to the next epoch.
+"""The log of a live table: what it holds now, who wrote that, and the commit that brings it to the next epoch.
 
 Each commit is one file, made exclusively, at protocol reader 1, writer 2. Its ``userMetadata`` names the epoch, its window
-time, the oldest version whose files are kept, and a digest of the files that the table has from then on. A table whose newest
-commit says otherwise was written by somebody else: nothing that it holds is trusted, and all of it is replaced.
+time, the oldest version whose files are kept, and a digest of the files that the table has from then on. If the newest commit of
+a table does not have these, another writer made it: none of the files is trusted, and all are replaced.
 
 The tag ``stream_wh`` of a file says whose rows it holds (:class:`warehouse.publishing.live.move.LiveFile`).
 """
@@ -77,7 +77,7 @@ class LiveState:
 
     @property
     def trusted(self) -> bool:
-        """Whether it holds what its newest commit says, which this module made."""
+        """Whether this module made its newest commit, and it holds what that commit says."""
         return self.epoch >= 0
 
     def is_of(self, epoch: Epoch) -> bool:
@@ -85,7 +85,7 @@ class LiveState:
         return (self.epoch, self.committed_at) == (epoch.number, epoch.committed_at)
 
     def held(self) -> list[LiveFile]:
-        """Return its files with whose rows they hold; none that somebody else added."""
+        """Return its files and whose rows they hold, without files that another writer added."""
         return [_live_file(path, action) for path, action in self.files.items()] if self.trusted else []
 
 
@@ -116,7 +116,7 @@ def newest_state(table: Path) -> LiveState | None:
     Raises
     ------
     OSError, StoreBusyError
-        When the disk or the store does not give its log: that may pass, and the table is as good as it was.
+        When the disk or the store does not deliver its log: that may pass, and does not mean that the table is damaged.
 
     """
     try:
@@ -195,11 +195,11 @@ def commit_version(
     table
         The live table's directory.
     before
-        What it holds; None: it begins.
+        What it holds; None: the table is new.
     epoch
-        The epoch whose live rows it holds then.
+        The epoch whose live rows it holds after the commit.
     table_id
-        Its identity if it begins.
+        Its identity if it is new.
     schema
         Its columns, a Spark struct type as JSON.
     statistics

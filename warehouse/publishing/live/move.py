@@ -1,8 +1,8 @@
-"""How a live table gets from the rows that it holds to those of an epoch: pure.
+"""Plans how a live table gets from the rows that it holds to those of an epoch (pure).
 
 Invariant of a live table at an epoch of slot k: its files hold `{ r in the table's files at the epoch : r._exp_slot > k }`, each
 row once. A file of the table whose rows are all live is *shared*, as it is. Rows of a file of which some are dead are in
-*pieces*: they are cut by the highest bit in which their expiration slot differs from k, as a timing wheel deals them. A
+*pieces*: they are cut by the highest bit in which their expiration slot differs from k, as in a timing wheel. A
 piece then dies whole, or is cut once more, so a row is written at most once for each bit of the distance to its end.
 
 Pieces of one cut hold rows of several files, and further cuts join pieces of several cuts. When a file that pieces were cut

@@ -1,8 +1,8 @@
 """Moving the live tables of a warehouse to its newest epoch, and freeing what they do not need any more.
 
-A live table is derived: all that it holds is in the newest epoch, and whatever is wrong with it, it is made again from there.
-It is moved right after the epoch's record is written, never before. A crash leaves it at the epoch before; whoever has the
-writer lock next moves it. A table whose rows cannot be read, and a view that failed, stay where they are.
+A live table is derived data: the newest epoch has all that it holds, and a live table with any fault is made again from there.
+It is moved right after the epoch's record is written, never before. After a crash it is at the epoch before, and the next holder
+of the writer lock moves it. A table whose rows cannot be read, and a view that failed, are not moved.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _LOG = logging.getLogger("warehouse")
 
 @dataclass(frozen=True)
 class LiveRules:
-    """Which tables are published, and how long what they held stays.
+    """Which tables are published, and how long superseded versions stay.
 
     ``names`` are tables, ``bounded`` those of them with a bound on how long the bytes of a dead row may exist. ``retain``
     is for how long a version that was superseded stays, in microseconds; ``frees`` tells whether an update deletes what is
@@ -106,7 +106,7 @@ def publish(
     epoch
         The newest epoch.
     rules
-        Which tables are published, and how long what they held stays.
+        Which tables are published, and how long superseded versions stay.
     now
         The clock's instant in microseconds.
     observer
@@ -158,7 +158,7 @@ def _moved(
     *,
     rebuild: bool,
 ) -> bool:
-    """Bring one live table to the pinned epoch and return whether it was not there; try again when somebody else commits."""
+    """Bring one live table to the pinned epoch and return whether it was written; try again if another writer commits."""
     table = pin.root / LIVE / state.name
     for attempt in range(_ATTEMPTS):
         before = newest_state(table)
@@ -296,7 +296,7 @@ def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dr
     for _, table in _tables(root):
         state = newest_state(table)
         if state is None:
-            continue  # whoever publishes makes it again
+            continue  # the next publication makes it again
         oldest = oldest_kept(table, state, rules.retain, now)
         doomed = [table / name for name in passed_files(table, state, oldest) if (table / name).exists()]
         doomed += leftovers(table, named_by(table, state, state.oldest), before=now - grace)
