@@ -7,7 +7,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -17,6 +17,8 @@ from warehouse.cli.main import run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tests.serving.house import House
 
 SOURCE = Path(__file__).parents[2]
 
@@ -36,6 +38,36 @@ class Ended:
     def error(self) -> dict[str, object]:
         """Return the error object."""
         return msgspec.json.decode(self.err, type=dict[str, object])
+
+
+@dataclass(frozen=True)
+class Place:
+    """A project directory, the model of its tables, which were written without Spark, and a way to run commands in it."""
+
+    directory: Path
+    house: House
+    invoke: Callable[..., Ended]
+
+    def command(self, *arguments: str) -> Ended:
+        """Run a command, however it ends."""
+        return self.invoke("-C", str(self.directory), *arguments)
+
+    def run(self, *arguments: str, text: str | None = None) -> Ended:
+        """Run a command that succeeds."""
+        ended = self.invoke("-C", str(self.directory), *arguments, text=text)
+        assert ended.code == 0, ended.err
+        return ended
+
+    def fail(self, *arguments: str) -> tuple[int, str]:
+        """Run a command that fails and return its exit code and the error's code name."""
+        ended = self.command(*arguments, "-o", "json")
+        assert ended.out == ""
+        return ended.code, str(ended.error()["code"])
+
+    def rows(self, *arguments: str, text: str | None = None) -> list[dict[str, Any]]:
+        """Return the rows that a command prints."""
+        lines = self.run(arguments[0], "-o", "jsonl", *arguments[1:], text=text).out.splitlines()
+        return [msgspec.json.decode(line) for line in lines]
 
 
 @pytest.fixture

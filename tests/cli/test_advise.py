@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.advice.places import counted, told
+from tests.serving.house import declare
 from warehouse.serving.read_log import VARIABLE
 
 if TYPE_CHECKING:
@@ -17,30 +18,25 @@ if TYPE_CHECKING:
 
     from conftest import Ended
 
-TOML = """
-[warehouse]
-root = "data"
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1h"
-{more}
-
-[streams.names]
-landing = "landing"
-format = "json"
-search_key = "name"
-arrival = "to_timestamp(name)"
-expires = "ts + make_interval(0, 0, 0, 0, value, 0, 0)"
-max_lifetime = "6h"
-columns = {{ name = "string", value = "int", weight = "double", parts = "array<int>" }}
-layout = {{ grid = [2, 2], expiry_block = 3 }}
-"""
+STREAMS: dict[str, object] = {
+    "names": {
+        "landing": "landing",
+        "format": "json",
+        "search_key": "name",
+        "arrival": "to_timestamp(name)",
+        "expires": "ts + make_interval(0, 0, 0, 0, value, 0, 0)",
+        "max_lifetime": "6h",
+        "columns": {"name": "string", "value": "int", "weight": "double", "parts": "array<int>"},
+        "layout": {"grid": [2, 2], "expiry_block": 3},
+    }
+}
 
 
 @pytest.fixture
 def run(tmp_path: Path, invoke: Callable[..., Ended]) -> Callable[..., Ended]:
     """Run a command in a project of eleven epochs, whose updates rewrite far too much."""
     (tmp_path / "landing").mkdir()
-    (tmp_path / "warehouse.toml").write_text(TOML.format(more=""))
+    declare(tmp_path, streams=STREAMS)
     told(tmp_path / "data", lambda _: counted(rewritten=50_000_000), seconds=40.0)
     return lambda *arguments: invoke("-C", str(tmp_path), *arguments)
 
@@ -103,7 +99,7 @@ def test_the_read_log_is_turned_off_by_the_project(
 ) -> None:
     """`read_log = "off"`: a probe leaves nothing."""
     monkeypatch.setenv(VARIABLE, str(tmp_path / "reads"))
-    (tmp_path / "warehouse.toml").write_text(TOML.format(more='read_log = "off"'))
+    declare(tmp_path, streams=STREAMS, warehouse={"read_log": "off"})
     assert run("probe", "names", "a", "-o", "csv").code == 0
     assert not (tmp_path / "reads").exists()
 
@@ -126,7 +122,7 @@ def test_a_table_is_supposed_without_a_project(tmp_path: Path, invoke: Callable[
     assert (found["table"], found["current"], found["workload"]["periods"]) == (None, None, 12)
     assert any("nothing was measured" in text for text in found["warnings"])
     (tmp_path / "landing").mkdir()
-    (tmp_path / "warehouse.toml").write_text(TOML.format(more='retain = "2h"'))
+    declare(tmp_path, streams=STREAMS, warehouse={"retain": "2h"})
     found = json.loads(invoke("-C", place, "advise", "--what-if", "lifetimes=6h,rate=100000", "-o", "json").out)
     assert (found["workload"]["periods"], found["workload"]["retained"]) == (6, 2)
 

@@ -7,13 +7,14 @@ import logging
 import re
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.serving.house import House, build
+from tests.cli.conftest import Place
+from tests.serving.house import build, declare
 from warehouse.cli.logs import JsonFormatter, configure
 from warehouse.epochs.journal import epoch_path, write_record
 from warehouse.epochs.lock import announce, writer_lock
@@ -26,44 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from conftest import Ended
+    from tests.cli.conftest import Ended
 
 NEWEST = parse_instant("2013-01-01T03:30:00Z")
-DECLARED = """
-[warehouse]
-root = "data"
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1h"
-
-[streams.names]
-landing = "landing"
-format = "json"
-search_key = "name"
-arrival = "at"
-columns = { name = "string", value = "int", weight = "double", parts = "array<int>" }
-stale_after = "%s"
-
-[health]
-ignore = ["overdue", "rejected", "undeclared"]
-"""
+STREAM: dict[str, object] = {
+    "landing": "landing",
+    "format": "json",
+    "search_key": "name",
+    "arrival": "to_timestamp(name)",
+    "columns": {"name": "string", "value": "int", "weight": "double", "parts": "array<int>"},
+}
 
 
-@dataclass(frozen=True)
-class Place:
-    """A project whose tables and epochs were written without Spark."""
-
-    directory: Path
-    house: House
-    invoke: Callable[..., Ended]
-
-    def declare(self, stale_after: str) -> None:
-        """Write ``warehouse.toml``."""
-        text = DECLARED.replace('arrival = "at"', 'arrival = "to_timestamp(name)"') % stale_after
-        (self.directory / "warehouse.toml").write_text(text)
-
-    def run(self, *arguments: str) -> Ended:
-        """Run a command."""
-        return self.invoke("-C", str(self.directory), *arguments)
+def declare_bound(directory: Path, stale_after: str) -> None:
+    """Write ``warehouse.toml`` with that bound."""
+    streams: dict[str, object] = {"names": {**STREAM, "stale_after": stale_after}}
+    declare(directory, streams=streams, health={"ignore": ["overdue", "rejected", "undeclared"]})
 
 
 @pytest.fixture
@@ -79,14 +58,14 @@ def place(tmp_path: Path, invoke: Callable[..., Ended]) -> Iterator[Place]:
     steps = (StepSeconds("tables/names: move-window", 1.5),)
     write_record(path, replace(last, tables=states, seconds=steps, planned_at=last.committed_at - 2_500_000))
     made = Place(tmp_path, house, invoke)
-    made.declare("20000d")
+    declare_bound(tmp_path, "20000d")
     yield made
     configure([])
 
 
 def test_status_shows_the_newest_row_and_whether_it_is_too_old(place: Place) -> None:
     """A bound of decades is kept; tables without one are neither."""
-    ended = place.run("status", "--check", "-o", "json")
+    ended = place.command("status", "--check", "-o", "json")
     assert ended.code == 0, ended.err
     rows = {row["table"]: row for row in json.loads(ended.out)}
     assert (rows["names"]["newest_data"], rows["names"]["stale"]) == ("2013-01-01T03:30:00Z", False)
@@ -95,17 +74,17 @@ def test_status_shows_the_newest_row_and_whether_it_is_too_old(place: Place) -> 
 
 def test_a_stale_table_makes_a_check_fail(place: Place) -> None:
     """Exit code 4 with the reason; without --check it is only told."""
-    place.declare("2h")
-    ended = place.run("status", "--check")
+    declare_bound(place.directory, "2h")
+    ended = place.command("status", "--check")
     assert ended.code == 4
     assert "warning: names: is stale: the last update was committed at 2013-01-01T04:01:00Z" in ended.err
-    assert place.run("status").code == 0
+    assert place.command("status").code == 0
 
 
 def test_a_table_for_people_has_the_verdict_and_a_line_for_each_table(place: Place) -> None:
     """The verdict, each concern with its level, an empty line, the tables: none of its lines is wider than 100 columns."""
-    place.declare("2h")
-    ended = place.run("status", "-o", "table")
+    declare_bound(place.directory, "2h")
+    ended = place.command("status", "-o", "table")
     verdict, concern, empty, *table = ended.out.splitlines()
     assert verdict.startswith("attention: 1 thing needs a person; epoch 2 of window time 2013-01-01T04:00:00Z, updated 2013")
     assert concern.startswith("  attention: names: is stale: the last update was committed at 2013-01-01T04:01:00Z")
@@ -114,7 +93,7 @@ def test_a_table_for_people_has_the_verdict_and_a_line_for_each_table(place: Pla
     (names,) = [line for line in table if line.startswith("names")]
     assert names.rstrip().endswith("stale")
     assert "is stale" not in ended.err
-    full = place.run("status", "-x", "-o", "table").out
+    full = place.command("status", "-x", "-o", "table").out
     assert full.splitlines()[:3] == [verdict, concern, empty]
     assert "gone_from_disk_within" in full
 
@@ -131,7 +110,7 @@ def test_thirty_tables_take_one_screen(place: Place) -> None:
     path = epoch_path(place.house.root, last.number)
     path.unlink()
     write_record(path, replace(last, tables=(*last.tables, *others)))
-    lines = place.run("status", "-o", "table").out.splitlines()
+    lines = place.command("status", "-o", "table").out.splitlines()
     assert sum("observations_of_the_st" in line for line in lines) == len(others)
     table = lines[lines.index("") + 1 :]
     assert (max(map(len, table)) <= 100, len(table) >= 32, len(lines) <= 30 + 6) == (True, True, True), table
@@ -140,7 +119,7 @@ def test_thirty_tables_take_one_screen(place: Place) -> None:
 def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
     """For each table the live rows that expire with the next update, within six hours and within a day."""
     tau = parse_instant("2013-01-01T04:00:00Z")
-    lines = place.run("status", "-v", "-o", "table").out.splitlines()
+    lines = place.command("status", "-v", "-o", "table").out.splitlines()
     for name in ("names", "pairs"):
         (line,) = [line for line in lines if line.startswith(f"{name} ")]
         ends = [row.exp for row in place.house[name].live(4)]
@@ -150,11 +129,11 @@ def test_what_ends_next_is_what_the_rows_say(place: Place) -> None:
 
 def test_health_is_one_record_for_programs(place: Place) -> None:
     """Level, concerns with the way on, and exit code 4; ok ends with 0."""
-    assert (place.run("health").code, place.run("health").out.partition(";")[0]) == (0, "ok")
+    assert (place.command("health").code, place.command("health").out.partition(";")[0]) == (0, "ok")
     (place.directory / "landing" / "waits.json").unlink()
     (place.directory / "landing").rmdir()
-    place.declare("2h")
-    ended = place.run("health", "-o", "json")
+    declare_bound(place.directory, "2h")
+    ended = place.command("health", "-o", "json")
     record = json.loads(ended.out)
     assert (ended.code, record["health"], record["epoch"]) == (4, "broken", 2)
     assert [(each["kind"], each["level"]) for each in record["concerns"]] == [("landing", "broken"), ("stale", "attention")]
@@ -165,16 +144,16 @@ def test_an_update_that_runs_is_named_with_its_step(place: Place) -> None:
     now = parse_instant("2026-01-01T00:00:00Z")
     with suppress(ValueError), writer_lock(place.house.root, now):
         announce(place.house.root, "epoch 3, step 1: load names")
-        (note,) = json.loads(place.run("health", "-o", "json").out)["notes"]
+        (note,) = json.loads(place.command("health", "-o", "json").out)["notes"]
         assert note.startswith("an update is running since 2026-01-01T00:00:00Z, by process ")
         assert note.endswith(": epoch 3, step 1: load names")
         raise ValueError
-    assert json.loads(place.run("health", "-o", "json").out)["notes"] == []
+    assert json.loads(place.command("health", "-o", "json").out)["notes"] == []
 
 
 def test_metrics_are_text_for_prometheus(place: Place, tmp_path: Path) -> None:
     """Its own parser reads them; tables, the update, the landing directory are there."""
-    ended = place.run("metrics")
+    ended = place.command("metrics")
     assert ended.code == 0, ended.err
     samples = {
         (sample.name, *(sample.labels[label] for label in sorted(sample.labels, reverse=True))): sample.value
@@ -193,7 +172,7 @@ def test_metrics_are_text_for_prometheus(place: Place, tmp_path: Path) -> None:
     assert samples["stream_wh_table_newest_seconds", "names"] == NEWEST / 1e6
     file = tmp_path / "collector" / "stream_wh.prom"
     file.parent.mkdir()
-    assert place.run("metrics", "--output-file", str(file)).code == 0
+    assert place.command("metrics", "--output-file", str(file)).code == 0
     assert file.read_text().startswith("# HELP stream_wh_")
     assert [path.name for path in file.parent.iterdir()] == ["stream_wh.prom"]
 
@@ -212,14 +191,14 @@ def test_log_lines_are_objects_with_a_time_a_level_and_a_message(place: Place) -
 def test_an_error_is_one_object_with_its_code(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also when the format comes from the environment, and when -o json asks for an object as well."""
     monkeypatch.setenv("STREAM_WH_LOG_FORMAT", "json")
-    ended = place.run("rollback", "--to-epoch", "7", "-o", "json")
+    ended = place.command("rollback", "--to-epoch", "7", "-o", "json")
     assert ended.code == 2
     lines = [json.loads(text) for text in ended.err.splitlines()]
     assert [(line["level"], line["code"], line["exit_code"]) for line in lines if line["level"] == "error"] == [
         ("error", "rollback", 2)
     ]
     assert lines[0]["message"] == "locked"
-    wrong = place.run("tables", "--nonsense")
+    wrong = place.command("tables", "--nonsense")
     assert json.loads(wrong.err)["code"] == "usage"
 
 
@@ -228,7 +207,7 @@ def test_a_report_is_in_the_log_as_it_is_in_json(place: Place) -> None:
     ended = place.invoke("--log-format=json", "-C", str(place.directory), "validate")
     last = json.loads(ended.err.splitlines()[-1])
     assert last["report"]["streams"] == ["names"]
-    assert place.run("validate").err.startswith("warning:") or "ok" in place.run("validate").err
+    assert place.command("validate").err.startswith("warning:") or "ok" in place.command("validate").err
 
 
 def test_each_moment_of_an_update_is_a_record(caplog: pytest.LogCaptureFixture) -> None:

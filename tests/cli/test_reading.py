@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,8 @@ import msgspec
 import pytest
 from pyarrow import ipc, parquet
 
-from tests.serving.house import House, build
+from tests.cli.conftest import Place
+from tests.serving.house import House, build, declare
 from warehouse import Warehouse
 from warehouse.cli.main import COMMANDS
 from warehouse.errors import EpochVacuumedError, UsageError
@@ -26,60 +26,25 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from conftest import Ended
+    from tests.cli.conftest import Ended
 
-DECLARED = """
-[warehouse]
-root = "data"
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1h"
-"""
 NOBODY = 65534
-
-
-@dataclass(frozen=True)
-class Project:
-    """A project directory, the model of its tables, and a way to run commands in it."""
-
-    directory: Path
-    house: House
-    invoke: Callable[..., Ended]
-
-    def run(self, *arguments: str, text: str | None = None) -> Ended:
-        """Run a command that succeeds."""
-        ended = self.invoke("-C", str(self.directory), *arguments, text=text)
-        assert ended.code == 0, ended.err
-        return ended
-
-    def fail(self, *arguments: str) -> tuple[int, str]:
-        """Run a command that fails and return its exit code and the error's code name."""
-        ended = self.invoke("-C", str(self.directory), *arguments, "-o", "json")
-        assert ended.out == ""
-        return ended.code, str(ended.error()["code"])
-
-    def rows(self, *arguments: str, text: str | None = None) -> list[dict[str, Any]]:
-        """Return the rows that a command prints."""
-        return [
-            msgspec.json.decode(line)
-            for line in self.run(arguments[0], "-o", "jsonl", *arguments[1:], text=text).out.splitlines()
-        ]
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, House]:
     """Build the warehouse once."""
     directory = tmp_path_factory.mktemp("project")
-    (directory / "warehouse.toml").write_text(DECLARED)
-    return directory, build(directory / "data")
+    return declare(directory), build(directory / "data")
 
 
 @pytest.fixture
-def project(built: tuple[Path, House], invoke: Callable[..., Ended]) -> Project:
+def project(built: tuple[Path, House], invoke: Callable[..., Ended]) -> Place:
     """Return the project with this test's way to run commands."""
-    return Project(*built, invoke)
+    return Place(*built, invoke)
 
 
-def test_probe_prints_the_rows_of_a_key_in_order(project: Project) -> None:
+def test_probe_prints_the_rows_of_a_key_in_order(project: Place) -> None:
     """The rows are those of the model, the window time is told on stderr."""
     ended = project.run("probe", "names", "a")
     shown = list(csv.reader(io.StringIO(ended.out, newline="")))
@@ -90,7 +55,7 @@ def test_probe_prints_the_rows_of_a_key_in_order(project: Project) -> None:
     assert "as of window time 2013-01-01T04:00:00Z (epoch 2)" in ended.err
 
 
-def test_the_newest_epoch_is_answered(project: Project) -> None:
+def test_the_newest_epoch_is_answered(project: Place) -> None:
     """With `--isolation latest` also how long ago it was committed; an epoch of the past is another wish."""
     for command in (("sql", "SELECT count(*) FROM names"), ("scan", "names")):
         ended = project.run(*command, "--isolation", "latest")
@@ -102,7 +67,7 @@ def test_the_newest_epoch_is_answered(project: Project) -> None:
         assert "leave one of them out" in refused.err
 
 
-def test_an_answer_within_a_time(project: Project) -> None:
+def test_an_answer_within_a_time(project: Place) -> None:
     """Numbers have their bounds beside them, how much is known stands below, and other queries end with exit code 2."""
     query = "SELECT name, count(*) AS n, sum(value) AS s FROM names GROUP BY name"
     ended = project.run("sql", query, "--within", "10m", "-o", "json")
@@ -115,7 +80,7 @@ def test_an_answer_within_a_time(project: Project) -> None:
     assert project.fail("sql", "SELECT count(*) FROM names", "--within", "0s") == (2, "usage")
 
 
-def test_keys_come_in_many_ways(project: Project) -> None:
+def test_keys_come_in_many_ways(project: Place) -> None:
     """Arguments, --key, lines of a file, ranges and the null key select what the model selects."""
     names = project.house["names"]
 
@@ -137,7 +102,7 @@ def test_keys_come_in_many_ways(project: Project) -> None:
     assert found("--", "--null") == []
 
 
-def test_probe_shows_what_is_asked_for(project: Project) -> None:
+def test_probe_shows_what_is_asked_for(project: Place) -> None:
     """Columns, system columns, limits and times change what is shown."""
     (one,) = project.rows("probe", "names", "a", "--columns", "value,_exp", "--limit", "1")
     assert list(one) == ["value", "_exp"]
@@ -151,7 +116,7 @@ def test_probe_shows_what_is_asked_for(project: Project) -> None:
     assert "live at 2013-01-01T06:00:00Z" in later.err
 
 
-def test_explain_goes_to_stderr(project: Project) -> None:
+def test_explain_goes_to_stderr(project: Place) -> None:
     """The explanation comes beside the rows, not among them."""
     ended = project.run("probe", "names", "a", "--explain", "-o", "csv")
     assert ended.out == project.run("probe", "names", "a").out
@@ -159,14 +124,14 @@ def test_explain_goes_to_stderr(project: Project) -> None:
         assert fact in ended.err
 
 
-def test_rows_that_never_expire_have_a_null_expiration(project: Project) -> None:
+def test_rows_that_never_expire_have_a_null_expiration(project: Place) -> None:
     """What is a far instant inside is null outside."""
     shown = project.rows("scan", "names", "--columns", "_exp")
     assert None in [row["_exp"] for row in shown]
     assert not any("9999" in row["_exp"] for row in shown if row["_exp"])
 
 
-def test_scan_prints_live_rows(project: Project, tmp_path: Path) -> None:
+def test_scan_prints_live_rows(project: Place, tmp_path: Path) -> None:
     """All live rows, or those of a condition, in every format the same."""
     live = project.house["names"].live(4)
     assert len(project.rows("scan", "names")) == len(live)
@@ -184,7 +149,7 @@ def test_scan_prints_live_rows(project: Project, tmp_path: Path) -> None:
     assert project.run("scan", "nothing").out == "k,v\r\n"
 
 
-def test_sql_reads_all_tables(project: Project, tmp_path: Path) -> None:
+def test_sql_reads_all_tables(project: Place, tmp_path: Path) -> None:
     """A query comes as an argument, from a file or from standard input."""
     query = "select count(*) as n from names where name = 'a'"
     expected = [{"n": len(project.house["names"].probed(lambda key: key == ("a",), 4))}]
@@ -196,7 +161,7 @@ def test_sql_reads_all_tables(project: Project, tmp_path: Path) -> None:
     assert project.rows("sql", "select 1.50::decimal(4,2) as d, 'nan'::double as x") == [{"d": "1.50", "x": None}]
 
 
-def test_metadata_is_rows_too(project: Project) -> None:
+def test_metadata_is_rows_too(project: Place) -> None:
     """tables, describe, files, history, status and rejected print rows in every format."""
     assert [row["table"] for row in project.rows("tables")] == list(project.house.tables)
     described = {(row["of"], row["name"]): row["value"] for row in project.rows("describe", "names")}
@@ -235,7 +200,7 @@ def test_metadata_is_rows_too(project: Project) -> None:
             file.unlink()
 
 
-def test_every_command_is_a_method(project: Project, tmp_path: Path) -> None:
+def test_every_command_is_a_method(project: Place, tmp_path: Path) -> None:
     """What a command shows, a program asks a `Warehouse` for; only what speaks of the machine alone is no method."""
     assert [name for name in COMMANDS if not hasattr(Warehouse, name)] == ["demo", "doctor"]
     with Warehouse.open(project.directory) as warehouse:
@@ -256,7 +221,7 @@ def test_every_command_is_a_method(project: Project, tmp_path: Path) -> None:
     assert Warehouse.init(tmp_path / "new", example="sessions")[0] == tmp_path / "new" / "warehouse.toml"
 
 
-def test_errors_have_the_documented_exit_codes(project: Project, tmp_path: Path) -> None:
+def test_errors_have_the_documented_exit_codes(project: Place, tmp_path: Path) -> None:
     """2 for names, keys, conditions and queries that cannot be, 1 for a time that is not kept."""
     assert project.fail("probe", "nmaes", "a") == (2, "unknown_name")
     assert project.fail("probe", "days", "yesterday") == (2, "usage")
@@ -269,11 +234,10 @@ def test_errors_have_the_documented_exit_codes(project: Project, tmp_path: Path)
     assert project.fail("sql", "select * from read_csv('/etc/passwd')") == (2, "query")
     assert project.fail("scan", "names", "--as-of", "2012-01-01") == (1, "no_epoch")
     assert project.fail("probe", "names", "--keys-from", str(tmp_path / "none")) == (1, "system")
-    (tmp_path / "warehouse.toml").write_text(DECLARED)
-    assert project.invoke("-C", str(tmp_path), "scan", "names").code == 1
+    assert project.invoke("-C", str(declare(tmp_path)), "scan", "names").code == 1
 
 
-def test_changes_tell_what_came_and_where_to_go_on(project: Project) -> None:
+def test_changes_tell_what_came_and_where_to_go_on(project: Place) -> None:
     """A consumer reads from its cursor, an epoch number, and is told the next one."""
     ended = project.run("changes", "names", "--since", "1", "-o", "jsonl")
     rows = [msgspec.json.decode(line) for line in ended.out.splitlines()]
@@ -296,14 +260,12 @@ def test_changes_tell_what_came_and_where_to_go_on(project: Project) -> None:
 def test_a_changed_declaration_is_refused(built: tuple[Path, House], invoke: Callable[..., Ended]) -> None:
     """Reading with another anchor than the tables' would give wrong rows: exit code 2."""
     directory, _ = built
-    other = directory / "other"
-    other.mkdir()
-    (other / "warehouse.toml").write_text(DECLARED.replace('"data"', '"../data"').replace("01-01T00", "01-01T01"))
+    other = declare(directory / "other", "../data", warehouse={"anchor": "2013-01-01T01:00:00Z"})
     assert invoke("-C", str(other), "scan", "names", "-o", "json").error()["code"] == "changed_declaration"
     shutil.rmtree(other)
 
 
-def test_an_epoch_vacuumed_before_the_first_row_is_read_anew(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_epoch_vacuumed_before_the_first_row_is_read_anew(project: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Files that vanish before anything was printed cost one more attempt; afterwards the error is transient."""
     from warehouse.serving import Answer  # noqa: PLC0415 - one test looks inside
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pytest
 
-from tests.serving.house import VIEW_SQL, add_epoch, add_views, build
+from tests.serving.house import VIEW_SQL, add_epoch, add_views, build, declare
 from warehouse import Warehouse
 from warehouse.cli.explanation import of_view
 from warehouse.cli.options import complete_views
@@ -28,48 +28,28 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
 
-DECLARED = """
-[warehouse]
-root = "data"
-anchor = "2013-01-01T00:00:00Z"
-update_interval = "1h"
+def _stream(name: str, **more: str) -> dict[str, object]:
+    columns = {"name": "string", "at": "timestamp", **more}
+    return {"landing": f"landing/{name}", "format": "csv", "search_key": "name", "arrival": "at", "columns": columns}
 
-[streams.names]
-landing = "landing/names"
-format = "csv"
-search_key = "name"
-arrival = "at"
-columns = { name = "string", at = "timestamp", value = "int" }
 
-[streams.odd]
-landing = "landing/odd"
-format = "csv"
-search_key = "name"
-arrival = "at"
-columns = { name = "string", at = "timestamp" }
-
-[views.results]
-search_key = "name"
-sql = "SELECT name FROM names GROUP BY name"
-
-[views.even]
-search_key = "name"
-sql = '''
+STREAMS: dict[str, object] = {"names": _stream("names", value="int"), "odd": _stream("odd")}
+EVEN = """
 SELECT x.name, x.value FROM (
   SELECT name, value FROM time_window(names, INTERVAL 2 HOURS) n WHERE NOT EXISTS (SELECT * FROM odd o WHERE o.name = n.name)
 ) x JOIN time_window(names, INTERVAL 3 HOURS) y ON x.value = y.value
-'''
 """
-
-BARE = DECLARED.partition("[streams")[0]
-"""Nothing declared, so that no declaration differs from what the tables were built with."""
+VIEWS: dict[str, object] = {
+    "results": {"search_key": "name", "sql": "SELECT name FROM names GROUP BY name"},
+    "even": {"search_key": "name", "sql": EVEN},
+}
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with a view that reports short-lived results, its state, and a relation; written without Spark."""
     directory = tmp_path_factory.mktemp("views")
-    (directory / "warehouse.toml").write_text(DECLARED)
+    declare(directory, streams=STREAMS, views=VIEWS)
     add_views(build(directory / "data"))
     return directory
 
@@ -77,10 +57,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def undeclared(project: Path) -> Path:
     """The same tables with none declared."""
-    place = project / "undeclared"
-    place.mkdir(exist_ok=True)
-    (place / "warehouse.toml").write_text(BARE.replace('"data"', '"../data"'))
-    return place
+    return declare(project / "undeclared", "../data")
 
 
 @pytest.fixture
@@ -132,7 +109,7 @@ def test_a_view_that_failed_is_a_warning_of_status(project: Path, invoke: Callab
         replace(state, view=replace(state.view, failed="division by zero")) if state.view else state for state in last.tables
     ]
     add_epoch(house, 4, 6, tuple(failed))
-    (tmp_path / "warehouse.toml").write_text(BARE)
+    declare(tmp_path)
     ended = invoke("-C", str(tmp_path), "status")
     assert ended.code == 0
     assert "warning: results: stands still: division by zero" in ended.err
@@ -156,7 +133,7 @@ def test_a_view_that_keeps_none_says_how_to_keep_them(invoke: Callable[..., Ende
         for state in last.tables
     ]
     add_epoch(house, 4, 6, tuple(dropped))
-    (tmp_path / "warehouse.toml").write_text(BARE)
+    declare(tmp_path)
     ended = invoke("-C", str(tmp_path), "restored", "results", "-o", "csv")
     assert (ended.code, ended.out) == (0, "name,_ts,_exp,_epoch\r\n")
     assert '`short_lived = "report"` in [views.results]' in ended.err
@@ -167,7 +144,7 @@ def test_a_view_that_keeps_none_says_how_to_keep_them(invoke: Callable[..., Ende
 def test_dropping_a_view_drops_the_state_of_its_operators(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     """One name is enough; what else there is stays."""
     add_views(build(tmp_path / "data"))
-    (tmp_path / "warehouse.toml").write_text(BARE)
+    declare(tmp_path)
     ended = invoke("-C", str(tmp_path), "drop", "results")
     assert ended.code == 0, ended.err
     epoch = newest_epoch(tmp_path / "data")
@@ -203,14 +180,13 @@ def test_an_update_tells_of_views_in_their_words(project: Path) -> None:
 def test_validate_checks_the_queries(invoke: Callable[..., Ended], tmp_path: Path) -> None:
     """A query that cannot be maintained is a fault with its place; one that can may come with a warning."""
     (tmp_path / "landing").mkdir()
-    pairs = '[views.pairs]\nsearch_key = "name"\nsql = "SELECT n.name FROM names n JOIN odd o ON o.name = n.name"\n'
-    narrow = pairs.replace("FROM names", "FROM time_window(names, INTERVAL 2 HOURS)")
-    (tmp_path / "warehouse.toml").write_text(DECLARED + narrow)
+    pairs = "SELECT n.name FROM time_window(names, INTERVAL 2 HOURS) n JOIN odd o ON o.name = n.name"
+    declare(tmp_path, streams=STREAMS, views={**VIEWS, "pairs": {"search_key": "name", "sql": pairs}})
     ended = invoke("-C", str(tmp_path), "validate")
     assert ended.code == 0, ended.err
     assert "2 streams: names, odd; 3 views: results, even, pairs" in ended.err
     assert "warning: views.*.short_lived: of pairs, results that come and go" in ended.err
-    (tmp_path / "warehouse.toml").write_text(DECLARED.replace("SELECT name FROM names", "SELECT nmae FROM names"))
+    declare(tmp_path, streams=STREAMS, views={"results": {"search_key": "name", "sql": "SELECT nmae FROM names GROUP BY name"}})
     refused = invoke("-C", str(tmp_path), "validate")
     assert refused.code == 2
     assert "views.results.sql" in refused.err

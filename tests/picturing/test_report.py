@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.serving.house import House, add_views, build
+from tests.serving.house import House, add_views, build, declare
 from warehouse.cli.main import run
 from warehouse.epochs.records import StepSeconds
 from warehouse.health import Concern, Health
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 SLOT = 5
 WITHOUT_END = ("meta",)
-TOML = '[warehouse]\nroot = "root"\nanchor = "2013-01-01T00:00:00Z"\nupdate_interval = "1h"\n'
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +134,7 @@ def test_latencies_are_those_of_the_read_log(house: House, tmp_path: Path, monke
         for keys in (["a"], ["b"], ["a", "b"]):
             reader.probe("names", keys).all()
         reader.scan("names").all()
-    (house.root.parent / "warehouse.toml").write_text(TOML)
+    declare(house.root.parent, "root")
     assert run(["-C", str(house.root.parent), "report", "--output-file", str(tmp_path / "page.html")]) == 0
     taken = sorted(read.seconds * 1000 for read in reads_of(house.root) if read.keys == 1)
     assert len(reads_of(house.root)) == 4
@@ -266,8 +265,7 @@ def test_a_warehouse_without_any_row(figures: Figures) -> None:
 
 def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture[str]) -> None:
     """Whole, and says where; a project without an epoch is an error."""
-    directory = house.root.parent
-    (directory / "warehouse.toml").write_text(TOML)
+    directory = declare(house.root.parent, "root")
     file = directory / "page.html"
     code = run(["-C", str(directory), "report", "--output-file", str(file)])
     told = capsys.readouterr().err
@@ -277,7 +275,7 @@ def test_the_command_writes_the_file(house: House, capsys: pytest.CaptureFixture
 
 def test_a_report_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before the first epoch there is nothing to draw, and no file."""
-    (tmp_path / "warehouse.toml").write_text(TOML)
+    declare(tmp_path, "root")
     assert run(["-C", str(tmp_path), "report", "--output-file", str(tmp_path / "x.html")]) != 0
     assert "x.html" not in [path.name for path in tmp_path.iterdir()]
     assert capsys.readouterr().err

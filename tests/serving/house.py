@@ -15,10 +15,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from deltalake import DeltaTable, write_deltalake
 
+from tests.declared import write_declarations
 from warehouse.epochs.journal import epoch_path, write_record
 from warehouse.epochs.records import ColumnRecord, Counts, Declaration, Epoch, Partition, SideTable, TableState, ViewRecord
 from warehouse.layout import Layout, exp_block, sub_index
-from warehouse.time import HOUR, MINUTE, NEVER, at_slot, parse_instant, slot, to_datetime
+from warehouse.time import HOUR, MINUTE, NEVER, at_slot, format_instant, parse_instant, slot, to_datetime
 from warehouse.views.algebra import AsOf, Group, Named, Node, Operator, Project, Scan
 
 if TYPE_CHECKING:
@@ -102,6 +103,12 @@ class House:
 
     def __getitem__(self, name: str) -> Table:
         return self.tables[name]
+
+
+def declare(directory: Path, root: str = "data", **sections: dict[str, object]) -> Path:
+    """Write the ``warehouse.toml`` of a house below a directory, which is returned; ``warehouse`` has further keys of its own."""
+    head = {"root": root, "anchor": format_instant(ANCHOR), "update_interval": "1h", **sections.pop("warehouse", {})}
+    return write_declarations(directory, {"warehouse": head, **sections})
 
 
 def _minutes(count: int) -> int:
