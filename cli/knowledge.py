@@ -138,12 +138,18 @@ def rejected(directory: Path, table: str, limit: int | None) -> Rows:
 
 def restored(directory: Path, view: str, limit: int | None) -> Rows:
     """Return the short-lived results of a view, with a hint at the key to declare if the view keeps none."""
-    reader = opened(directory).reader()
+    from warehouse.views.plans import judged_views
+
+    warehouse = opened(directory)
+    reader = warehouse.reader()
     answer = reader.restored(view, limit=limit)
     record = reader.pin.recorded(view).view
     hints: tuple[str, ...] = ()
     if record is not None and record.short_lived != "report":
-        hints = (f'short-lived results of "{view}" are not kept; `short_lived = "report"` in [views.{view}] keeps them',)
+        plan = judged_views(warehouse.catalog)[0].view(view)
+        way = f'`short_lived = "report"` in [views.{view}] keeps them'
+        why = "it is recomputed where its inputs changed, so they are not known"
+        hints = (f'short-lived results of "{view}" are not kept; {way if plan is None or plan.tells else why}',)
     return Rows(answer, _moment(reader), warnings=hints)
 
 

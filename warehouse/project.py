@@ -66,7 +66,7 @@ class Warehouse(WritingProject):
         report = check(self.root, rows=rows, published=self.catalog.published)
         now = clock_now()
         late = tuple(
-            fault("erase_overdue", row.table, row.message(now), "run `stream-wh erase --expired`", table=row.table)
+            fault("erase_overdue", row.table, row.message(now), f"run `{row.command}`", table=row.table)
             for row in overdue(self.root, self.catalog.erase_within, now)
         )
         differing = tuple(

@@ -308,7 +308,7 @@ _VERSIONS_NEED_NO = {
     "over_lifetime": _ENDS,
     "null_expiry": _ENDS,
     "on_expiry": "nothing: versions that ended stay for as long as they may be looked up",
-    "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase` removes those of a key",
+    "erase_within": "nothing: versions may be looked up after their end; `stream-wh erase NAME --key KEY` removes those of a key",
     "layout": "nothing: a relation is cut by its search key, not on a grid of lifetimes",
 }
 _NESTED: dict[str, type[BaseModel]] = {

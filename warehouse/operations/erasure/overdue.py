@@ -27,18 +27,27 @@ __all__ = ["DeadRow", "dead_since", "overdue"]
 
 @dataclass(frozen=True)
 class DeadRow:
-    """The oldest dead row of a table, state tables named by their view: since when, and the bound (microseconds)."""
+    """The oldest dead row of a table, state tables named by their view: since when, and the bound (microseconds).
+
+    ``window_time`` is that of the newest epoch: rows that ended after it are still the table's, until an update.
+    """
 
     table: str
     since: int
     bound: int
+    window_time: int
+
+    @property
+    def command(self) -> str:
+        """The command that removes it."""
+        return "stream-wh update" if self.since >= self.window_time else "stream-wh erase --expired"
 
     def message(self, now: int) -> str:
         """Return what to tell a person, with the numbers."""
         since, lain = format_instant(self.since), rough(now - self.since)
         return (
             f'table "{self.table}" holds rows on disk that are dead since {since}, for {lain}; erase_within allows '
-            f"{format_duration(self.bound)}: `stream-wh update` in time, or `stream-wh erase --expired` now"
+            f"{format_duration(self.bound)}; `{self.command}` removes them"
         )
 
 
@@ -77,9 +86,12 @@ def overdue(root: Path, bounds: Mapping[str, int], now: int) -> tuple[DeadRow, .
 
     """
     newest = newest_epoch(root)
-    owners = {state.name: state.owner for state in newest.tables} if newest else {}
+    if newest is None:
+        return ()
+    owners = {state.name: state.owner for state in newest.tables}
     dead = dead_since(root, now) if bounds else {}
-    rows = [DeadRow(name, since, bounds[owners[name]]) for name, since in dead.items() if owners[name] in bounds]
+    own = newest.window_time
+    rows = [DeadRow(name, since, bounds[owners[name]], own) for name, since in dead.items() if owners[name] in bounds]
     return tuple(row for row in rows if now - row.since > row.bound)
 
 

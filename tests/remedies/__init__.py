@@ -1,0 +1,1 @@
+"""The advice that messages give, executed as it is printed."""

@@ -1,0 +1,155 @@
+"""What reading commands, and commands in a project without epochs, say to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.operations.projects import Project, csv, row
+from warehouse.epochs.journal import epoch_path
+
+from .executed import advised, executes, typed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+    from pyspark.sql import SparkSession
+
+_FIRST = "nothing has been loaded under ○ yet; run `stream-wh update` first"
+
+
+@executes(_FIRST)
+def test_before_the_first_update(tmp_path: Path, spark: SparkSession) -> None:
+    """Reading, checking, comparing views and erasing all want one."""
+    project = Project(tmp_path / "project", spark, views={"v": {"sql": "SELECT k FROM a", "search_key": "k"}})
+    lines = [f"stream-wh {line}" for line in ("scan a", "check", "check --views", "erase a --key x --yes")]
+    (command,) = {advised(typed(project.directory, line, code=1), _FIRST) for line in lines}
+    typed(project.directory, command)
+    for line in lines:
+        typed(project.directory, line)
+
+
+@executes("a project directory; `stream-wh init` writes one")
+def test_no_project(tmp_path: Path) -> None:
+    """Then there is one."""
+    told = typed(tmp_path, "stream-wh validate", code=2)
+    typed(tmp_path, advised(told, "a project directory; `stream-wh init` writes one"))
+    typed(tmp_path, "stream-wh validate")
+
+
+@executes(
+    "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs",
+    "epoch ○ cannot be read (any more); `stream-wh history` lists those that can",
+    '"○" is a ○, not a view or aggregate; `stream-wh describe ○` shows it',
+    "`stream-wh describe ○` lists its columns",
+    "only views are rebuilt; `stream-wh restate ○` reads its landing files once more",
+)
+def test_names_of_other_things(past: Project) -> None:
+    """An epoch that is none, a stream for a view, rows without ends for intervals."""
+    told = typed(past.directory, "stream-wh changes a --since 0 --to 9", code=2)
+    command = advised(told, "there is no epoch ○; the newest is ○, and `stream-wh history` lists the epochs")
+    typed(past.directory, command)
+    told = typed(past.directory, "stream-wh check --views --epoch 9", code=3)
+    assert advised(told, "epoch ○ cannot be read (any more); `stream-wh history` lists those that can") == command
+    told = typed(past.directory, "stream-wh explain a", code=2)
+    part = '"○" is a ○, not a view or aggregate; `stream-wh describe ○` shows it'
+    assert "search_key" in typed(past.directory, advised(told, part))
+    told = typed(past.directory, 'stream-wh sql "SELECT duration(a) FROM a"', code=2)
+    assert "timestamp" in typed(past.directory, advised(told, "`stream-wh describe ○` lists its columns")).lower()
+    told = typed(past.directory, "stream-wh rebuild a", code=2)
+    part = "only views are rebuilt; `stream-wh restate ○` reads its landing files once more"
+    typed(past.directory, advised(told, part))
+
+
+@executes(
+    "Take the whole table once (`stream-wh scan ○`, now of epoch ○) and go on from the epoch it is of (--since ○)",
+    "go on with --since ○",
+)
+def test_a_lost_place_in_the_changes(past: Project) -> None:
+    """The table as a whole, and its changes from then on."""
+    epoch_path(past.root, 0).unlink()
+    told = typed(past.directory, "stream-wh changes a --since 0", code=1)
+    part = "Take the whole table once (`stream-wh scan ○`, now of epoch ○) and go on from the epoch it is of (--since ○)"
+    typed(past.directory, advised(told, part))
+    since = told.rpartition("--since ")[2].partition(")")[0]
+    told = typed(past.directory, f"stream-wh changes a --since {since}")
+    typed(past.directory, f"stream-wh changes a {advised(told, 'go on with --since ○').removeprefix('go on with ')}")
+
+
+@executes("the same with --as-of ○ looks at older ones")
+def test_a_key_of_long_ago(past: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no time is left to look further, it says from where one goes on by hand."""
+    monkeypatch.setattr("warehouse.serving.absence._SECONDS", -1.0)
+    told = typed(past.directory, "stream-wh probe a gone -o table")
+    part = "the same with --as-of ○ looks at older ones"
+    moment = advised(told, part).split("--as-of ")[1].split()[0]
+    told = typed(past.directory, f"stream-wh probe a gone --as-of {moment} -o table")
+    assert "expired" in told or "gone" in told
+
+
+@executes(
+    "stream-wh drop ○",
+    "stream-wh reload ○",
+    "stream-wh rejected ○",
+    "stream-wh update",
+    "`stream-wh drop ○` forgets it",
+)
+def test_the_commands_of_the_verdict(past: Project) -> None:
+    """Rejected rows are shown, an undeclared table forgotten, a changed file loaded where two landings have one of its name."""
+    health = "stream-wh health"
+    assert "no" in typed(past.directory, advised(typed(past.directory, health, code=4), "stream-wh rejected ○"))
+    past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
+    told = typed(past.directory, health, code=4)
+    command = advised(told, "stream-wh reload ○")
+    assert "landing/b/2.csv" in command
+    typed(past.directory, command)
+    del past.views["once"]
+    past.declare()
+    told = typed(past.directory, health, code=4)
+    forget = advised(told, "stream-wh drop ○")
+    assert advised(typed(past.directory, "stream-wh plan"), "`stream-wh drop ○` forgets it") == forget
+    typed(past.directory, forget)
+    told = typed(past.directory, health, code=4)
+    assert "stream-wh drop" not in told
+    assert "stream-wh reload" not in told
+    past.declare()
+    advised(told + "; stream-wh update", "stream-wh update")
+
+
+@executes("several landings have a file ○; say which one: ○ or ○")
+def test_a_name_that_two_landings_have(past: Project) -> None:
+    """Each of the names that are offered is taken."""
+    past.land("2.csv", csv(row("later", 2.5, 7)), landing="landing/b")
+    told = typed(past.directory, "stream-wh reload 2.csv", code=2)
+    advised(told, "several landings have a file ○; say which one: ○ or ○")
+    for name in told.rpartition(": ")[2].split(" or "):
+        typed(past.directory, f"stream-wh reload {name.strip()}")
+
+
+
+
+@executes(
+    '`short_lived = "report"` in [views.○] keeps them',
+    "versions may be looked up after their end; `stream-wh erase NAME --key KEY` removes those of a key",
+    "nothing was loaded. Choose an earlier --at, ○accept the loss with --allow-dead",
+)
+def test_options_and_keys(past: Project, tmp_path: Path) -> None:
+    """What is to be added is taken."""
+    assert "recomputed" in typed(past.directory, "stream-wh restored counts")
+    told = typed(past.directory, "stream-wh restored named")
+    advised(told, '`short_lived = "report"` in [views.○] keeps them')
+    past.views["named"] = {**past.views["named"], "short_lived": "report"}
+    past.declare()
+    typed(past.directory, "stream-wh validate")
+    past.relations["r"]["erase_within"] = "1d"
+    past.declare()
+    part = "versions may be looked up after their end; `stream-wh erase NAME --key KEY` removes those of a key"
+    command = advised(typed(past.directory, "stream-wh validate", code=2), part)
+    del past.relations["r"]["erase_within"]
+    past.declare()
+    typed(past.directory, f"{command} --yes", code=4, NAME="r", KEY="bad")  # landing files have it still
+    other = Project(tmp_path / "other", past.spark)
+    other.land("1.csv", csv(row("x", 0.5, 1.5)))
+    told = typed(other.directory, "stream-wh update --at 2024-01-01T05:00:00Z", code=1)
+    advised(told, "nothing was loaded. Choose an earlier --at, ○accept the loss with --allow-dead")
+    typed(other.directory, "stream-wh update --at 2024-01-01T05:00:00Z --allow-dead")

@@ -1,0 +1,111 @@
+"""What ``init``, ``validate`` and the readers of landing files say to declare, or to run: it gets the file in."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.catalog.project import loaded
+from tests.ingest.records import declared, left_out, read
+from warehouse.errors import ConfigurationError
+
+from .executed import advised, executes, typed
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+@executes("`○` writes them as Parquet, for --from ○")
+def test_records_over_several_lines(tmp_path: Path) -> None:
+    """The command makes a file that `init --from` takes, whatever the name of the first one."""
+    file = tmp_path / "support tickets.csv"
+    lines = [f'{number},2024-05-13 08:{number:02},"a text\nof two lines"' for number in range(60)]
+    file.write_text("ticket,opened_at,text\n" + "\n".join(lines) + "\n")
+    told = typed(tmp_path, f"stream-wh init first --from '{file}'", code=2)
+    advised(told, "`○` writes them as Parquet, for --from ○")
+    (command,), (target,) = re.findall(r"`(python -c [^`]+)`", told), re.findall(r"for --from (.+\.parquet)", told)
+    line = command.replace("python", sys.executable, 1)
+    assert subprocess.run(line, shell=True, cwd=tmp_path, check=False).returncode == 0  # noqa: S602 - as a person pastes it
+    assert "60" in typed(tmp_path, f"stream-wh init second --from '{tmp_path / target.strip(chr(39))}' --key ticket")
+
+
+@executes("name one that Spark can make a time of (--arrival ○), or declare the stream by hand after a plain `stream-wh init`")
+def test_a_file_without_times(tmp_path: Path) -> None:
+    """Both ways: an expression of SQL, and by hand."""
+    (tmp_path / "in.csv").write_text("k,n\n" + "".join(f"k{number},{number}\n" for number in range(50)))
+    told = typed(tmp_path, f"stream-wh init first --from {tmp_path / 'in.csv'}", code=2)
+    part = "name one that Spark can make a time of (--arrival ○), or declare the stream by hand after a plain `stream-wh init`"
+    typed(tmp_path, advised(told, part))
+    example = told.partition("(--arrival ")[2].partition("), or declare")[0]
+    typed(tmp_path, f"stream-wh init second --from {tmp_path / 'in.csv'} --key k --arrival {example}")
+
+
+@executes(
+    "# Check it, then run `stream-wh validate` and `stream-wh plan`",
+    "# `stream-wh advise --what-if lifetimes=○,rate=100000`",
+    "stream-wh validate",
+)
+def test_a_proposal(tmp_path: Path) -> None:
+    """The commands in the file that is written, and those below it."""
+    rows = "".join(f'{{"host": "h{n % 9}", "at": "2024-05-13T08:{n:02}:00Z", "ttl": {300 + n}}}\n' for n in range(60))
+    (tmp_path / "in.jsonl").write_text(rows)
+    told = typed(tmp_path, f"stream-wh init w --from {tmp_path / 'in.jsonl'} --key host")
+    written = (tmp_path / "w" / "warehouse.toml").read_text()
+    advised(written, "# Check it, then run `stream-wh validate` and `stream-wh plan`")
+    for line in ("stream-wh validate", advised(written, "# `stream-wh advise --what-if lifetimes=○,rate=100000`")):
+        typed(tmp_path / "w", line)
+    assert advised(told, "stream-wh validate") == "stream-wh validate"
+
+
+@executes('names = "a,b,c" names those of files without one', "(`stream-wh rejected NAME`)")
+def test_options_that_are_refused(tmp_path: Path) -> None:
+    """What the message allows is allowed."""
+    with pytest.raises(ConfigurationError) as told:
+        loaded(tmp_path / "a", {"streams.flights.options": {"header": "false"}})
+    advised(str(told.value), 'names = "a,b,c" names those of files without one')
+    loaded(tmp_path / "b", {"streams.flights.options": {"names": "a,b,c"}})
+    for option in ("mode", "columnNameOfCorruptRecord"):
+        with pytest.raises(ConfigurationError) as told:
+            loaded(tmp_path / option, {"streams.flights.options": {option: "x"}})
+        assert advised(str(told.value), "(`stream-wh rejected NAME`)") == "stream-wh rejected NAME"
+
+
+@executes(
+    'declare them, or set unknown_columns = "ignore" or "add"',
+    'declare encoding = "UTF-16LE" or "UTF-16BE"',
+)
+def test_files_that_the_declaration_refuses(tmp_path: Path, spark: SparkSession) -> None:
+    """With the line that the reason gives they are read."""
+    file = {"x.csv": "k,b,more\nx,2026-01-01T00:00:00Z,1\n"}
+    columns = {"k": "string", "b": "timestamp"}
+    plain = {"columns": columns, "expires": None, "max_lifetime": None}
+    (_, why), = left_out(declared(tmp_path / "a", **plain), file).values()
+    advised(why, 'declare them, or set unknown_columns = "ignore" or "add"')
+    assert len(read(spark, declared(tmp_path / "b", **plain, unknown_columns="ignore"), file)) == 1
+    wide = {"x.csv": "k,b\nx,2026-01-01T00:00:00Z\n".encode("utf-16-le")}
+    (_, why), = left_out(declared(tmp_path / "c", **plain, options={"encoding": "UTF-16"}), wide).values()
+    advised(why, 'declare encoding = "UTF-16LE" or "UTF-16BE"')
+    assert len(read(spark, declared(tmp_path / "d", **plain, options={"encoding": "UTF-16LE"}), wide)) == 1
+
+
+@executes("`○` makes a line of each, for --from rows.jsonl")
+@pytest.mark.skipif(shutil.which("jq") is None, reason="the command that is advised is one of jq")
+def test_one_object_with_all_rows(tmp_path: Path) -> None:
+    """And objects over several lines: the command makes lines that `init --from` takes."""
+    rows = [{"host": f"h{number % 9}", "at": f"2024-05-13T08:{number:02}:00Z"} for number in range(60)]
+    (tmp_path / "one.json").write_text(json.dumps({"data": {"x": 1}, "rows": rows}))
+    (tmp_path / "many.json").write_text("".join(json.dumps(each, indent=2) + "\n" for each in rows))
+    for name in ("one", "many"):
+        told = typed(tmp_path, f"stream-wh init {name} --from {tmp_path / name}.json", code=2)
+        advised(told, "`○` makes a line of each, for --from rows.jsonl")
+        (line,) = re.findall(r"`(jq [^`]+)`", told)
+        assert subprocess.run(line, shell=True, cwd=tmp_path, check=False).returncode == 0  # noqa: S602 - as a person pastes it
+        typed(tmp_path, f"stream-wh init {name} --from {tmp_path / 'rows.jsonl'} --key host")
