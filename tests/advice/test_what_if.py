@@ -65,7 +65,7 @@ def test_every_key_is_used() -> None:
         ("lifetimes=normal:1h,rate=1", "no distribution"),
         ("lifetimes=0s,rate=1", "longer than nothing"),
         ("lifetimes=1d,rate=1000,rows=10", "leave one out"),
-        ("lifetimes=400d,rate=1000", "longer interval="),
+        ("lifetimes=4000d,rate=1000,interval=1m", "longer interval="),
         ("lifetimes=1h,rate=10,max_lifetime=1m", "below the update interval"),
     ],
 )
@@ -86,3 +86,9 @@ def test_a_measured_workload_is_changed_where_something_is_supposed() -> None:
     for text in ("max_lifetime=1d", "interval=1h", "rate=1,rows=2"):
         with pytest.raises(UsageError):
             changed(load, parse_what_if(text), HOUR)
+
+
+def test_a_month_of_minutes_can_be_supposed() -> None:
+    """Of 43 200 updates in a window, as of any other number up to a million."""
+    load = supposed("lifetimes=exponential:2h,rate=1000,max_lifetime=30d,interval=1m")
+    assert (load.periods, round(load.live / load.rate)) == (43_200, 121)

@@ -12,6 +12,7 @@ from warehouse.advice.suitable import reason_for, refuse_unsuitable
 from warehouse.advice.what_if import changed, parse_what_if, workload_of
 from warehouse.layout.advice import (
     DEFAULT_PRICES,
+    EXACT,
     WORTH_IT,
     Evaluation,
     Pricing,
@@ -170,6 +171,9 @@ def advise_load(
     notes: Sequence[str] = (),
 ) -> Advice:
     """Return advice for a workload at given prices."""
+    if load.periods > EXACT:
+        played = f"of the {load.periods:,} updates of a window some are played"
+        notes = (*notes, f"{played}, so files are right within a tenth, costs within a twentieth")
     layouts = candidates(load.periods, widest=widest, seed=current.seed if current else 0)
     found = [evaluate(layout, load, pricing) for layout in layouts]
     own = None

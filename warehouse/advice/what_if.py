@@ -21,8 +21,8 @@ __all__ = ["KEYS", "MOST_PERIODS", "WhatIf", "changed", "parse_what_if", "worklo
 _DEFAULT_ROW_BYTES = 100.0
 _FAR_OFF = 2.0
 """Live rows that differ by more from what rate and lifetimes make are a contradiction."""
-MOST_PERIODS = 1000
-"""p up to which layouts are compared: playing more takes minutes."""
+MOST_PERIODS = 1_000_000
+"""p up to which layouts are compared: nearly two years of minutes."""
 _KINDS = get_args(Kind)
 
 

@@ -20,17 +20,23 @@ from warehouse.layout.planned import planned_cells
 from warehouse.layout.tasks import largest_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from warehouse.layout.advice.workload import Workload
     from warehouse.layout.layout import Layout
 
-__all__ = ["Footprint", "footprint"]
+__all__ = ["EXACT", "Footprint", "footprint"]
 
 _SAMPLES = 8
 """Updates that are looked at where no state is carried from one to the next."""
 _FINEST = 150
 """Slots of a window up to which rebuilt sub-indices are played slot by slot."""
+EXACT = 1000
+"""Slots of a window up to which every update of appended runs is played."""
+_PLAYED, _OPEN = 300, 4
+"""Of a longer window at least so many are played, and at least so many while a row of the grid is open."""
+_BLOCKS = 200
+"""Blocks of a window up to which each is played for itself."""
 _UPDATES = 100
 """Updates that are played, or more where the grid's cycle is longer."""
 _FILES = 100_000
@@ -73,8 +79,13 @@ class Footprint:
         return UpdateWork(*(fmean(values) for values in zip(*vectors, strict=True)))
 
 
-def footprint(layout: Layout, load: Workload) -> Footprint:
+def footprint(layout: Layout, load: Workload, *, stride: int | None = None) -> Footprint:
     """Play a layout's updates, doubly-partitioned-index sheet, sections 5.2, 5.3 and 11.
+
+    A window of up to a thousand slots is played update by update. Of a longer one every so many updates are played, each of
+    which stands for those before it. What that changes is below 5 percent of the rows on disk, the rows written and the cost
+    of an update, and below 10 percent of the files, in windows where both can be played. A window of more than 200 expiry blocks
+    is played with wider ones, which changes files by up to a third.
 
     Parameters
     ----------
@@ -82,12 +93,36 @@ def footprint(layout: Layout, load: Workload) -> Footprint:
         A layout of the workload's p.
     load
         The workload; its rate is taken to be constant.
+    stride
+        Every which update to play where runs are appended; None: as the length of the window asks for.
     """
     if layout.technique == "rebuild":
         return _rebuilt(layout, load)
+    every = _stride(layout) if stride is None else stride
     if (layout.insertion, layout.expiration) == ("staggered", "blocks"):
-        return _Appending(layout, load).play()
-    return _scattered(layout, load)
+        return _Appending(layout, load, every).play()
+    return _scattered(layout, load, every)
+
+
+def _stride(layout: Layout) -> int:
+    """Return every which update of a long window is played: some hundreds in a window, and some while a row is open."""
+    if layout.periods <= EXACT:
+        return 1
+    open_for = layout.rows_span if layout.seal else layout.periods
+    stride = max(1, min(layout.periods // _PLAYED, open_for // _OPEN))
+    while gcd(stride, layout.expiry_block * layout.rows_span) > 1:  # files are looked at in every phase of a block and a row
+        stride -= 1
+    return stride
+
+
+@dataclass(frozen=True)
+class _Update:
+    """What an update writes and reads: rows of its runs, rows read again, sub-indices; and how many updates are like it."""
+
+    runs: Sequence[float]
+    read: float
+    cells: int
+    weight: float = 1.0
 
 
 @dataclass
@@ -102,27 +137,33 @@ class _Tally:
     written: list[float] = field(default_factory=list)
     spread: float = 0.0
 
-    def work(self, runs: Sequence[float], read: float, cells: int) -> None:
-        load, files = self.load, sum(self.expected(rows) for rows in runs)
-        self.works.append(
-            task_work(
-                runs=runs, files=files, read=read, workers=load.workers, sub_indices=min(cells, files),
+    def work(self, *updates: _Update) -> None:
+        """Note an update, or the mean of some."""
+        load, whole = self.load, sum(each.weight for each in updates)
+        vectors = []
+        for each in updates:
+            files = sum(self.expected(rows) for rows in each.runs)
+            work = task_work(
+                runs=each.runs, files=files, read=each.read, workers=load.workers, sub_indices=min(each.cells, files),
                 arriving=load.arriving, landing_files=load.landing_files, target_rows=load.target_rows,
-            )
-        )  # fmt: skip
-        self.written.append(sum(runs))
+            )  # fmt: skip
+            vectors.append([value * each.weight / whole for value in work.vector()])
+        self.works.append(UpdateWork(*map(sum, zip(*vectors, strict=True))))
+        self.written.append(sum(sum(each.runs) * each.weight for each in updates) / whole)
 
-    def state(self, sizes: Sequence[float], cells: Iterable[float]) -> None:
-        """Note the files of an epoch and the rows of every sub-index, empty ones too."""
-        total = sum(sizes)
-        self.files.append(sum(self.expected(rows) for rows in sizes))
+    def state(self, sizes: Sequence[float], cells: Iterable[float], counts: Sequence[float] | None = None) -> None:
+        """Note the files of an epoch, how many there are of each size, and the rows of every sub-index, empty ones too."""
+        often = counts or [1.0] * len(sizes)
+        total = sum(size * count for size, count in zip(sizes, often, strict=True))
+        self.files.append(sum(count * self.expected(rows) for rows, count in zip(sizes, often, strict=True)))
         self.rows.append(total)
-        share = [1 - (1 - min(1.0, size / total)) ** self.load.rows_per_key for size in sizes] if total else []
-        self.holding.append(sum(share))
-        counts = list(cells)
-        mean = fmean(counts)
+        per_key = self.load.rows_per_key
+        share = [count * (1 - (1 - min(1.0, size / total)) ** per_key) for size, count in zip(sizes, often, strict=True)]
+        self.holding.append(sum(share) if total else 0.0)
+        own = list(cells)
+        mean = fmean(own)
         if mean:
-            self.spread = max(self.spread, pstdev(counts, mean) / mean)
+            self.spread = max(self.spread, pstdev(own, mean) / mean)
 
     def expected(self, rows: float) -> float:
         """How many files a run makes that has so many rows on average: where few are expected there may be none."""
@@ -142,93 +183,170 @@ class _Tally:
 
 @dataclass
 class _Run:
-    """One run: the load slots of its rows, and the slot at which it was written."""
+    """A run, or the alike runs of several updates or blocks that are played as one: its rows, and how many runs they are."""
 
-    slots: tuple[int, ...]
-    cut: int
+    batches: tuple[_Batch, ...]
     rows: float
+    count: float = 1.0
+
+
+_Batch = tuple[int, int]
+"""The last of some load slots that are played together, and how many they are."""
 
 
 class _Appending:
-    """Staggered rows of block columns, sealed or not: the runs of each block of each sub-index."""
+    """Staggered rows of block columns, sealed or not: the runs of each block of each sub-index.
 
-    def __init__(self, layout: Layout, load: Workload) -> None:
-        self.layout, self.load = layout, load
+    Every ``stride``-th update is played, for those before it too: their rows lie in runs of their own until they are merged, at
+    the slot at which the row closes. Slots, blocks and rows of the grid stay as they are. A window of very many blocks is
+    played with wider ones, each of which stands for ``together`` blocks.
+    """
+
+    def __init__(self, layout: Layout, load: Workload, stride: int) -> None:
+        together = -(-layout.periods // (layout.expiry_block * _BLOCKS))
+        width = min(layout.periods, layout.expiry_block * together)
+        self.layout, self.load, self.stride = replace(layout, expiry_block=width), load, stride
         self.upto = (0.0, *accumulate(load.shares))
+        self.shortest = next((distance for distance, share in enumerate(load.shares, start=1) if share > 0), 1)
+        self.longest = next((distance for distance in range(len(load.shares), 0, -1) if load.shares[distance - 1] > 0), 1)
+        blocks = 1 + (self.longest - self.shortest) / layout.expiry_block
+        self.together = min(float(together), blocks)
+        self.summed = (0.0, *accumulate(self.upto))
         self.cells: dict[int, dict[int, list[_Run]]] = {
             cell: {} for cell in range(layout.first_cell, layout.last_cell + 1)
         }
 
-    def mass(self, a: int, after: int, until: int) -> float:
-        """Rows of load slot a that expire in slots after+1..until."""
+    def mass(self, batch: _Batch, after: int, until: int) -> float:
+        """Rows of load slots that expire in slots after+1..until."""
+        return self.load.rate * (self.by(batch, until) - self.by(batch, after))
+
+    def by(self, batch: _Batch, until: int) -> float:
+        """The same up to a slot, for one row that arrives in each load slot: sums of sums of shares."""
+        last, count = batch
+        if count == 1:
+            return self.upto[min(self.layout.periods, max(0, until - last))]
+        return self.total(until - last + count) - self.total(until - last)
+
+    def total(self, count: int) -> float:
+        """The sum of the first of the cumulated shares; beyond p they stay as they are."""
         p = self.layout.periods
-        low, high = (min(p, max(0, b - a)) for b in (after, until))
-        return self.load.rate * (self.upto[high] - self.upto[low])
+        return self.summed[max(0, min(count, p + 1))] + max(0, count - p - 1) * self.upto[p]
 
     def play(self) -> Footprint:
-        layout, p, w = self.layout, self.layout.periods, self.layout.expiry_block
+        layout, p, w, f = self.layout, self.layout.periods, self.layout.expiry_block, self.stride
         tally = _Tally(self.load)
         rows, columns = layout.rows * layout.rows_span, w * layout.columns
-        cycle = min(lcm(rows, columns), max(_UPDATES, rows, columns))  # every phase of both, or many
-        seen = max(1, cycle // _STATES, cycle * p // _FILES)
+        cycle = min(lcm(rows, columns), max(_UPDATES * f, rows, columns))  # every phase of both, or many
+        seen = max(1, cycle // (f * _STATES), cycle * p // (f * f * _FILES))
         while gcd(seen, w) > 1:  # files are looked at in every phase of a block
             seen += 1
-        for k in range(1, p + w + cycle + 1):
-            runs, read, cells = self.update(k)
-            if k > p + w:
-                tally.work(runs, read, cells)
-                if k % seen == 0:
-                    self.note(tally)
+        for number, k in enumerate(range(f, p + w + cycle + f, f), start=1):
+            self.update(k, tally if k > p + w else None)
+            if k > p + w and number % seen == 0:
+                self.note(tally)
         return tally.footprint()
 
     def note(self, tally: _Tally) -> None:
-        rows = [[run.rows for held in blocks.values() for run in held] for blocks in self.cells.values()]
-        tally.state([size for sizes in rows for size in sizes], map(sum, rows))
+        runs = [[run for held in blocks.values() for run in held] for blocks in self.cells.values()]
+        sizes = [run.rows / run.count for held in runs for run in held]
+        counts = [run.count for held in runs for run in held]
+        tally.state(sizes, (sum(run.rows for run in held) for held in runs), counts)
 
-    def update(self, k: int) -> tuple[list[float], float, int]:
-        layout, w, p = self.layout, self.layout.expiry_block, self.layout.periods
-        if k % w == 0:  # a block has just passed
+    def update(self, k: int, tally: _Tally | None) -> None:
+        """Play the updates up to k, and note their work if it is asked for."""
+        w = self.layout.expiry_block
+        if k // w > (k - self.stride) // w:  # blocks have just passed
             for blocks in self.cells.values():
-                blocks.pop(k // w - 1, None)
-        fresh: dict[tuple[int, int], _Run] = {}
-        for block in range(k // w, (k + p - 1) // w + 1):
-            e = block % layout.columns
-            rows = self.mass(k, max(k, block * w), (block + 1) * w)
-            if rows > 0:
-                cell = layout.base + row(layout, k, e) * layout.columns + e + 1
-                fresh[cell, block] = _Run((k,), k, rows)
-        read = self.sealed(k, fresh) if layout.seal else 0.0
-        for (cell, block), run in fresh.items():
+                for block in [block for block in blocks if block < k // w]:
+                    del blocks[block]
+        fresh: dict[tuple[int, int, int], _Run] = {}
+        closing = self.closing(k) if self.layout.seal else {}
+        at = {e: close for close, columns in closing.items() for e in columns}
+        for block in self.blocks(k):
+            e = block % self.layout.columns
+            close = at.get(e, k)
+            for last, count in ((close, close - k + self.stride), (k, k - close)):
+                rows = self.mass((last, count), block * w, (block + 1) * w) if count else 0.0
+                if rows > 0:
+                    fresh[self.cell(last, e), block, last] = _Run(((last, count),), rows, self.runs(last, count, block))
+        updates = [self.sealed(close, columns, fresh) for close, columns in closing.items()]
+        for (cell, block, _), run in fresh.items():
             self.cells[cell].setdefault(block, []).append(run)
-        return [run.rows for run in fresh.values()], read, len({cell for cell, _ in fresh})
+        if tally is not None:
+            others = self.stride - len(updates)
+            tally.work(*updates, *([self.work(self.written(k - self.stride // 2), 0.0, others)] if others else []))
 
-    def sealed(self, k: int, fresh: dict[tuple[int, int], _Run]) -> float:
-        """Merge what closes at k into the batch's runs and return the rows that are read for it."""
+    def work(self, runs: Mapping[tuple[int, int], _Run], read: float, weight: float = 1.0) -> _Update:
+        """Return an update that writes runs, which are by sub-index and block."""
+        sizes = [run.rows / run.count for run in runs.values() for _ in range(round(run.count))]
+        return _Update(sizes, read, len({cell for cell, _ in runs}), weight)
+
+    def runs(self, last: int, count: int, block: int) -> float:
+        """How many runs the updates of load slots make in a block: one for each slot that has rows which expire there."""
+        w = self.layout.expiry_block
+        first, until = max(last - count, block * w - self.longest), min(last, (block + 1) * w - self.shortest)
+        return max(1, until - first) * self.together
+
+    def blocks(self, k: int) -> range:
+        """The blocks of rows that arrive in slot k."""
+        w = self.layout.expiry_block
+        return range(k // w, (k + self.layout.periods - 1) // w + 1)
+
+    def cell(self, k: int, e: int) -> int:
+        return self.layout.base + row(self.layout, k, e) * self.layout.columns + e + 1
+
+    def written(self, k: int) -> dict[tuple[int, int], _Run]:
+        """What the update of slot k alone writes, where it merges nothing."""
+        w, p = self.layout.expiry_block, self.layout.periods
+        runs: dict[tuple[int, int], _Run] = {}
+        for block in self.blocks(k):
+            low, high = (min(p, max(0, b * w - k)) for b in (block, block + 1))
+            rows = self.load.rate * (self.upto[high] - self.upto[low])
+            if rows > 0:
+                runs[self.cell(k, block % self.layout.columns), block] = _Run(((k, 1),), rows, self.together)
+        return runs
+
+    def closing(self, k: int) -> dict[int, list[int]]:
+        """The columns whose row closes at each of the slots that are played together up to k."""
+        found: dict[int, list[int]] = {}
+        for e in range(self.layout.columns):
+            close = k - (k + stagger(self.layout, e)) % self.layout.rows_span
+            if close > k - self.stride:
+                found.setdefault(close, []).append(e)
+        return found
+
+    def sealed(self, close: int, columns: list[int], fresh: dict[tuple[int, int, int], _Run]) -> _Update:
+        """Merge what closes into the runs of the batch, and return the update that does it."""
         layout, w, read = self.layout, self.layout.expiry_block, 0.0
-        span = layout.rows_span
-        for e in range(layout.columns):
-            if (k + stagger(layout, e)) % span:
-                continue
-            cell = layout.base + row(layout, k, e) * layout.columns + e + 1
+        runs = self.written(close)
+        for e in columns:
+            cell = self.cell(close, e)
             blocks = self.cells[cell]
-            for block in [block for block in blocks if (block + 1) * w > k + span]:
-                own = fresh.get((cell, block))
-                if len(blocks[block]) + (own is not None) < 2:  # noqa: PLR2004 - one run is merged already
-                    continue
+            for block in [block for block in blocks if (block + 1) * w > close + layout.rows_span]:
+                own = fresh.get((cell, block, close))
+                if sum(run.count for run in (*blocks[block], *([own] if own else []))) < 2 * self.together:
+                    continue  # one run is merged already
                 held = blocks.pop(block)
-                slots = tuple(a for run in held for a in run.slots) + (own.slots if own else ())
-                rows = sum(self.mass(a, max(k, block * w), (block + 1) * w) for a in slots)
+                batches = tuple(batch for run in (*held, *([own] if own else [])) for batch in run.batches)
+                rows = sum(self.mass(batch, max(close, block * w), (block + 1) * w) for batch in batches)
                 read += sum(run.rows for run in held)
-                fresh[cell, block] = _Run(slots, k, rows)
-        return read
+                if own is not None:
+                    read += own.rows * (1 - self.together / own.count)
+                fresh[cell, block, close] = runs[cell, block] = _Run(batches, rows, self.together)
+        return self.work(runs, read)
 
 
-def _scattered(layout: Layout, load: Workload) -> Footprint:
-    """Appended runs that are never merged: each lies in one (sub-index, block) until that block has passed."""
+def _scattered(layout: Layout, load: Workload, stride: int) -> Footprint:
+    """Appended runs that are never merged: each lies in one (sub-index, block) until that block has passed.
+
+    Of load slots every ``stride``-th is looked at, and stands for those before it.
+    """
+    while gcd(stride, layout.rows) > 1:  # so that every row of the grid is met
+        stride += 1
     tally, p, w = _Tally(load), layout.periods, layout.expiry_block
 
     base = 4 * p * layout.cells
-    columns = {b: expiration_column(layout, b) for b in range(base - p - w, base + 2 * p + 1)}
+    columns = {b: expiration_column(layout, b) for b in range(base - p - w, base + 2 * p + stride)}
 
     def written(a: int) -> dict[tuple[int, int], float]:
         runs: dict[tuple[int, int], float] = {}
@@ -239,20 +357,21 @@ def _scattered(layout: Layout, load: Workload) -> Footprint:
                 runs[part] = runs.get(part, 0.0) + load.rate * share
         return runs
 
-    batches = {a: written(a) for a in range(base - p - w, base + p + 1)}
+    batches = {a: written(a) for a in range(base - p - w, base + p + stride, stride)}
     for k in _sampled(base, p, w):
-        tally.work([*batches[k].values()], 0.0, len({cell for cell, _ in batches[k]}))
+        latest = max(a for a in batches if a <= k)
+        tally.work(_Update([*batches[latest].values()], 0.0, len({cell for cell, _ in batches[latest]})))
         held = [
             (cell, rows)
-            for a in range(k - p - w + 1, k + 1)
+            for a in range(latest, k - p - w, -stride)
             if a in batches
             for (cell, block), rows in batches[a].items()
             if block >= k // w
         ]
         cells = dict.fromkeys(range(layout.cells), 0.0)
         for cell, rows in held:
-            cells[cell] += rows
-        tally.state([rows for _, rows in held], cells.values())
+            cells[cell] += rows * stride
+        tally.state([rows for _, rows in held], cells.values(), [float(stride)] * len(held))
     return tally.footprint()
 
 
@@ -268,7 +387,7 @@ def _rebuilt(layout: Layout, load: Workload) -> Footprint:
         before, after = _live_cells(layout, load, k - 1), _live_cells(layout, load, k)
         planned = [cell - layout.first_cell for cell in planned_cells(layout, k - 1, k)]
         sizes = [after[cell] for cell in planned if after[cell] > 0]
-        tally.work(sizes, sum(before[cell] for cell in planned), len(planned))
+        tally.work(_Update(sizes, sum(before[cell] for cell in planned), len(planned)))
         tally.state([rows for rows in after if rows > 0], after)
     return tally.footprint()
 

@@ -1,0 +1,69 @@
+"""Windows of many slots: every so many updates are played, and what that tells agrees with every update where both can be."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from warehouse.layout import Layout, resolve
+from warehouse.layout.advice import DEFAULT_PRICES, Lifetimes, Workload, footprint, shares
+
+P = 300
+LIFETIMES = [Lifetimes("uniform", P), Lifetimes("exponential", 12.0), Lifetimes("constant", 130)]
+
+
+def load(lifetimes: Lifetimes, periods: int = P) -> Workload:
+    """Return a workload of 1000 rows an update."""
+    return Workload(periods, 1000.0, shares(lifetimes, periods), 1000.0, probes=1.0)
+
+
+def blocks(rows: int, columns: int, width: int, *, seal: bool) -> Layout:
+    """Return a layout of appended runs."""
+    return Layout("norebuild", rows, columns, "staggered", "blocks", P, width, seal=seal)
+
+
+LAYOUTS = [
+    (blocks(10, 4, 75, seal=True), 7),
+    (blocks(10, 1, 300, seal=True), 7),
+    (blocks(15, 8, 38, seal=True), 3),
+    (blocks(1, 1, 150, seal=False), 7),
+    (blocks(1, 6, 50, seal=False), 7),
+    (Layout("norebuild", 4, 4, "round-robin", "round-robin", P, 75, seal=False), 7),
+    (Layout("norebuild", 3, 2, "chronological", "chronological", P, 150, seal=False), 7),
+]
+
+
+@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda each: each.kind)
+@pytest.mark.parametrize(("layout", "stride"), LAYOUTS, ids=str)
+def test_some_updates_tell_what_all_do(layout: Layout, stride: int, lifetimes: Lifetimes) -> None:
+    """Rows and costs within 5 percent, files within 10."""
+    every, some = (footprint(layout, load(lifetimes), stride=each) for each in (1, stride))
+    costs = [DEFAULT_PRICES.update.cost(each.mean_work.vector()).value for each in (every, some)]
+    assert len(some.updates) <= len(every.updates)
+    assert some.files == pytest.approx(every.files, rel=0.10)
+    assert some.key_files == pytest.approx(every.key_files, rel=0.05)
+    assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.05)
+    assert costs[1] == pytest.approx(costs[0], rel=0.05)
+
+
+@pytest.mark.parametrize("lifetimes", LIFETIMES, ids=lambda each: each.kind)
+def test_very_many_blocks_are_played_together(lifetimes: Lifetimes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wider blocks, each of which stands for two, make about the files and rows of these."""
+    layout = blocks(10, 60, 5, seal=True)
+    every = footprint(layout, load(lifetimes), stride=1)
+    monkeypatch.setattr(sys.modules[footprint.__module__], "_BLOCKS", 30)
+    some = footprint(layout, load(lifetimes), stride=1)
+    assert some.files == pytest.approx(every.files, rel=0.33)
+    assert (some.rows, some.written) == pytest.approx((every.rows, every.written), rel=0.20)
+
+
+def test_a_month_of_minutes_is_played_in_some_thousand_updates() -> None:
+    """A window of 43 200 slots is one of 432, slots a hundred times as long; its files grow with the root of p."""
+    month, short = (footprint(resolve(periods=p, label="WK"), load(Lifetimes("uniform", p), p)) for p in (43_200, 432))
+    assert len(month.updates) < 5000
+    live = [load(Lifetimes("uniform", p), p).live for p in (43_200, 432)]
+    assert month.rows / live[0] == pytest.approx(short.rows / live[1], rel=0.05)
+    assert month.written / 1000.0 == pytest.approx(2.0, rel=0.05)
+    assert month.files == pytest.approx(10 * short.files, rel=0.3)
+    assert month.key_files == pytest.approx(1.0)
