@@ -13,29 +13,27 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from py4j.protocol import Py4JJavaError
 from pyspark import StorageLevel
-from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR
-from warehouse.errors import FileProblem, NotSharedError, UnreadableFilesError
+from warehouse.errors import FileProblem, UnreadableFilesError
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import beyond_bounds, surely_few
 from warehouse.ingest.classify import ACCEPTED_FATES, WindowMove, classify
-from warehouse.ingest.damaged import file_problem
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.object_copies import copied
 from warehouse.ingest.reading import SOURCE_COLUMNS, read_files, read_records, relative_path, typed, whole
 from warehouse.ingest.rejected import records_of, with_records
+from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, SYSTEM_COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -44,11 +42,7 @@ if TYPE_CHECKING:
     from warehouse.ingest.files import LandingFile
     from warehouse.layout import Layout
 
-SPARK_FAILURES = (PySparkException, Py4JJavaError)
-"""What a failed Spark job raises: PySpark translates some of Java's exceptions, and hands on the others."""
-
 __all__ = [
-    "SPARK_FAILURES",
     "Batch",
     "FirstLook",
     "SampledRow",
@@ -56,7 +50,6 @@ __all__ = [
     "first_look",
     "prepare",
     "sample_rows",
-    "unreadable",
 ]
 
 
@@ -327,67 +320,6 @@ def _summed(summary: Iterable[Sequence[Any]]) -> BatchCounts:
         slots=slots,
         **fates,
     )
-
-
-def unreadable(
-    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
-) -> list[FileProblem]:
-    """Return the files that make a read fail: by their bytes, else by reading halves of the list until one is left."""
-    files = [file for _, members in groups for file in members]
-    return unchanged(stream.landing, files) or list(_culprits(session, stream, groups))
-
-
-def _culprits(
-    session: SparkSession, stream: Stream, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
-) -> Iterator[FileProblem]:
-    suspects = []
-    for header, files in groups:
-        for file in files:
-            problem = file_problem(stream.landing / file.path, file, stream.format) if file.size else None
-            if problem:
-                yield problem
-            elif file.size:
-                suspects.append((header, file))
-    yield from _bisect(session, stream, suspects)
-
-
-def _bisect(
-    session: SparkSession, stream: Stream, suspects: list[tuple[tuple[str, ...], LandingFile]]
-) -> Iterator[FileProblem]:
-    message = _failure(session, stream, suspects) if suspects else None
-    if message is None:
-        return
-    if len(suspects) == 1:
-        yield FileProblem(suspects[0][1].path, "unreadable", message)
-        return
-    middle = len(suspects) // 2
-    yield from _bisect(session, stream, suspects[:middle])
-    yield from _bisect(session, stream, suspects[middle:])
-
-
-def _failure(
-    session: SparkSession, stream: Stream, suspects: list[tuple[tuple[str, ...], LandingFile]]
-) -> str | None:
-    try:
-        read_files(session, stream, [(header, [file]) for header, file in suspects]).write.format("noop").mode(
-            "overwrite"
-        ).save()
-    except SPARK_FAILURES as error:
-        if _is_of_no_file(error):  # the driver has just looked at it
-            where = ", ".join(str(stream.landing / file.path) for _, file in suspects[:3])
-            raise NotSharedError(f"an executor does not find what the driver does, one of {len(suspects)}: {where}") from error
-        return next(line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line).strip(": ")
-    return None
-
-
-def _is_of_no_file(error: BaseException) -> bool:
-    """Whether a job failed since a file was not there for who read it."""
-    java: Any = error.java_exception if isinstance(error, Py4JJavaError) else getattr(error, "_origin", None)
-    while java is not None:
-        if java.getClass().getName() == "java.io.FileNotFoundException" and str(java.getMessage()).endswith(" does not exist"):
-            return True
-        java = java.getCause()
-    return False
 
 
 @dataclass(frozen=True)

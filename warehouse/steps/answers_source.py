@@ -6,7 +6,8 @@ let go are read at the version before: an update that moves over many slots answ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from warehouse.aggregates.backlog import rounds
 from warehouse.aggregates.synopses import ARRIVED, UNTIL
 from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.batch import Batch, empty_batch
@@ -29,6 +31,7 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
+from warehouse.time import SECOND
 from warehouse.views.maintenance.placement import placed_in_driver
 
 if TYPE_CHECKING:
@@ -46,7 +49,7 @@ if TYPE_CHECKING:
     from warehouse.planning.steps import AnswersPlan, Plan, StreamPlan, SynopsisRead
     from warehouse.storage.scan import TableFiles
 
-__all__ = ["ANSWERED", "AnswersSource"]
+__all__ = ["ANSWERED", "AnswersInTime", "AnswersSource"]
 
 ANSWERED = "answered"
 """What a commit says of the answers that there was time for: the length and the last slot of each window."""
@@ -250,3 +253,41 @@ class AnswersSource:
 
     def release(self) -> None:
         """Nothing is cached: the rows are in the driver."""
+
+
+@dataclass(eq=False)
+class AnswersInTime:
+    """What an update answers in the time that it has; the first round is always made, so that each update gets on.
+
+    Parameters
+    ----------
+    sources
+        Gives the sources of all answers that are not committed yet, when the first of them is asked for.
+    clock
+        Seconds.
+    """
+
+    sources: Callable[[], Sequence[AnswersSource]]
+    clock: Callable[[], float] = time.monotonic
+    _given: dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]] | None = field(default=None)
+
+    def of(self, name: str) -> tuple[tuple[Due, ...], tuple[pa.Table, ...]]:
+        """Return what is answered of an aggregate, and the answers."""
+        if self._given is None:
+            self._given = self._all()
+        return self._given.get(name, ((), ()))
+
+    def _all(self) -> dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]]:
+        sources = {source.planned.name: source for source in self.sources()}
+        waiting = {name: source.own.due for name, source in sources.items()}
+        groups = {name: min((read.table for read in source.own.reads), default="") for name, source in sources.items()}
+        most = min((source.own.within or 0 for source in sources.values()), default=0)
+        given: dict[str, tuple[tuple[Due, ...], tuple[pa.Table, ...]]] = {}
+        begun = self.clock()
+        for each in rounds(waiting, groups):
+            for name, dues in each:
+                before = given.get(name, ((), ()))
+                given[name] = (*before[0], *dues), (*before[1], sources[name].answered(dues))
+            if (self.clock() - begun) * SECOND >= most:
+                break
+        return given

@@ -17,7 +17,7 @@ from warehouse.epochs.journal import record_epoch
 from warehouse.epochs.points import Moment, Observer, Point
 from warehouse.epochs.records import Epoch, ForeignCommits, StepSeconds
 from warehouse.errors import ForeignChangeError, MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import SPARK_FAILURES
+from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.planning.restoring import settled
 from warehouse.planning.steps import CreateTable, RestoreTable
 from warehouse.steps.erased_epoch import erased_epoch

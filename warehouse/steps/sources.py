@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
-from warehouse.steps.answers_in_time import AnswersInTime
-from warehouse.steps.answers_source import AnswersSource
+from warehouse.steps.answers_source import AnswersInTime, AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of

@@ -13,7 +13,7 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import SPARK_FAILURES, Batch, empty_batch, prepare, unreadable
+from warehouse.ingest.batch import Batch, empty_batch, prepare
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
@@ -21,6 +21,7 @@ from warehouse.ingest.dialect import session_settings
 from warehouse.ingest.landing import unchanged
 from warehouse.ingest.local import local_frame
 from warehouse.ingest.rejected import with_records
+from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS, is_system
 from warehouse.objects.path import path_of

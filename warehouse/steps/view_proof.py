@@ -10,7 +10,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
-from warehouse.ingest.batch import SPARK_FAILURES
+from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.steps.node_source import node_tables
 from warehouse.storage.failures import passing_failure
 from warehouse.views.algebra import tables_read
