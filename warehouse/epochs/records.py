@@ -196,7 +196,7 @@ class CoalescedRecord:
     ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
     stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
     before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row. ``shed`` is None where
-    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger tells.
+    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger has the figures.
     """
 
     definition: CoalescedDefinition
@@ -236,7 +236,7 @@ class TableState:
     for a table that is frozen because its declaration is gone. ``newest`` is the largest ``_ts`` that was ever stored in
     it (to the millisecond; None: not known), whether or not the row has expired since. ``former`` are the layouts of before
     a migration side by side that still hold rows. ``properties`` is the number of the set of Delta properties that it and the
-    tables beside it have (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: it
+    side tables have (:data:`warehouse.storage.tables.PROPERTIES`). A table that outsiders changed is ``stopped``: it
     is as it was then. ``adopted`` are the files, relative to ``path``, that an outsider's OPTIMIZE wrote: neither sorted nor
     with filters.
     """
@@ -276,7 +276,7 @@ class TableState:
 
     @property
     def stored_columns(self) -> tuple[ColumnRecord, ...]:
-        """The stored columns before the system's: those of its declaration, and what is kept beside them as state."""
+        """The stored columns before the system's: those of its declaration, and columns of state."""
         return (*self.declaration.columns, *self.state)
 
     @property
@@ -304,12 +304,12 @@ class TableState:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The directories of the table and of those beside it."""
+        """The directories of the table and of its side tables."""
         return (self.path, *(side.path for side in self.sides))
 
     @property
     def sides(self) -> tuple[SideTable, ...]:
-        """The tables beside it that exist."""
+        """Its side tables that exist: deferred and rejected rows, short-lived results."""
         return tuple(side for side in (self.deferred, self.rejected, self.restored) if side is not None)
 
 

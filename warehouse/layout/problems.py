@@ -19,7 +19,7 @@ class LayoutProblem:
         The key of `[streams.NAME.layout]` to change: `grid`, `insertion`, `expiration`, `technique`, `expiry_block` or
         `seal`; for a stored layout also `periods`, `base`, `version`.
     found, allowed
-        What stands there, and what may stand there, as they are written in `warehouse.toml`.
+        The value, and what is allowed, as they are written in `warehouse.toml`.
     message
         One sentence that says why.
     """

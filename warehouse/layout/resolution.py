@@ -28,7 +28,7 @@ def resolve(
     version: int = 0,
     widest: int | None = None,
 ) -> Layout:
-    """The layout of a declaration: what it leaves out is filled in, what it says stands.
+    """The layout of a declaration: its values, with defaults for what it leaves out.
 
     Parameters
     ----------

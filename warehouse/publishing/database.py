@@ -144,7 +144,7 @@ def make(made: Path, root: Path, epoch: Epoch, *, rebuild: bool) -> Contents:
         if known:
             former = f"SELECT * FROM {_FORMER}._epochs WHERE number IN (SELECT unnest(?::BIGINT[]))"
             connection.execute(f"INSERT INTO {_NEW}._epochs {former}", [sorted(known)])
-        # detaching writes all of it, and leaves no log beside it
+        # detaching writes all of it, and leaves no file of a log
         connection.execute(f"USE memory; DETACH {_NEW}; DETACH DATABASE IF EXISTS {_FORMER}")
         return contents
 
@@ -157,7 +157,7 @@ def _of_former(connection: duckdb.DuckDBPyConnection, root: Path) -> set[int]:
         if [name for name, *_ in names] != [field.name for field in fields(EpochRow)]:
             return set()  # made by another version
         return {number for (number,) in connection.execute(f"SELECT number FROM {_FORMER}._epochs").fetchall()}
-    except duckdb.Error:  # there is none, or none that can be read: all records are
+    except duckdb.Error:  # it is missing or cannot be read: read all records
         return set()
 
 

@@ -155,7 +155,7 @@ class Answer:
         """Make this the answer of the newest epoch at the moment it is given (``isolation = "latest"``), and return it.
 
         ``renew`` returns the answer of a newer epoch, None if there is none. An answer in pieces is the newest at its first
-        piece. When updates come faster than the answer, the last try stands: then :attr:`newest` is False.
+        piece. When updates come faster than the answer, the last try is the answer, and :attr:`newest` is False.
         """
         self._renew = renew
         return self
@@ -341,7 +341,7 @@ class Answer:
         return int(found[0])
 
     def __bool__(self) -> bool:
-        """Tell whether there is a row, without counting them."""
+        """Whether there is a row, without counting them."""
         return next(iter(self.rows(1)), None) is not None
 
     def _repr_html_(self) -> str:

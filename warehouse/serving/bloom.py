@@ -65,7 +65,7 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class _Filter:
-    """One row group's filter of one column: its bytes, or none where there is no filter that is understood."""
+    """One row group's filter of one column: its bytes, or None where there is no filter of a known form."""
 
     physical: str
     data: bytes | None

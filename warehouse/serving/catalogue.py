@@ -50,7 +50,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class ColumnDescription:
-    """A column: its Spark SQL and DuckDB types, and its place in the search key from 1, or none.
+    """A column: its Spark SQL and DuckDB types, and its place in the search key from 1, or None.
 
     ``origin`` says where its values come from, in the words of the declaration, if not from a column of files of its name.
     """
@@ -66,7 +66,7 @@ class ColumnDescription:
 class ViewDescription:
     """What a view is: its query as declared, the tables it reads, and what becomes of its short-lived results.
 
-    ``restored`` such results are kept beside it; ``state`` names the tables in which its operators keep their state;
+    ``restored`` such results are kept in a side table; ``state`` names the tables in which its operators keep their state;
     ``failed`` says why the last update could not maintain it.
     """
 
@@ -80,7 +80,7 @@ class ViewDescription:
 
 @dataclass(frozen=True)
 class RelationDescription:
-    """What a relation is: how its files tell changes, whether these act on rows before them, its current versions."""
+    """What a relation is: how its files name changes, whether these act on rows before them, its current versions."""
 
     op: str
     retroactive: bool

@@ -28,7 +28,7 @@ __all__ = ["ChangePlan", "Expiring", "Held", "Moved", "changes_between"]
 class Held:
     """A table at one epoch: its files, the window time (microseconds) and the slot that ends with it.
 
-    ``settled`` tells that rows which were there in the epoch before, and are still, lie in the partitions where they were.
+    ``settled`` means that rows which the epoch before had too are in the same partitions.
     """
 
     epoch: int

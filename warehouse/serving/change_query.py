@@ -115,7 +115,7 @@ def _compared(schema_file: str, moved: Moved, row: str) -> str:
 
 
 def _change_rows_query(compared: str, row: str, key: Sequence[str] | None) -> str:
-    """Return the query that tells each row as often as it came or went, in pairs where a key has both."""
+    """Return the query that gives each row as often as it came or left, in pairs where a key has both."""
     each = f"SELECT {row}, _epoch, _sum > 0 AS _came, unnest(range(abs(_sum)::BIGINT)) AS _copy FROM ({compared})"
     plain = "CASE WHEN _came THEN 'insert' ELSE 'delete' END"
     if not key:

@@ -28,7 +28,7 @@ _MARGIN = 1.3
 class Coverage:
     """How much of an answer is known: whether it is exact, files and stored rows in all, and those that were read.
 
-    ``groups_complete`` tells whether there can be no group that is not among the answer's.
+    ``groups_complete`` tells whether the answer surely has all groups.
     """
 
     exact: bool

@@ -59,7 +59,7 @@ class Explanation:
     predicted
         The share of the results of its join that no window state shows, where the lifetimes of all inputs are constant.
     measured
-        What the epochs counted; none before the view's first update.
+        What the epochs counted; None before the view's first update.
     joins
         The joins whose inputs exist at the newest epoch.
     placement

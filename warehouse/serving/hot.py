@@ -143,7 +143,7 @@ class HotTables:
         schema_file
             The zero-row file of these columns, on this machine.
         files
-            The files, of which ``local`` tells where they are on this machine.
+            The files; ``local`` gives their paths on this machine.
 
         Raises
         ------

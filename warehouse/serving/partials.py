@@ -38,7 +38,7 @@ _FEWER = 4
 """Partial results that are more than this part of the rows are not worth keeping."""
 _FEW = 1_000
 _AT_ONCE = 16
-"""Files that are read by one query; then the epoch is looked at again."""
+"""Files that are read by one query; then the newest epoch is checked again."""
 _STABLE = """SELECT function_name FROM duckdb_functions() WHERE function_type = 'scalar'
 GROUP BY function_name HAVING bool_and(stability = 'CONSISTENT')"""
 _AVERAGED = frozenset(

@@ -193,7 +193,7 @@ class Pin:
         return self.source(state, self.live_files(state, tau), tau)
 
     def is_hot(self, state: TableState) -> bool:
-        """Tell whether rows of a table are kept in memory."""
+        """Whether rows of a table are kept in memory."""
         return self.hot is not None and state.name in self.hot.names
 
     def read_source(

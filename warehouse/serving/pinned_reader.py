@@ -119,7 +119,7 @@ class PinnedReader:
             self._main = None
 
     def refresh(self) -> bool:
-        """Pin the newest epoch (at or before ``as_of``), never an earlier one, and tell whether it is another than before."""
+        """Pin the newest epoch (at or before ``as_of``), never an earlier one, and return whether it is another than before."""
         epoch = epoch_at(self.root, self._as_of)
         if epoch.number <= self.epoch.number:
             return False

@@ -93,7 +93,7 @@ def any_live(file: DataFile, slot: int) -> bool:
 
 
 def all_live(file: DataFile, slot: int) -> bool:
-    """Tell whether all rows of a file are surely live: each expires in a later slot than the reading time's.
+    """Whether all rows of a file are surely live: each expires in a later slot than the reading time's.
 
     ``slot`` is here the slot of the reading time itself, rounded up.
     """
@@ -164,7 +164,7 @@ def _key_may_be_in(file: DataFile, search_key: Sequence[str], key: Key) -> bool:
 
 
 def _above(value: Any, bounds: Bounds) -> bool:  # noqa: ANN401 - any comparable value
-    """Tell whether a value is above every value of a file: for strings, above all that begin with the bound."""
+    """Whether a value is above every value of a file: for strings, above all that begin with the bound."""
     if bounds.high is None:
         return False
     high = _certain_prefix(bounds.high)

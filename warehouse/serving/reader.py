@@ -216,7 +216,7 @@ class Reader(PinnedReader):
             read in that time (:attr:`Answer.within` tells). Other queries are refused.
 
         Tables go by their names with the user's columns; schema ``system`` has them with the system columns;
-        ``_epochs``, ``_files`` and ``_rejected`` tell of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
+        ``_epochs``, ``_files`` and ``_rejected`` have the metadata of the warehouse. ``SHOW TABLES``, ``DESCRIBE``, ``SUMMARIZE``
         and ``EXPLAIN`` work. The query sees no files.
 
         Raises

@@ -172,7 +172,7 @@ def _part(projection: str, relation: str, conditions: Iterable[str]) -> str:
 
 
 def _shown(column: str, open_until: int | None) -> str:
-    """Return what stands in the projection: never-expiring rows show no ``_exp``, partitions come from the path.
+    """Return the expression that shows a column: rows that never expire show no ``_exp``, partitions come from the path.
 
     The zero-row file has no place in the grid, but a condition on it is evaluated for its path too.
     """

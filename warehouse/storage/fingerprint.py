@@ -2,7 +2,7 @@
 
     name = <stem>.sum-<start>-<xxh3_128 of the bytes from start to the end>.parquet
 
-The name stands in the commit's ``add`` action, and stays there when logs are cut, summed up in checkpoints or copied, so a file
+The name is in the commit's ``add`` action, and stays there when logs are cut, summed up in checkpoints or copied, so a file
 can be verified wherever it lies, without its log. The sum is of the whole file (start 0) where this machine wrote it; of the
 tail behind the last page (Bloom filters, indexes, footer) where executors of a cluster did, since the driver would read all
 files back over the network: there the pages have their own checksums (CRC-32), but page headers have none. Files without a sum
@@ -91,7 +91,7 @@ def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> Non
 
 
 def sum_of_name(name: str) -> str:
-    """Return the part of a file's name that tells the sum of its bytes, for another name of the same bytes; empty: none.
+    """Return the part of a file's name with the sum of its bytes, for another name of the same bytes; empty: it has no sum.
 
     >>> sum_of_name("part-0.parquet"), sum_of_name("part-0.sum-0-" + "a" * 32 + ".parquet")
     ('', '.sum-0-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa')
@@ -101,7 +101,7 @@ def sum_of_name(name: str) -> str:
 
 
 def has_sum(name: str) -> bool:
-    """Whether a file's name tells the sum of its bytes.
+    """Whether a file's name has the sum of its bytes.
 
     >>> has_sum("part-0.sum-0-" + "a" * 32 + ".parquet"), has_sum("part-0.parquet")
     (True, False)

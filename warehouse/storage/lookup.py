@@ -39,7 +39,7 @@ MATCHES = 200_000
 WIDE = 48 * 1024**2
 """Bytes of rows that are taken at most: what Spark holds as a part of a plan."""
 _AT_ONCE = 2_048
-"""Rows after which their bytes are looked at."""
+"""Rows after which their bytes are counted."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError, RuntimeError)
 """What DuckDB and Arrow raise; DuckDB raises ``OSError`` if it fails after its first rows."""
 _GLOB = re.compile(r"[*?\[]")

@@ -75,7 +75,7 @@ def _is_whole(file: Path) -> bool:
     try:
         return damage(file) is None
     except OSError:
-        return False  # `check` tells of it
+        return False  # `check` reports it
 
 
 def _rows(add: Mapping[str, Any]) -> int:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["EXACT", "Footprint", "footprint"]
 
 _SAMPLES = 8
-"""Updates that are looked at where no state is carried from one to the next."""
+"""How many updates are computed if no state is carried from one to the next."""
 _FINEST = 150
 """Slots of a window up to which rebuilt sub-indices are played slot by slot."""
 EXACT = 1000
@@ -40,9 +40,9 @@ _BLOCKS = 200
 _UPDATES = 100
 """Updates that are played, or more where the grid's cycle is longer."""
 _FILES = 100_000
-"""Files that are looked at in all of these, about."""
+"""How many files are counted in all of these, about."""
 _STATES = 120
-"""Updates after which the files are looked at, where it is."""
+"""Updates after which the files are counted, if state is carried on."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ links, and in an object store, it is copied (by the store itself). The Delta pro
 directory, but not every reader does: *measured*, delta-rs' dataset and table readers, pandas, Polars and DuckDB over them look
 for ``../../tables/x/part.parquet`` and for absolute paths below the table; Spark and delta-rs' query engine find them.
 
-The name of each file tells the sum of its bytes (:mod:`warehouse.storage.fingerprint`), as far as the table's file had one.
+The name of each file has the sum of its bytes (:mod:`warehouse.storage.fingerprint`), as far as the table's file had one.
 
 Files have columns that the live table has not (``_load_slot``, ``_exp_slot``); readers of Delta take those of the schema.
 """
@@ -170,7 +170,7 @@ def _write(place: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) ->
 
 
 def _piece(table: Path, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> tuple[str, int, int]:
-    """Write a file of the live table; return its name, which tells the sum of its bytes, and its bounds as :func:`_write`."""
+    """Write a file of the live table; return its name, which has the sum of its bytes, and its bounds as :func:`_write`."""
     with store_of(table).writing_into(table) as directory:
         return _summed(directory, batches, schema)
 

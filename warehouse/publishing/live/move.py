@@ -77,7 +77,7 @@ def planned_move(stored: Sequence[TableFile], held: Sequence[LiveFile], slot: in
     stored
         The table's files at the epoch.
     held
-        The live table's files now; none when what it holds is not to be trusted.
+        The live table's files now; empty when they are not to be trusted.
     slot
         The epoch's slot k: rows with ``_exp_slot`` at or below it are dead.
 

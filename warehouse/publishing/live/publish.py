@@ -308,7 +308,7 @@ def free(root: Path, epoch: Epoch, rules: LiveRules, *, now: int, grace: int, dr
 
 
 def purge(root: Path, epoch: Epoch, rules: LiveRules) -> None:
-    """Delete whatever live tables hold beside the rows of an epoch, the newest: former versions, their log, leftovers."""
+    """Delete all that live tables hold except the rows of the newest epoch: former versions, their log, leftovers."""
     published = {state.name for state in live_states(epoch, rules.names)}
     for name, table in _tables(root):
         state = newest_state(table)
