@@ -52,7 +52,7 @@ class Asked:
         return f" for rows of at least {format_duration(self.at_least)}" if self.at_least else ""
 
     def notes(self, answer: Answer) -> tuple[str, ...]:
-        """Return what to tell of an answer over shed tables.
+        """Return what to tell of an answer over shed tables, and over views that owe results.
 
         Raises
         ------
@@ -60,10 +60,11 @@ class Asked:
             When they are less accurate than asked for.
 
         """
+        owed = tuple(each.text for each in answer.owed)
         share = answer.accuracy(self.at_least or 0, minimum=self.minimum or 0.0)
         if share is None:
-            return ()
-        return (f"members of {', '.join(answer.shed)} were shed: accuracy {share:.4f}{self._length}",)
+            return owed
+        return (f"members of {', '.join(answer.shed)} were shed: accuracy {share:.4f}{self._length}", *owed)
 
     def missed(self, shares: Mapping[str, float]) -> bool:
         """Tell whether a table is less accurate than asked for."""

@@ -41,6 +41,7 @@ def of_view(found: Explanation) -> Report:
     if found.jobs is not None:
         took = f"by {counted(found.jobs, 'Spark job')}" if found.jobs else "in the driver, without a Spark job"
         lines.append(f"epoch {found.epoch} computed it {took}")
+    lines.extend(_budget(found))
     if found.measured is None:
         lines.append("no figures: no update has built it yet")
     return Report(_record(found), tuple(lines), data=True, warnings=plan.warnings)
@@ -50,7 +51,27 @@ def _tree(found: Explanation, lines: tuple[Line, ...]) -> list[str]:
     return rendered(replace(found.description, lines=lines, alternatives=(), warnings=())).splitlines()
 
 
+def _budget(found: Explanation) -> Iterator[str]:
+    """What a budget does to the view, and what it lacks."""
+    if (budget := found.budget) is not None:
+        orders = {"desc": "most pairs first", "asc": "fewest pairs first", "weighted": "the same share of all"}
+        rest = "the rest is owed" if budget.complete == "later" else "the rest is not made"
+        yield f"budget: at most {budget.pairs} results an epoch, {orders[budget.prefer]}; {rest}"
+    for owed in found.owed:
+        if owed.complete:
+            yield f"  all {owed.made} results of the last epoch were within it, so that nothing was ranked: the plain plan"
+            continue
+        yield f"  {owed.text}"
+        if owed.exact:
+            shares = f"{100 * owed.share_least:.1f} to {100 * owed.share_most:.1f} %"
+            yield f"  it has {shares} of its results, and {owed.units} owed units"
+        if owed.lapsed:
+            yield f"  {owed.lapsed} units ended before they were made"
+
+
 def _losses(found: Explanation) -> Iterator[str]:
+    if found.budget is not None:
+        return  # of pairs that are not made nobody knows
     parts = []
     if found.predicted is not None:
         parts.append(f"{_percent(found.predicted)} predicted")
@@ -104,6 +125,8 @@ def _record(found: Explanation) -> Mapping[str, object]:
         "epoch": found.epoch,
         "jobs": found.jobs,
         "shed": dict(found.shed),
+        "budget": None if found.budget is None else msgspec.to_builtins(found.budget),
+        "owed": [msgspec.to_builtins(each) for each in found.owed],
         "plan": _lines(plan.lines),
         "tables": [{name: getattr(node, name) for name in _OF_A_TABLE} for node in plan.nodes],
         "max_lifetime": None if plan.lifetime is None else format_duration(plan.lifetime),

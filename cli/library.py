@@ -32,6 +32,7 @@ __all__ = [
     "advised",
     "backed_up",
     "changed",
+    "completed",
     "connected",
     "dropped",
     "erased",
@@ -353,6 +354,13 @@ def rebuilt(directory: Path, view: str, step: Step | None) -> Report:
     from warehouse.cli.reports import of_rebuild
 
     return of_rebuild(view, opened_to_work(directory).rebuild(view, observer=_observer(step)))
+
+
+def completed(directory: Path, view: str, step: Step | None, *, within: int | None) -> Report:
+    """Make what a view owes by its budget."""
+    from warehouse.cli.reports import of_completion
+
+    return of_completion(opened_to_work(directory).complete(view, within=within, observer=_observer(step)))
 
 
 def migrated(

@@ -43,6 +43,7 @@ COMMANDS = {
     "drop": "warehouse.cli.commands.maintain",
     "restate": "warehouse.cli.commands.maintain",
     "rebuild": "warehouse.cli.commands.maintain",
+    "complete": "warehouse.cli.commands.maintain",
     "rollback": "warehouse.cli.commands.maintain",
     "migrate": "warehouse.cli.commands.migrate",
     "vacuum": "warehouse.cli.commands.maintain",

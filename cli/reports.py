@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from warehouse.health import Health
     from warehouse.layout import Layout
     from warehouse.operations.backup import Backup
+    from warehouse.operations.complete import CompletionReport
     from warehouse.operations.migrate import MigrationReport
     from warehouse.operations.rebuild import RebuildReport
     from warehouse.operations.restate import RestateReport
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from warehouse.steps.kind import StepExplanation
 
 __all__ = [
+    "of_completion",
     "of_epoch",
     "of_migration",
     "of_plan",
@@ -164,6 +166,27 @@ def of_rebuild(view: str, done: RebuildReport) -> Report:
     }
     told = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
     return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=(*told, *done.epoch.warnings))
+
+
+def of_completion(done: CompletionReport) -> Report:
+    """Return what was made of what a view owed, and what is owed still; exit code 4 if a view stands still now."""
+    failed, left = dict(done.failed_views), done.ledger
+    lines = [line for epoch in done.epochs for line in _epoch_lines(epoch)]
+    chunks = f" in {counted(len(done.epochs), 'epoch')}" if done.epochs else ""
+    lines.append(f"{counted(done.made, 'result')} of {done.view} made{chunks}")
+    count = f"{left.most}" if left.least == left.most else f"{left.least} to {left.most}"
+    lines.append(f"{count} results are owed: `stream-wh complete {done.view}` goes on" if left.ranges else "nothing is owed")
+    record = {
+        "view": done.view,
+        "made": done.made,
+        "owed": {"least": left.least, "most": left.most, "units": sum(1 for _ in left.units())},
+        "epochs": [_epoch_record(each) for each in done.epochs],
+        "failed_views": failed,
+        "completed": [_epoch_record(each) for each in done.finished],
+    }
+    told = [f'view "{name}" stands still: {reason}' for name, reason in failed.items()]
+    warnings = (*told, *(text for epoch in done.epochs for text in epoch.warnings))
+    return Report(record, tuple(lines), exit_code=4 if failed else 0, warnings=warnings)
 
 
 def of_restatement(table: str, done: RestateReport) -> Report:

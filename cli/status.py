@@ -73,6 +73,9 @@ class StatusRow:
     live_table: str | None
     failed: str | None = None
     accuracy: float | None = None
+    owed_least: int | None = None
+    owed_most: int | None = None
+    share_least: float | None = None
 
 
 @dataclass(frozen=True)
@@ -137,6 +140,7 @@ def status(
     visible = (*visible, *_unbuilt(warehouse, reader))
     asked = asked or Asked()
     shares = accuracies(reader, asked.at_least or 0)
+    told = (*asked.lines(shares), *(each.owed.text for each in visible if each.owed is not None and not each.owed.complete))
     if verbose:
         result = Records.of(PartitionRow, [PartitionRow(each.table, *_facts(part)) for each in found for part in each.partitions])
         brief = Records.of(EndingRow, _ending(reader, visible))
@@ -147,9 +151,9 @@ def status(
         result,
         _moment(reader),
         brief=None if expanded else brief,
-        headline=(*_headline(judged, reader, now), *(f"  {line}" for line in asked.lines(shares))),
+        headline=(*_headline(judged, reader, now), *(f"  {line}" for line in told)),
         warnings=tuple(str(each) for each in judged.concerns),
-        notes=(*judged.notes, *asked.lines(shares)),
+        notes=(*judged.notes, *told),
         exit_code=CHECK_FAILED if asked.missed(shares) or (check and judged.level != "ok") else 0,
     )
 
@@ -251,6 +255,9 @@ def _status_row(
         old_layout_predicted=round(found.former[-1].predicted, 4) if found.former else None,
         live_table=None if live is None else str(live),
         failed=found.failed,
+        owed_least=None if found.owed is None else found.owed.least,
+        owed_most=None if found.owed is None else found.owed.most,
+        share_least=None if found.owed is None else found.owed.share_least,
     )
 
 

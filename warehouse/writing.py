@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.epochs.view_findings import ViewFinding
     from warehouse.operations.backup import Backup
+    from warehouse.operations.complete import CompletionReport
     from warehouse.operations.erasure.erase import Outlook
     from warehouse.operations.erasure.receipt import Receipt
     from warehouse.operations.migrate import MigrationReport
@@ -215,6 +217,25 @@ class WritingProject(OpenProject):
         from warehouse.operations.rebuild import rebuild  # noqa: PLC0415 - reading does without
 
         return rebuild(self._context(observer, spark), view)
+
+    def complete(
+        self, view: str, *, within: int | None = None, observer: Observer = nobody, spark: SparkSession | None = None
+    ) -> CompletionReport:
+        """Make the results that a view owes by its budget, until none is owed, or for about so many microseconds.
+
+        Each chunk is an epoch of its own; between two of them an update of another process can begin.
+
+        Raises
+        ------
+        UnknownNameError, UsageError, ConfigurationError
+            When there is no such view, it has no budget, or it cannot be maintained.
+
+        """
+        from warehouse.operations.complete import complete  # noqa: PLC0415 - reading does without
+
+        end = None if within is None else time.monotonic_ns() // 1000 + within
+        out_of_time = (lambda: False) if end is None else (lambda: time.monotonic_ns() // 1000 >= end)
+        return complete(self._context(observer, spark), view, out_of_time=out_of_time)
 
     def check_views(self, *, epoch: int | None = None, spark: SparkSession | None = None) -> tuple[ViewVerdict, ...]:
         """Compare every view with its query at an epoch, by Spark and without the lock, and record which differ.

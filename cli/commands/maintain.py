@@ -1,4 +1,4 @@
-"""``reload``, ``drop``, ``restate``, ``rebuild``, ``rollback`` and ``vacuum``: what is done now and then."""
+"""``reload``, ``drop``, ``restate``, ``rebuild``, ``complete``, ``rollback`` and ``vacuum``: what is done now and then."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from warehouse.cli import library
-from warehouse.cli.options import InstantOrFirst, command, project, report_command, table_argument
+from warehouse.cli.options import DURATION, InstantOrFirst, command, project, report_command, table_argument
 from warehouse.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from warehouse.cli.outcome import Report
 
-__all__ = ["drop", "rebuild", "reload", "restate", "rollback", "vacuum"]
+__all__ = ["complete", "drop", "rebuild", "reload", "restate", "rollback", "vacuum"]
 
 
 @command("reload", "Load a changed file at the next update.", "stream-wh reload landing/flights/2013-01-01T15.csv.gz")
@@ -84,6 +84,21 @@ def rebuild(directory: Path, view: str) -> Report:
     """
     with progress() as step:
         return library.rebuilt(directory, view, step)
+
+
+@command("complete", "Make what a view owes.", "stream-wh complete pairs --within 10m")
+@click.argument("view")
+@click.option("--within", type=DURATION, metavar="DURATION", help="End with the chunk in which so much time is over.")
+@report_command
+@project
+def complete(directory: Path, view: str, *, within: int | None) -> Report:
+    """Make the results that VIEW owes by its budget, the preferred ones first, until none is owed.
+
+    Results come in chunks; each is an epoch of the same window time, together with the views above, and between two chunks an
+    update can begin. Pairs of which a row has ended are not owed any more. Nothing owed: exit code 0, and no epoch.
+    """
+    with progress() as step:
+        return library.completed(directory, view, step, within=within)
 
 
 @command("rollback", "Go back to an epoch's contents.", "stream-wh rollback --to-epoch 41")

@@ -143,6 +143,7 @@ def test_syntax_errors_name_the_line(tmp_path: Path, content: bytes, key: str, f
 
 
 STREAM = "streams.flights"
+VIEW = {"sql": "SELECT tailnum FROM flights", "search_key": "tailnum"}
 BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     # changes, key, found, part of allowed, nearest
     (
@@ -298,6 +299,11 @@ BAD: list[tuple[dict[str, Any], str, str, str, str | None]] = [
     ({f"{STREAM}.layout.seal": "yes"}, f"{STREAM}.layout.seal", '"yes"', "true | false", None),
     ({f"{STREAM}.layout.seed": -1}, f"{STREAM}.layout.seed", "-1", "from 0", None),
     ({f"{STREAM}.layout": {"technique": "rebuild", "seal": True}}, f"{STREAM}.layout.seal", "true", "norebuild", None),
+    ({"views.v": {**VIEW, "budget": {}}}, "views.v.budget.pairs", "nothing", "results such as 200_000", None),
+    ({"views.v": {**VIEW, "budget": {"pairs": 0}}}, "views.v.budget.pairs", "0", "from 1", None),
+    ({"views.v": {**VIEW, "budget": {"pairs": 1, "prefer": "dsc"}}}, "views.v.budget.prefer", '"dsc"', "weighted", "desc"),
+    ({"views.v": {**VIEW, "budget": {"pairs": 1, "complete": "soon"}}}, "views.v.budget.complete", '"soon"', "later", None),
+    ({"views.v": {**VIEW, "budget": {"seconds": 9}}}, "views.v.budget.seconds", 'the unknown key "seconds"', "results", None),
 ]
 
 

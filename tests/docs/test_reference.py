@@ -63,7 +63,7 @@ def test_every_error_code_is_in_the_reference() -> None:
 def test_the_tables_of_keys_are_those_of_the_models() -> None:
     """Every table says what a key allows; one that lacks a key, or tells another default, does not build."""
     page = joined(CONFIGURATION)
-    assert page.count("| allowed |") == 11
+    assert page.count("| allowed |") == 12
     assert "| `seal` | `true` | true or false |" in page
     with pytest.raises(KeysError, match=r"misses \['read_log'\]"):
         joined(re.sub(r"\| `read_log`.*\n", "", CONFIGURATION))

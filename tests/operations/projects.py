@@ -22,6 +22,7 @@ from warehouse.catalog.load import load_catalog
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.objects.path import is_uri
+from warehouse.operations.complete import complete
 from warehouse.operations.context import WriteContext
 from warehouse.operations.drop import drop
 from warehouse.operations.erase import erase
@@ -124,7 +125,8 @@ def stream(**changes: object) -> dict[str, object]:
 
 
 _VERBS: tuple[Callable[..., Any], ...] = (
-    drop, erase, landing, migrate, plan, rebuild, reload, repair, restate, rollback, sample, undo_foreign, update, vacuum,
+    complete, drop, erase, landing, migrate, plan, rebuild, reload, repair, restate, rollback, sample, undo_foreign, update,
+    vacuum,
 )  # fmt: skip
 
 

@@ -214,6 +214,9 @@ def view_faults(section: ViewSection, faulty: frozenset[str]) -> Iterator[tuple[
     for key in ("sql", "search_key"):
         if getattr(section, key) is None and key not in faulty:
             yield key, FaultError("nothing", f"{type(section).model_fields[key].description} (required)")
+    if section.budget is not None and section.budget.pairs is None and not any(key.startswith("budget") for key in faulty):
+        allowed = "a number of results such as 200_000, which an epoch makes at most (required)"
+        yield "budget.pairs", FaultError("nothing", allowed)
     key_columns = [name.lower() for name in section.search_key or ()]
     for index, name in enumerate(section.search_key or ()):
         if name.lower() in key_columns[:index]:

@@ -222,6 +222,16 @@ class RelationSection(BaseModel):
     health: RelationHealthSection = Field(default=RelationHealthSection(), description="a table such as { rejected = 0.5 }")
 
 
+class ViewBudgetSection(BaseModel):
+    """``[views.NAME.budget]``."""
+
+    model_config = _STRICT
+
+    pairs: int | None = Field(default=None, description="a number of results such as 200_000, from 1", ge=1, le=10**12)
+    prefer: Literal["desc", "weighted", "asc"] = Field(default="desc", description='"desc" | "weighted" | "asc"')
+    complete: Literal["later", "never"] = Field(default="later", description='"later" | "never"')
+
+
 class ViewSection(BaseModel):
     """``[views.NAME]``."""
 
@@ -238,6 +248,7 @@ class ViewSection(BaseModel):
     erase_within: Duration | None = Field(default=None, description='a duration such as "30d"')
     publish: Publish | None = Field(default=None, description=_words(Publish))
     layout: LayoutSection = Field(default=LayoutSection(), description="a table of layout keys")
+    budget: ViewBudgetSection | None = Field(default=None, description="a table such as { pairs = 200_000 }")
 
 
 class FrequentSection(BaseModel):
@@ -328,6 +339,7 @@ _HOMES: dict[str, type[BaseModel]] = {
     "[streams.NAME.health]": StreamHealthSection,
     "[relations.NAME]": RelationSection,
     "[views.NAME]": ViewSection,
+    "[views.NAME.budget]": ViewBudgetSection,
     "[aggregates.NAME]": AggregateSection,
     "frequent of [aggregates.NAME]": FrequentSection,
     "[coalesced.NAME]": CoalescedSection,
@@ -363,11 +375,18 @@ def _without(raw: dict[str, object], dropped: set[str], prefix: str = "") -> dic
     }
 
 
+def _nested(kind: type[BaseModel], name: str) -> type[BaseModel]:
+    """The model of a table within a section: tables of one name have other keys in some."""
+    if kind is ViewSection and name == "budget":
+        return ViewBudgetSection
+    return RelationHealthSection if kind is RelationSection else _NESTED[name]
+
+
 def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...], FaultError]:
     first, *rest = (str(part) for part in detail["loc"])
     owner, name = kind, first
     if first in _NESTED and rest:
-        owner, name = _NESTED[first] if kind is not RelationSection else RelationHealthSection, rest[0]
+        owner, name = _nested(kind, first), rest[0]
     path = (first, rest[0]) if rest and (first in _NESTED or first in _NAMED) else (first,)
     cause = detail.get("ctx", {}).get("error")
     if isinstance(cause, FaultError):
@@ -376,6 +395,9 @@ def _fault(kind: type[BaseModel], detail: ErrorDetails) -> tuple[tuple[str, ...]
     if detail["type"] == "extra_forbidden":
         if owner is RelationSection and name in _VERSIONS_NEED_NO:
             return path, FaultError(f'the key "{name}"', _VERSIONS_NEED_NO[name])
+        if owner is ViewBudgetSection:
+            allowed = f"{', '.join(fields)}: a budget counts results"
+            return path, FaultError(f'the unknown key "{name}"', allowed, nearest(name, fields))
         return path, FaultError(f'the unknown key "{name}"', _home(name, fields), nearest(name, fields))
     allowed = fields[name].description or ""
     found = detail["input"]

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, cast
 
 from warehouse.catalog.checks import layout_spec
 from warehouse.catalog.model import Relation, Stream, View
+from warehouse.promise.units import Budget
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from warehouse.catalog.config import RelationSection, StreamSection, ViewSection, WarehouseSection
+    from warehouse.catalog.config import RelationSection, StreamSection, ViewBudgetSection, ViewSection, WarehouseSection
     from warehouse.catalog.model import Column, Format
     from warehouse.catalog.places import Landing
     from warehouse.catalog.source_columns import DeclaredColumn
@@ -110,7 +111,14 @@ def declared_view(name: str, section: ViewSection, widest: int | None, whole: Wa
         short_lived_declared="short_lived" in section.model_fields_set,
         publish=section.publish or whole.publish,
         keep=_kept(section.keep, whole),
+        budget=_budget(section.budget),
     )
+
+
+def _budget(section: ViewBudgetSection | None) -> Budget | None:
+    if section is None or section.pairs is None:
+        return None
+    return Budget(section.pairs, section.prefer, section.complete)
 
 
 def _kept(own: int | str | None, whole: WarehouseSection) -> int | None:

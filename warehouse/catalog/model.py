@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from warehouse.coalescing.definition import Definition as CoalescedDefinition
     from warehouse.layout import Layout
     from warehouse.objects.path import ObjectPath
+    from warehouse.promise.units import Budget
 
 __all__ = [
     "COLUMNAR",
@@ -277,7 +278,7 @@ class View:
     ``sql`` is as written; :mod:`warehouse.views` judges it. An output window is a length in microseconds or a number
     of rows, never both. ``short_lived`` says what becomes of results that live and die between two updates, and
     ``short_lived_declared`` whether the declaration says so itself. Reported ones stay for ``keep``
-    (microseconds; None: forever).
+    (microseconds; None: forever). Under a ``budget`` an update makes a part of the results, and the rest is owed.
     """
 
     name: str
@@ -293,6 +294,7 @@ class View:
     short_lived_declared: bool = False
     publish: Publish = "off"
     keep: int | None = DEFAULT_KEEP
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)

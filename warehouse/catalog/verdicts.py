@@ -149,9 +149,8 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
     outer, _, inner = own.partition(".")
     if own in ("publish", "keep"):
         return Verdict(key, before, now, "free", _PUBLISHED if own == "publish" else _KEPT)
-    if section == "views" and outer in _OF_VIEW:
-        why = f"the next update builds {name} again over the live rows, unless it means the same"
-        return Verdict(key, before, now, "rebuild", why)
+    if section == "views" and outer in (*_OF_VIEW, "budget"):
+        return Verdict(key, before, now, *_of_view(name, outer))
     if section == "coalesced" and outer in (*_OF_POINTS, *_OF_SHEDDING):
         return Verdict(key, before, now, *_of_coalesced(name, outer))
     if outer == "columns":
@@ -174,6 +173,12 @@ def _of_key(key: str, before: str | None, now: str | None, unfit: Difference | N
 
 def _of_rows_to_come(name: str) -> str:
     return f"it is for rows loaded from now on; `stream-wh restate {name}` applies it to others"
+
+
+def _of_view(name: str, outer: str) -> tuple[VerdictWord, str]:
+    if outer == "budget":
+        return "free", f"the next update of {name} goes by it; without a budget it builds {name} again if results are owed"
+    return "rebuild", f"the next update builds {name} again over the live rows, unless it means the same"
 
 
 def _of_coalesced(name: str, outer: str) -> tuple[VerdictWord, str]:

@@ -17,6 +17,7 @@ from warehouse.catalog.declaration import ColumnRecord, Declaration
 from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
+from warehouse.promise.units import Budget, Ledger
 from warehouse.views.algebra import Node
 
 __all__ = [
@@ -48,7 +49,7 @@ __all__ = [
     "WaitingSlot",
 ]
 
-Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "adopt", "rebuild"]
+Cause = Literal["update", "reload", "drop", "rollback", "restate", "migrate", "adopt", "rebuild", "complete"]
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ class ViewRecord:
     """Which view a table belongs to, and what of the view it is; ``sql`` is the view's query as declared.
 
     ``failed`` says why the last update could not maintain it: its rows are not those of the window time, and it is
-    rebuilt by the next update.
+    rebuilt by the next update. Under a ``budget`` the ``ledger`` says what of the query is owed.
     """
 
     view: str
@@ -146,6 +147,8 @@ class ViewRecord:
     state: tuple[ColumnRecord, ...] = ()
     spare_of: str | None = None
     failed: str | None = None
+    budget: Budget | None = None
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.scan import SlotBounds, TableFiles
 from warehouse.storage.session import INTERPRETED, table_session
-from warehouse.views.verification.judgement import Doubt, judged
+from warehouse.views.verification.judgement import Doubt, judged, misses_only
 from warehouse.views.verification.question import Unverifiable, question_of
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def _verdict(state: TableState, tables: _Tables) -> ViewVerdict:
         if passing is not None:
             raise passing from error
         return ViewVerdict(state.name, epoch.number, "not comparable", f"its query fails: {str(error).splitlines()[0]}")
-    if found is None:
-        return ViewVerdict(state.name, epoch.number, "same")
+    if found is None or misses_only(found, view.ledger):
+        return ViewVerdict(state.name, epoch.number, "same", "" if found is None else "as far as it is made; the rest is owed")
     if isinstance(found, Doubt):
         return ViewVerdict(state.name, epoch.number, "not comparable", found.reason)
     return ViewVerdict(state.name, epoch.number, "differs", found.summary, tuple(found.messages()))

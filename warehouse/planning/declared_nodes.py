@@ -75,6 +75,7 @@ def _nodes(plans: ViewPlans) -> list[NodeInput]:
             max_lifetime=compiled.lifetime,
             layout=LayoutSpec() if node.hidden else compiled.view.layout,
             widest=compiled.view.widest_block,
+            budget=None if node.hidden else compiled.view.budget,
         )
         for compiled in plans
         for node in compiled.nodes

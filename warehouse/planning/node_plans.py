@@ -9,6 +9,7 @@ from warehouse.catalog.model import LayoutSpec
 from warehouse.layout import BUCKETS, Layout, keyed_layout, resolve
 from warehouse.planning.restoring import REBUILT
 from warehouse.planning.steps import NodePlan
+from warehouse.promise.units import Budget, BudgetPlan, Ledger
 from warehouse.storage.tables import schema_file
 from warehouse.time import NEVER, slot
 from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
@@ -40,6 +41,7 @@ class NodeInput:
     columns: tuple[ColumnRecord, ...] = ()
     state: tuple[ColumnRecord, ...] = ()
     widest: int | None = None
+    budget: Budget | None = None
 
 
 def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str] = ()) -> set[str]:
@@ -50,7 +52,7 @@ def unbuilt(nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[st
     again = set(created)
     for given in nodes:
         state = last.table(given.node.table) if last else None
-        if _changed(given, state) or any(table in again for table in scanned(given.node.operator)):
+        if _changed(given, state) or _owes(given, last) or any(table in again for table in scanned(given.node.operator)):
             again.add(given.node.table)
     return again - set(created)
 
@@ -61,6 +63,14 @@ def _changed(given: NodeInput, state: TableState | None) -> bool:
     if not state.declared:  # updates passed without it
         return True
     return not (same_plan(state.view.node, given.node) and state.layout == layout_of(given, state))
+
+
+def _owes(given: NodeInput, last: Epoch | None) -> bool:
+    """Whether a view that has a budget no more lacks results: only building it again brings them."""
+    state = last.table(given.node.table) if last else None
+    if last is None or given.budget is not None or state is None or state.view is None or state.view.ledger is None:
+        return False
+    return not state.view.ledger.complete or state.view.ledger.through != last.slot
 
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
@@ -84,9 +94,19 @@ def _why(view: ViewRecord, *, declared: bool) -> str:
 
 
 def plan_nodes(
-    nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], *, slot: int, moves: bool, epoch: int
+    nodes: Sequence[NodeInput],
+    last: Epoch | None,
+    created: Sequence[str],
+    *,
+    slot: int,
+    moves: bool,
+    epoch: int,
+    whole: bool = True,
 ) -> list[NodePlan]:
-    """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's."""
+    """Return the plans of the nodes that an update moves to ``slot``, in order, tables of spare rows before their DISTINCT's.
+
+    ``whole`` tells whether no file is left for another epoch at that slot.
+    """
     again = unbuilt(nodes, last, created)
     ending = _with_ends(nodes, last)
     plans = []
@@ -110,9 +130,25 @@ def plan_nodes(
             state=given.state if first or state is None or state.view is None else state.view.state,
             schema_file=schema_file(path, epoch) if first or state is None else state.schema_file,
             max_lifetime=given.max_lifetime,
+            budget=_budget(given, state, last, first=first, upto=slot if whole else None),
         )
         plans.extend([*_spares(plan, last, epoch, ends=plan.name in ending), plan])
     return plans
+
+
+def _budget(
+    given: NodeInput, state: TableState | None, last: Epoch | None, *, first: bool, upto: int | None
+) -> BudgetPlan | None:
+    """What a node may make; of one that had no budget before, nothing is owed but what comes."""
+    if given.budget is None:
+        return None
+    if first or last is None or state is None or state.view is None:
+        return BudgetPlan(given.budget, Ledger(), upto)
+    if state.view.ledger is not None:
+        return BudgetPlan(given.budget, state.view.ledger, upto)
+    if any(entry.more for entry in last.files):
+        return None  # of the slots up to the last one some rows are still to come
+    return BudgetPlan(given.budget, Ledger(through=last.slot), upto)
 
 
 def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:

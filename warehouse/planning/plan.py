@@ -90,13 +90,15 @@ def make_plan(
     stopped: Mapping[str, str] | None = None,
     changed: Collection[str] | None = None,
     landed: Mapping[str, tuple[InputFiles, ...]] | None = None,
+    again: bool = False,
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are reported with the reason.
     ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
     leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
-    an update). ``landed`` are files of streams that were loaded before, for synopses that are new.
+    an update). ``landed`` are files of streams that were loaded before, for synopses that are new. ``again`` tells that all
+    ``nodes`` have something to do, whether or not the window moves.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -139,7 +141,8 @@ def make_plan(
         steps.extend((*own, *_overdue(catalog, coalesced.followed or "", state, slot, own)))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
-    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on, epoch=epoch)
+    left = any(given.more for given in inputs) if inputs else last is not None and any(entry.more for entry in last.files)
+    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on or again, epoch=epoch, whole=not left)
     for node in planned_nodes:
         state = last.table(node.name) if last else None
         own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))

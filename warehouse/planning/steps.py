@@ -15,6 +15,7 @@ from warehouse.aggregates.synopses import State, Synopsis
 from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LeftOut, Loaded
 from warehouse.layout import Layout, Seal
+from warehouse.promise.units import BudgetPlan
 from warehouse.views.algebra import Node
 
 __all__ = [
@@ -410,6 +411,7 @@ class NodePlan(msgspec.Struct, frozen=True):
 
     ``columns`` are the user's with their types, ``state`` those beside them (of aggregates). ``first`` nodes are built
     over the rows that are live at the window time. ``spare_of`` names the DISTINCT whose spare rows the table holds.
+    Under a ``budget`` a part of the results is made, and the rest is owed.
     """
 
     name: str
@@ -425,6 +427,7 @@ class NodePlan(msgspec.Struct, frozen=True):
     spare_of: str | None = None
     schema_file: str = ""
     max_lifetime: int | None = None
+    budget: BudgetPlan | None = None
 
 
 class Erasure(msgspec.Struct, frozen=True):

@@ -13,10 +13,10 @@ from warehouse.coalescing.accuracy import accuracy
 from warehouse.coalescing.definition import LEDGER, STAMPS
 from warehouse.coalescing.runs import Run
 from warehouse.serving.statement import select
-from warehouse.serving.visible_tables import read_by
+from warehouse.serving.visible_tables import stands_on
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     import duckdb
 
@@ -34,22 +34,7 @@ def is_shed(state: TableState) -> bool:
 def shed_below(epoch: Epoch, tables: Iterable[str]) -> tuple[str, ...]:
     """Return the shed tables among these, and those that views among these stand on."""
     shed = {state.name for state in epoch.tables if is_shed(state)}
-    if not shed:
-        return ()
-    seen, pending = set(), list(tables)
-    while pending:
-        name = pending.pop()
-        if name in seen:
-            continue
-        seen.add(name)
-        state = epoch.table(name)
-        if state is not None and state.view is not None:
-            pending += [below for each in epoch.tables if each.owner == state.owner for below in _read_by(each)]
-    return tuple(sorted(shed & seen))
-
-
-def _read_by(state: TableState) -> Iterator[str]:
-    return read_by(state.view.node.operator) if state.view is not None else iter(())
+    return tuple(sorted(shed & stands_on(epoch, tables))) if shed else ()
 
 
 def shed_share(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState, at_least: int = 0) -> float:

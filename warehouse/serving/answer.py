@@ -12,6 +12,7 @@ import duckdb
 
 from warehouse.errors import LowAccuracyError, PlatformError, UsageError
 from warehouse.serving.engine import FAILURES
+from warehouse.serving.owed import facts_of
 from warehouse.serving.statement import Statement
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from warehouse.errors import WarehouseError
     from warehouse.serving.clock import Coverage
     from warehouse.serving.engine import Resources
+    from warehouse.serving.owed import Owed
 
 __all__ = ["Answer", "Explain", "Plan", "in_memory_rows"]
 
@@ -105,6 +107,8 @@ class Answer:
         Returns the accuracy of one of them, for rows of at least so many microseconds.
     within
         How much of an answer with a time limit is known.
+    owed
+        What the views under a budget lack that it depends on.
 
     """
 
@@ -125,8 +129,10 @@ class Answer:
         shed: tuple[str, ...] = (),
         share: Callable[[str, int], float] | None = None,
         within: Coverage | None = None,
+        owed: tuple[Owed, ...] = (),
     ) -> None:
         self.within = within
+        self.owed = owed
         self.committed_at = committed_at
         self.put = put
         self.shed = shed
@@ -175,7 +181,7 @@ class Answer:
         statement = in_memory_rows(self.arrow(), self.columns)
         held = Answer(
             self._connection, statement, self.columns, epoch=self.epoch, window_time=self.window_time, failed=self._failed,
-            committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share, within=self.within,
+            committed_at=self.committed_at, put=self.put, shed=self.shed, share=self._share, within=self.within, owed=self.owed,
         )  # fmt: skip
         held.newest = self.newest
         return held
@@ -190,13 +196,17 @@ class Answer:
 
     @property
     def metadata(self) -> dict[str, str]:
-        """The metadata of Arrow schemas: the window state, and the names and the accuracy of shed tables behind the rows."""
+        """The metadata of Arrow schemas: the window state, and the names and the accuracy of shed tables behind the rows.
+
+        Of views under a budget that owe results it has the names, and the least share that one of them has of its results.
+        """
         accuracy = {} if not self.shed else {"stream_wh.accuracy": repr(self.accuracy()), "stream_wh.shed": ", ".join(self.shed)}
         return {
             "stream_wh.window_time": format_instant(self.window_time),
             "stream_wh.epoch": str(self.epoch),
             "stream_wh.committed": format_instant(self.committed_at),
             **accuracy,
+            **facts_of(self.owed),
             **({} if self.within is None else self.within.facts),
         }
 
@@ -392,7 +402,7 @@ class Answer:
         self._connection, self._statement, self._failed = newer._connection, newer._statement, newer._failed
         self._plan, self._resources, self._ended = newer._plan, newer._resources, newer._ended
         self.columns, self.put = newer.columns, newer.put
-        self.shed, self._share = newer.shed, newer._share
+        self.shed, self._share, self.owed = newer.shed, newer._share, newer.owed
         self.epoch, self.window_time, self.committed_at = newer.epoch, newer.window_time, newer.committed_at
 
     def _tell_end(self) -> None:

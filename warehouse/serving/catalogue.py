@@ -16,6 +16,7 @@ from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
 from warehouse.serving.accuracy import is_shed, shed_share
 from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
+from warehouse.serving.owed import Owed, owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
@@ -151,7 +152,7 @@ class TableStatus:
     rows. ``newest`` is the largest
     ``_ts`` that it ever held, expired rows included (None: not known). ``former`` are layouts that a migration side by side
     has not emptied yet. Of an aggregate, ``waiting`` are due windows that the last update had no time to answer, and ``late`` is
-    how many updates ago the first of them was due.
+    how many updates ago the first of them was due. ``owed`` is what a view under a budget lacks.
     """
 
     table: str
@@ -173,6 +174,7 @@ class TableStatus:
     failed: str | None = None
     newest: int | None = None
     late: int | None = None
+    owed: Owed | None = None
     former: tuple[FormerStatus, ...] = ()
 
 
@@ -339,6 +341,7 @@ def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tupl
         overflow_dead_for=overflow_dead_for,
         partitions=state.partitions,
         failed=state.view.failed if state.view else state.stopped.reason if state.stopped else None,
+        owed=owed_of(state),
         newest=state.newest,
         late=None if state.answers is None else state.answers.late,
         former=tuple(_former_status(reader, pin, each, held) for each in state.former),

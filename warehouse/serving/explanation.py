@@ -16,6 +16,7 @@ from warehouse.errors import ConfigurationError, UnknownNameError, UsageError
 from warehouse.serving.accuracy import shed_below
 from warehouse.serving.catalogue import accuracies
 from warehouse.serving.measured import JoinFigures, ShortLived, join_figures, measured_input, retained, short_lived
+from warehouse.serving.owed import owed_by, owed_of
 from warehouse.views.algebra import AntiJoin, Filter, Join, Project, inputs_of, scanned, stateful_of
 from warehouse.views.costs.losses import lost_share
 from warehouse.views.costs.negation_cost import Placement, negation_placement
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
+    from warehouse.promise.units import Budget
+    from warehouse.serving.owed import Owed
     from warehouse.serving.reader import Reader
     from warehouse.views.algebra import Operator
     from warehouse.views.describe import Description
@@ -71,6 +74,10 @@ class Explanation:
         The shed tables that it depends on, with their accuracies.
     jobs
         How many jobs of Spark's its steps took in the epoch (0: the driver computed it); None where that is not known.
+    budget
+        Its own declared budget.
+    owed
+        What it lacks by its budget, and what the views below lack by theirs.
 
     """
 
@@ -83,6 +90,8 @@ class Explanation:
     epoch: int | None
     shed: tuple[tuple[str, float], ...] = ()
     jobs: int | None = None
+    budget: Budget | None = None
+    owed: tuple[Owed, ...] = ()
 
     @property
     def name(self) -> str:
@@ -136,6 +145,8 @@ def explained(catalog: Catalog, view: str, reader: Reader | None) -> Explanation
         epoch=reader.epoch.number if reader is not None else None,
         shed=() if reader is None else _shed(reader, view),
         jobs=None if reader is None else _jobs(reader.epoch, plan),
+        budget=plan.view.budget,
+        owed=() if reader is None else _owed(reader.epoch, view),
     )
 
 
@@ -143,6 +154,12 @@ def _jobs(epoch: Epoch, plan: ViewPlan) -> int | None:
     tables = {f"tables/{node.table}" for node in plan.nodes}
     counted = [step.jobs for step in epoch.seconds if step.step.partition(":")[0] in tables and step.jobs is not None]
     return sum(counted) if counted else None
+
+
+def _owed(epoch: Epoch, view: str) -> tuple[Owed, ...]:
+    state = epoch.table(view)
+    own = None if state is None else owed_of(state)
+    return (own,) if own is not None else owed_by(epoch, (view,))
 
 
 def _shed(reader: Reader, view: str) -> tuple[tuple[str, float], ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NewType
 
 from warehouse.epochs.journal import epoch_numbers, newest_epoch, read_epoch
+from warehouse.serving.owed import owed_of
 from warehouse.serving.visible_tables import visible
 
 if TYPE_CHECKING:
@@ -26,7 +27,8 @@ class EpochRow:
 
     Fields are as in :class:`warehouse.epochs.records.Counts`, summed over streams and relations; ``results`` were
     inserted into views, ``rewritten`` and ``bytes_written`` are those of all tables, operators' state included. ``cause`` is
-    the verb that made it.
+    the verb that made it. Of views under a budget, ``owed_least`` to ``owed_most`` results were owed then, and the one that had
+    the least had ``share_least`` of its own at least.
     """
 
     number: int
@@ -50,6 +52,9 @@ class EpochRow:
     bytes_written: int
     seconds: float
     cause: str
+    owed_least: int | None = None
+    owed_most: int | None = None
+    share_least: float | None = None
 
 
 @dataclass(frozen=True)
@@ -85,6 +90,7 @@ def epoch_row(epoch: Epoch) -> EpochRow:
     """Return an epoch as a row."""
     kinds = {state.name: state.kind for state in epoch.tables}
     arrived = [counts for counts in epoch.counts if kinds.get(counts.stream, "stream") in ("stream", "relation")]
+    owed = [found for state in epoch.tables if (found := owed_of(state)) is not None]
     sums = {name: sum(getattr(counts, name) for counts in arrived) for name in _SUMMED}
     return EpochRow(
         number=epoch.number,
@@ -97,6 +103,9 @@ def epoch_row(epoch: Epoch) -> EpochRow:
         bytes_written=sum(counts.bytes_written for counts in epoch.counts),
         seconds=sum(step.seconds for step in epoch.seconds),
         cause=epoch.cause,
+        owed_least=sum(each.least for each in owed) if owed else None,
+        owed_most=sum(each.most for each in owed) if owed else None,
+        share_least=min((each.share_least for each in owed), default=None),
         **sums,
     )
 

@@ -24,6 +24,7 @@ from warehouse.serving.engine import damaged_error, read_error
 from warehouse.serving.guard import Query, checked_query, query_error, without_temporal_functions
 from warehouse.serving.keys import key_range, keys_of
 from warehouse.serving.latest import Isolation, latest
+from warehouse.serving.owed import owed_by
 from warehouse.serving.pin import Pin, require, until_now
 from warehouse.serving.pinned_reader import PinnedReader
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
@@ -431,6 +432,7 @@ class Reader(PinnedReader):
             shed=shed_below(pin.epoch, tables),
             share=lambda table, at_least: shed_share(pin, self.connection, pin.state(table), at_least),
             within=within,
+            owed=owed_by(pin.epoch, tables),
         )
 
 

@@ -34,6 +34,7 @@ _TYPES = {
     "int": "BIGINT",
     "int | None": "BIGINT",
     "float": "DOUBLE",
+    "float | None": "DOUBLE",
     "str": "VARCHAR",
     "str | None": "VARCHAR",
     "bool": "BOOLEAN",

@@ -12,11 +12,11 @@ from warehouse.layout.columns import is_system
 from warehouse.views.algebra import AsOf, Operator, Scan, inputs_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from warehouse.epochs.records import Counts, Epoch, TableState
 
-__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "state_of", "visible"]
+__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "stands_on", "state_of", "visible"]
 
 
 def visible(epoch: Epoch) -> tuple[TableState, ...]:
@@ -46,6 +46,21 @@ def inputs_of_view(epoch: Epoch, view: str) -> tuple[str, ...]:
     own = {state.name for state in nodes}
     named = [name for state in nodes if state.view for name in read_by(state.view.node.operator)]
     return tuple(dict.fromkeys(name for name in named if name not in own))
+
+
+def stands_on(epoch: Epoch, tables: Iterable[str]) -> set[str]:
+    """Return these tables, and all that views among them read, directly or not."""
+    seen, pending = set(), list(tables)
+    while pending:
+        name = pending.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        state = epoch.table(name)
+        if state is not None and state.view is not None:
+            of_view = [each.view.node for each in epoch.tables if each.view is not None and each.owner == state.owner]
+            pending += [below for node in of_view for below in read_by(node.operator)]
+    return seen
 
 
 def read_by(operator: Operator) -> Iterator[str]:

@@ -9,6 +9,7 @@ from warehouse.planning.wording import table_text
 from warehouse.steps.answers_source import ANSWERED, AnswersSource
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, framed, gained, stored_columns, united, yes
 from warehouse.steps.migrating import cell_sizes, replaced
+from warehouse.steps.node_source import NodeSource
 from warehouse.units import counted
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import TableState
     from warehouse.planning.steps import FormerCells
+    from warehouse.steps.kind import Appending
 
 __all__ = ["MOVE_WINDOW", "REWRITE_CELLS"]
 
@@ -36,9 +38,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     }
     sealed = {(cell, block) for cell, blocks in merged.items() for block in blocks}
     dead = step.former.leaving.union(step.dead)
-    # Answers without a row are given too: the commit says so, where there is only so much time for answers.
-    answered = isinstance(source, AnswersSource) and source.commit_metadata.get(ANSWERED)
-    if not (sizes or step.expired or step.dead or sealed or step.former.leaving or answered):
+    if not (sizes or step.expired or step.dead or sealed or step.former.leaving or _told(source)):
         return Done(counts=batch.counts)
     parts = [batch.live(stored_columns(source))]
     if sealed:
@@ -66,7 +66,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
 def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     source, former = task.appending(), step.former.leaving
     batch, sizes = source.batch, dict(source.batch.counts.cells)
-    if not sizes and not step.rows and not former:
+    if not sizes and not step.rows and not former and not _told(source):
         return Done(counts=batch.counts)
     parts = [batch.live(stored_columns(source))]
     if step.rows:
@@ -85,6 +85,16 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
         ),
     )  # fmt: skip
     return Done(entry, batch.counts)
+
+
+def _told(source: Appending) -> bool:
+    """Whether a commit without a row has something to say.
+
+    Answers without a row are given too, where there is only so much time for answers; and what a view under a budget owes.
+    """
+    if isinstance(source, AnswersSource):
+        return bool(source.commit_metadata.get(ANSWERED))
+    return isinstance(source, NodeSource) and bool(source.commit_metadata)
 
 
 def _live_at_base(

@@ -78,7 +78,7 @@ def _few_follow(planned: StreamPlan, last: Epoch | None, few: dict[str, bool]) -
 
 def _few_change(node: NodePlan, last: Epoch | None, few: dict[str, bool]) -> bool:
     """Whether a node is kept by few rows that came: those of a first build are all that are live."""
-    if node.first:
+    if node.first or node.budget is not None:  # pairs of a budget are counted by Spark
         return False
     inputs = set(scanned(node.node.operator))
     looked_up = {name for name in tables_read(node.node.operator) if name not in inputs}

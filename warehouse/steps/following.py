@@ -1,11 +1,16 @@
-"""What an executed plan made of the tables that follow a stream: its synopses, and the answers of aggregates."""
+"""What an executed plan made of the tables that follow a stream (synopses, answers, points), and what a view owes."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from warehouse.epochs.records import AnswersRecord, CoalescedRecord, ShedRecord, SynopsisRecord
+from warehouse.promise.units import Ledger
 from warehouse.steps.answers_source import ANSWERED
+from warehouse.steps.node_source import OWED
 from warehouse.steps.shedding import SHED
 from warehouse.steps.synopsis_source import full_from, lacks_files
 
@@ -14,10 +19,10 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch, TableState
     from warehouse.ingest.files import LeftOut
-    from warehouse.planning.steps import Plan, StreamPlan
+    from warehouse.planning.steps import NodePlan, Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
 
-__all__ = ["answers_record", "coalesced_record", "stopped_followers", "synopsis_record"]
+__all__ = ["answers_record", "coalesced_record", "owed_record", "stopped_followers", "synopsis_record"]
 
 
 def synopsis_record(
@@ -95,6 +100,20 @@ def coalesced_record(
         late=(before.late if before else 0) + int(metadata.get("late", 0)),
         shed=ShedRecord(**metadata[SHED]) if SHED in metadata else None,
     )
+
+
+def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
+    """Return what a view under a budget owes after a plan, by its commit; None of another one.
+
+    Without a commit nothing came and nothing was owed.
+    """
+    own = planned.budget
+    if own is None:
+        return None
+    said = None if commit is None else commit.metadata.get(OWED)
+    if said is not None:
+        return msgspec.convert(said, Ledger)
+    return replace(own.ledger, made=0, through=own.ledger.through if own.upto is None else own.upto)
 
 
 def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:

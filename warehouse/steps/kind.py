@@ -188,7 +188,7 @@ class Task:
         """Return the same, with what the batch held and which files it was read without."""
         source = self.rows()
         left_out = [[entry.file.path, entry.reason, entry.message] for entry in source.left_out]
-        own = source.commit_metadata if isinstance(source, SynopsisSource | AnswersSource) else {}
+        own = source.commit_metadata if isinstance(source, SynopsisSource | AnswersSource | NodeSource) else {}
         return self.facts(table_id, counts=batch.counts.reported(), left_out=left_out, **own, **more)
 
     def replaced_facts(self, table_id: str, **more: object) -> CommitFacts:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from msgspec import to_builtins
 from pyspark.sql import DataFrame
 
 from warehouse.ingest.batch import Batch, empty_batch
@@ -18,7 +19,8 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.session import interpreted
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
-from warehouse.views.maintenance.appended import appended
+from warehouse.views.maintenance.appended import appended, placed_rows
+from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
 from warehouse.views.maintenance.feeds import window_lengths
 from warehouse.views.maintenance.inputs import Move, NodeTable
@@ -39,7 +41,10 @@ if TYPE_CHECKING:
     from warehouse.storage.scan import TableFiles
     from warehouse.views.maintenance.inputs import Dead, NodeInputs
 
-__all__ = ["NodeSource", "move_of", "node_tables"]
+__all__ = ["OWED", "NodeSource", "move_of", "node_tables"]
+
+OWED = "owed"
+"""What a commit calls the ledger of a view under a budget."""
 
 _PLACE = ("_fate", *CELL)
 
@@ -149,13 +154,30 @@ class NodeSource:
     @cached_property
     def batch(self) -> Batch:
         """What an append node gains."""
-        values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
-        entered = None if self.idle else appended(self.inputs, values)
+        if self.planned.budget is not None:
+            made = None if self._made is None else self._made.rows
+            entered = None if made is None else placed_rows(self.inputs, made)
+        else:
+            values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
+            entered = None if self.idle else appended(self.inputs, values)
         if entered is None:
             return empty_batch(self.session, self.columns)
         if isinstance(entered, DataFrame):
             return Batch(entered, _counts(entered))
         return Batch(None, _counted(entered), known=entered, session=self.session)
+
+    @cached_property
+    def _made(self) -> Made | None:
+        """What is made under the node's budget; None when nothing came and nothing is owed."""
+        own = self.planned.budget
+        if own is None or (self.idle and not own.ledger.ranges):
+            return None
+        return made_within(self.inputs, own.in_force, own.ledger, own.upto)
+
+    @property
+    def commit_metadata(self) -> dict[str, object]:
+        """What the commit of a node under a budget says beside: what is owed after it."""
+        return {} if self.planned.budget is None or self._made is None else {OWED: to_builtins(self._made.ledger)}
 
     @cached_property
     def values(self) -> DataFrame | pa.Table:
@@ -213,7 +235,7 @@ class NodeSource:
 
     @cached_property
     def _lost(self) -> DataFrame | pa.Table | None:
-        if self.planned.first or self.spare_of is not None:
+        if self.planned.first or self.spare_of is not None or self.planned.budget is not None:
             return None
         if self.planned.node.label == "STR":
             return self._replaced[1] if isinstance(self.inputs.core, AntiJoin | None) else None

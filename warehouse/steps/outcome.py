@@ -38,7 +38,7 @@ from warehouse.planning.steps import (
     StoreRejected,
     StoreRestored,
 )
-from warehouse.steps.following import answers_record, coalesced_record, stopped_followers, synopsis_record
+from warehouse.steps.following import answers_record, coalesced_record, owed_record, stopped_followers, synopsis_record
 from warehouse.steps.forgotten import forgotten_state
 from warehouse.steps.progress import moved_partitions, moved_side, removed_files
 from warehouse.steps.registry import kind_of
@@ -282,6 +282,8 @@ def node_state(outcome: Outcome, planned: NodePlan) -> TableState:
             state=planned.state,
             spare_of=planned.spare_of,
             failed=failed,
+            budget=None if planned.budget is None else planned.budget.budget,
+            ledger=owed_record(planned, outcome.main_commit(planned.name)),
         ),
         restored=restored,
         newest=_newest(before, table),

@@ -12,6 +12,7 @@ from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.files import LeftOut
 from warehouse.steps.answers_source import AnswersInTime, AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
+from warehouse.steps.following import owed_record
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from warehouse.errors import FileProblem
     from warehouse.ingest.batch_counts import BatchCounts
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
+    from warehouse.promise.units import Ledger
     from warehouse.steps.kind import Source
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
@@ -123,6 +125,10 @@ class Sources:
         first = next(self._batch_commits(name), None)
         read_without = [entry.file.path for entry in self._streams[name].left_out] if name in self._streams else []
         return lacks_files(first, metadata, read_without)
+
+    def ledger(self, planned: NodePlan) -> Ledger | None:
+        """Return what a view under a budget owes after its step, which may have been made before a crash; None of another one."""
+        return owed_record(planned, next(self._batch_commits(planned.name), None))
 
     def _batch_commits(self, name: str) -> Iterator[Commit]:
         """The commits that took rows of a stream's batch, by now."""

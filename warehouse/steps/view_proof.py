@@ -14,7 +14,7 @@ from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.steps.node_source import node_tables
 from warehouse.storage.failures import passing_failure
 from warehouse.views.algebra import tables_read
-from warehouse.views.verification.judgement import Doubt, judged
+from warehouse.views.verification.judgement import Doubt, judged, misses_only
 from warehouse.views.verification.question import Unverifiable, question_of
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def prove_first_builds(sources: Sources, now: int) -> None:
         if not planned.first or planned.node.hidden or planned.name != planned.view or sources.is_given_up(planned.name):
             continue
         found = _difference(sources, planned)
-        if found is None:
+        if found is None or misses_only(found, sources.ledger(planned)):
             forget_finding(root, planned.view)
             continue
         record_finding(root, ViewFinding(planned.view, plan.epoch, now, found.summary))

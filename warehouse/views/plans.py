@@ -15,6 +15,7 @@ from warehouse.errors import ConfigurationError, Problem
 from warehouse.time import format_duration
 from warehouse.views.algebra import AntiJoin, InternalRows, OutputWindow, TimeWindow, inputs_of, scanned, stateful_of
 from warehouse.views.compile import Known, compile_plan
+from warehouse.views.language.budgets import budget_faults, partial_below
 from warehouse.views.language.columns import never_null, types_of
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.expressions import function_name
@@ -91,7 +92,8 @@ class ViewPlan:
     @property
     def loses_unasked(self) -> bool:
         """Whether short-lived results that could be kept are not, though nobody said so."""
-        return self.tells and self.label.kind in {"WK", "STR"} and not self.view.short_lived_declared
+        asked = self.view.short_lived_declared or partial_of(self) is not None  # of owed pairs nobody knows
+        return self.tells and self.label.kind in {"WK", "STR"} and not asked
 
 
 @dataclass(frozen=True)
@@ -222,7 +224,8 @@ def _option_problems(catalog: Catalog, plan: ViewPlan) -> Iterator[Problem]:
     others = {name for name, kind in kinds if kind not in ("timestamp", "date")}
     keyed = [("sql", fault) for fault in unstorable(plan.nodes, known, {name for name, _ in kinds} - others)]
     keyed += [("search_key", fault) for fault in key_faults(plan.view, plan.columns)]
-    for key, fault in [*keyed, *layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)]:
+    keyed += layout_faults(plan.view, plan.tree, plan.nodes[-1], plan.label, tells=plan.tells)
+    for key, fault in [*keyed, *budget_faults(plan.view, plan.nodes, plan.tables)]:
         yield Problem(str(catalog.file), f"views.{plan.name}.{key}", fault.found, fault.allowed, fault.nearest)
 
 
@@ -272,11 +275,16 @@ def _planned(
     return ViewPlan(view, tree, nodes, columns, reads, label, state, bound, dict(tables), warnings)
 
 
+def partial_of(plan: ViewPlan) -> str | None:
+    """Return the view under a budget that a view is, or that it reads."""
+    return plan.name if plan.view.budget is not None else partial_below(plan.nodes, plan.tables)
+
+
 def _table(plan: ViewPlan) -> Table:
     facts = {name: table.never_null for name, table in plan.tables.items()}
     sound = never_null(plan.tree, facts)
     key = plan.nodes[-1].search_key
-    return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=sound)
+    return Table(plan.name, "view", plan.columns, plan.label, plan.lifetime, key, never_null=sound, partial=partial_of(plan))
 
 
 # --- which tables of views know their short-lived results: those that began and ended between two updates ---

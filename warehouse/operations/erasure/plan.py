@@ -101,7 +101,8 @@ def erasure_plan(
         steps.extend(_erased(each, keyed=bool(erasure.keys)))
     built = {given.node.table for given in nodes}
     inputs = [name for given in nodes for name in scanned(given.node.operator) if name not in built]
-    planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch)
+    whole = not any(entry.more for entry in last.files)
+    planned = plan_nodes(nodes, last, inputs, slot=last.slot, moves=False, epoch=epoch, whole=whole)
     for node in planned:
         steps.extend(_rebuilt(node, last, epoch=epoch, clock=clock))
     steps.extend(

@@ -42,7 +42,8 @@ _CLOCK = "which depends on the clock or the session"
 class Table:
     """A stored table that a query can name.
 
-    ``lifetime`` is S in microseconds, ``never_null`` the columns without nulls, in lower case.
+    ``lifetime`` is S in microseconds, ``never_null`` the columns without nulls, in lower case. ``partial`` names the view under a
+    budget of which it is, or that it reads.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Table:
     key: tuple[str, ...] = ()
     retroactive: bool = False
     never_null: frozenset[str] = frozenset()
+    partial: str | None = None
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.maintenance.inputs import NodeInputs
 
-__all__ = ["EVALUATED", "appended", "arriving"]
+__all__ = ["EVALUATED", "appended", "arriving", "placed_rows"]
 
 
 EVALUATED = 5_000
@@ -55,6 +55,13 @@ def appended(inputs: NodeInputs, values: DataFrame | pa.Table | None = None) -> 
         with interpreted(inputs.session):
             rows = rows.toArrow()
     return placed_in_driver(rows, node.columns, layout, move)
+
+
+def placed_rows(inputs: NodeInputs, rows: DataFrame | pa.Table) -> DataFrame | pa.Table:
+    """Return rows that enter a node's answer, placed; they are cached already where Spark has them."""
+    if isinstance(rows, DataFrame):
+        return placed(rows, inputs.node.columns, inputs.layout, inputs.move)
+    return placed_in_driver(rows, inputs.node.columns, inputs.layout, inputs.move)
 
 
 def arriving(inputs: NodeInputs, operator: Operator) -> DataFrame | None:

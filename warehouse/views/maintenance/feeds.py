@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CARRIED",
+    "LOADED",
+    "PLACE",
+    "UNIT",
     "carried_by",
     "changes",
     "feed",
@@ -43,6 +46,8 @@ __all__ = [
 ]
 
 CARRIED = (*TIMES, "_out")
+LOADED, PLACE, UNIT = "_loaded", "_place", "_unit"
+"""Under a budget: a row's load slot; of a pair its place in its unit, and the unit."""
 _WEIGHT = "_weight"
 
 
@@ -86,7 +91,7 @@ def looked_up(operator: Operator) -> Iterator[str]:
 
 def carried_by(rows: DataFrame | DriverRows) -> list[str]:
     """Return the carried columns that a frame has."""
-    return [name for name in (*CARRIED, _WEIGHT) if name in rows.columns]
+    return [name for name in (*CARRIED, _WEIGHT, LOADED, PLACE, UNIT) if name in rows.columns]
 
 
 def feed(operator: Operator, tables: Mapping[str, Frame], versions: Mapping[str, Frame]) -> Frame:

@@ -124,6 +124,11 @@ class NodeTable:
         """Return the rows that are live at the plan's window time; with ``keys`` others may be missing."""
         return _plain(self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k), keys)))
 
+    def loaded(self) -> DataFrame:
+        """Return what :meth:`now` does, with ``_loaded``: the load slot of each row."""
+        rows = self._live(self._read(self.version, SlotBounds.expiring_after(self.move.k)))
+        return rows.selectExpr(*map(quoted, user_columns(rows)), "_ts", "_exp", "_load_slot AS _loaded")
+
     def stayed(self) -> DataFrame:
         """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
         if self.move.first:
@@ -274,7 +279,7 @@ class NodeTable:
         """Whether the table gained no row since the last epoch; a keyed one: whether it lost none either."""
         if self.move.first or self.base is None or self.dead is not None:
             return False
-        if self.keyed or self.version == self.base:
+        if self.keyed or self.version == self.base or self.move.k0 == self.move.k:  # new rows may have slots of before
             return self.version == self.base
         came = SlotBounds.loaded_after(self.loaded_until)
         return not any(came(file) for file in self._files(self.version))

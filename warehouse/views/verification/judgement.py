@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from warehouse.promise.units import Ledger
     from warehouse.views.algebra import Node, Operator
     from warehouse.views.language.types import Types
     from warehouse.views.verification.question import Question
 
-__all__ = ["Doubt", "has_ties", "judged"]
+__all__ = ["Doubt", "has_ties", "judged", "misses_only"]
 
 
 _ERROR = 1e-12
@@ -76,6 +77,13 @@ def judged(
         columns = ", ".join(name for name in held.columns if name.lower() in open_.values)
         return Doubt(f"only {columns} differs, computed from a sum of floats, whose last digits depend on the order of addition")
     return found
+
+
+def misses_only(found: Difference | Doubt, ledger: Ledger | None) -> bool:
+    """Whether a view under a budget that differs lacks results that it owes, or was not to make, and has none that is not one."""
+    if ledger is None or ledger.complete or isinstance(found, Doubt):
+        return False
+    return not found.held and not found.refused
 
 
 def _open(nodes: Sequence[Node], types: Mapping[str, Types]) -> Open:

@@ -1,0 +1,341 @@
+"""Views under a budget: what is made in time and what is completed later are together the exact view."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.catalog.model import LayoutSpec
+from warehouse.epochs.points import Point
+from warehouse.errors import UsageError
+from warehouse.limits import limited
+from warehouse.operations import complete as complete_module
+from warehouse.operations.migrate import MigrationRequest
+from warehouse.operations.verification import verdicts_of
+from warehouse.promise import units
+from warehouse.promise.units import Ledger
+from warehouse.serving import Reader
+from warehouse.views.maintenance import budgeted
+
+from .projects import Project, StoppedError, at, csv, stop_at, stream, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from warehouse.epochs.points import Observer
+
+SQL = "SELECT a.k, a.x, c.y FROM a JOIN c ON a.k = c.k"
+SHAPES = (
+    SQL,
+    "SELECT l.k, l.x, r.x + 1 AS y FROM a l JOIN a r ON l.k = r.k",
+    "SELECT w.k, w.x, c.y FROM time_window(a, INTERVAL 2 HOURS) w JOIN c ON w.k = c.k AND w.x = c.y",
+    "SELECT u.k, u.x, c.y FROM (SELECT k, x FROM a WHERE x > 0 UNION ALL SELECT k, y FROM c) u JOIN c ON u.k = c.k",
+    "SELECT d.k, d.x, c.y FROM d JOIN c ON d.k = upper(c.k)",
+)
+"""Joins that may have a budget; `d` is a view."""
+
+
+def declare(directory: Path, spark: SparkSession, pairs: int = 5, sql: str = SQL, **budget: object) -> Project:
+    """A join of two streams, exact and under a budget, with a selection, a join and a union over the latter."""
+    project = Project(directory, spark)
+    columns = {"k": "string", "b": "timestamp", "e": "timestamp"}
+    project.streams = {
+        "a": stream(columns={**columns, "x": "int"}),
+        "c": stream(columns={**columns, "y": "int"}, landing="landing/c"),
+    }
+    project.views = {
+        "exact": {"sql": sql, "search_key": "k"},
+        "some": {"sql": sql, "search_key": "k", "budget": {"pairs": pairs, **budget}},
+        "chosen": {"sql": "SELECT k, x FROM some WHERE y > 2", "search_key": "k"},
+        "met": {"sql": "SELECT s.k, s.x, s.y, c.y AS z FROM some s JOIN c ON s.k = c.k", "search_key": "k"},
+        "both": {"sql": "SELECT k, x FROM some UNION ALL SELECT k, x FROM a", "search_key": "k"},
+    }
+    if "FROM d" in sql:
+        project.views["d"] = {"sql": "SELECT upper(k) AS k, x FROM a", "search_key": "k"}
+    project.declare()
+    return project
+
+
+def land(project: Project, name: str, left: str, right: str, begins: float, ends: float) -> None:
+    """Put down a file for each stream, with a row for each letter."""
+    for number, (stream_name, keys, column) in enumerate((("a", left, "x"), ("c", right, "y"))):
+        lines = [f"{key},{text(begins)},{text(ends)},{place + number}" for place, key in enumerate(keys)]
+        project.land(f"{name}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{stream_name}")
+
+
+def bag(project: Project, table: str, number: int | None = None) -> Counter[tuple[object, ...]]:
+    """The live rows of a table, as a bag of what users see and their end."""
+    rows = project.live(table, number)
+    return Counter(tuple(value for name, value in sorted(row.items()) if name in "kxyz" or name == "_exp") for row in rows)
+
+
+def ledger(project: Project, table: str = "some") -> Ledger:
+    """What the view owes."""
+    state = project.epoch.table(table)
+    assert state is not None
+    assert state.view is not None
+    assert state.view.ledger is not None
+    return state.view.ledger
+
+
+def require_sound(project: Project) -> None:
+    """Require that the view is a part of the exact one, and those above it are their queries over that part."""
+    some, exact = bag(project, "some"), bag(project, "exact")
+    assert some <= exact, "no result twice, none that is not one"
+    owed = ledger(project)
+    missing = (exact - some).total()
+    assert owed.exact == exact.total()
+    assert owed.least <= missing <= owed.most
+    if owed.complete:
+        assert not missing
+    rows = project.live("some")
+    assert bag(project, "chosen") == Counter((row["_exp"], row["k"], row["x"]) for row in rows if row["y"] > 2)
+    both = Counter((row["_exp"], row["k"], row["x"]) for row in (*rows, *project.live("a")))
+    assert bag(project, "both") == both
+    met = Counter(
+        (min(one["_exp"], other["_exp"]), one["k"], one["x"], one["y"], other["y"])
+        for one in rows
+        for other in project.live("c")
+        if one["k"] == other["k"]
+    )
+    assert bag(project, "met") == met
+
+
+def test_an_update_makes_its_budget_and_complete_the_rest(tmp_path: Path, spark: SparkSession) -> None:
+    """Never more results than the budget, some whenever some are owed; then complete makes the view its query."""
+    project = declare(tmp_path, spark)
+    land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
+    project.update(1)
+    assert (ledger(project).made, ledger(project).exact) == (5, 14)
+    require_sound(project)
+    land(project, "2", "pr", "pr", 1.5, 4.5)
+    project.update(2)
+    assert ledger(project).made == 5
+    require_sound(project)
+    done = project.updater().complete("some")
+    require_sound(project)
+    assert bag(project, "some") == bag(project, "exact")
+    assert done.made == bag(project, "exact").total() - 10
+    assert not project.updater().complete("some").epochs
+    project.update(3)
+    assert bag(project, "some") == bag(project, "exact")
+
+
+class Drawn:
+    """Updates, completions, stops and expiries in a drawn order."""
+
+    def __init__(self, project: Project, seed: int) -> None:
+        self.project = project
+        self.draw = random.Random(seed)  # noqa: S311 - rows of a test
+        self.now = 0
+        self.files = 0
+
+    def land(self) -> None:
+        """Put down rows of few keys, some late, some that end soon."""
+        keys = "ppppqqr"
+        for name, column in (("a", "x"), ("c", "y")):
+            lines = []
+            for _ in range(self.draw.randrange(7)):
+                begins = self.now - self.draw.choice([0.5, 0.5, 0.5, 1.5, 2.5])
+                ends = begins + self.draw.choice([1, 2, 3, 4])
+                lines.append(f"{self.draw.choice(keys)},{text(begins)},{text(ends)},{self.draw.randrange(4)}")
+            self.project.land(f"{self.files}.csv", csv(*lines, header=f"k,b,e,{column}"), landing=f"landing/{name}")
+        self.files += 1
+
+    def stopped(self, move: Callable[[Observer], object]) -> None:
+        """Stop a verb at a drawn moment; it may be over before."""
+        points = (Point.PLAN_WRITTEN, Point.STAGED, Point.STEP_READY, Point.STEP_COMMITTED, Point.STEPS_DONE)
+        with suppress(StoppedError):
+            move(stop_at(self.draw.choice(points), self.draw.choice([-1, *range(12)])))
+
+    def update(self) -> None:
+        """Move over a slot or several, perhaps stopped before."""
+        self.now += self.draw.choice([1, 1, 1, 2])
+        self.land()
+        if self.draw.random() < 0.5:
+            self.stopped(lambda observer: self.project.update(self.now, observer=observer))
+        before = self.project.epoch.number if self.project.numbers else -1
+        self.project.update(self.now)
+        if self.project.epoch.number > before:
+            assert ledger(self.project).made <= self.pairs
+            assert ledger(self.project).made or not ledger(self.project).ranges or self.pairs == 0
+
+    def complete(self, chunk: int) -> None:
+        """Complete in chunks, perhaps stopped in one of them."""
+        with mock_chunk(chunk):
+            if self.draw.random() < 0.5:
+                self.stopped(lambda observer: self.project.updater(observer).complete("some"))
+            once = self.draw.random() < 0.3
+            self.project.updater().complete("some", out_of_time=lambda: once)
+        if not once:
+            assert ledger(self.project).complete
+
+    @property
+    def pairs(self) -> int:
+        """The budget."""
+        return int(self.project.views["some"]["budget"]["pairs"])  # type: ignore[index, call-overload]
+
+
+@contextmanager
+def mock_chunk(results: int) -> Iterator[None]:
+    """Complete in chunks of so many results, if the budget is not larger."""
+    before, complete_module.CHUNK = complete_module.CHUNK, results
+    try:
+        yield
+    finally:
+        complete_module.CHUNK = before
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.long) for seed in range(2, 16))])
+def test_drawn_updates_and_completions(seed: int, tmp_path: Path, spark: SparkSession) -> None:
+    """However updates and completions follow each other, stop and go on: a part of the exact view, and the rest when asked."""
+    pairs, prefer = [3, 1, 8, 40][seed % 4], ["weighted", "desc", "asc"][seed % 3]
+    drawn = Drawn(declare(tmp_path, spark, pairs, SHAPES[seed % len(SHAPES)], prefer=prefer), seed)
+    drawn.now = 1
+    land(drawn.project, "first", "ppq", "pqq", 0.5, 3)
+    drawn.project.update(1)
+    require_sound(drawn.project)
+    for _ in range(5):
+        if drawn.draw.random() < 0.7:
+            drawn.update()
+        else:
+            drawn.complete(drawn.draw.choice([2, 5, 1000]))
+        require_sound(drawn.project)
+    drawn.complete(4)
+    require_sound(drawn.project)
+
+
+def test_other_verbs_take_the_ledger_along(tmp_path: Path, spark: SparkSession) -> None:
+    """Rollback brings back what was owed; what rebuilds the view begins again under its budget; erased rows stay away."""
+    project = declare(tmp_path, spark)
+    land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
+    project.update(1)
+    before, number = ledger(project), project.epoch.number
+    project.updater().complete("some")
+    assert ledger(project).complete
+    project.updater().rollback(number)
+    assert ledger(project) == before
+    require_sound(project)
+    land(project, "2", "pqr", "qqr", 1.5, 4.5)
+    project.update(2)
+    require_sound(project)
+    project.updater().restate("a", since=at(1))
+    assert ledger(project).made == 5
+    require_sound(project)
+    project.updater().migrate("a", MigrationRequest(LayoutSpec(grid=(2, 2))))
+    require_sound(project)
+    project.updater().rebuild("some")
+    assert bag(project, "some").total() == 5
+    require_sound(project)
+    project.updater().erase("a", ["p"])
+    assert {row["k"] for row in project.live("some")} <= {"q", "r"}
+    require_sound(project)
+    project.updater().complete("some")
+    require_sound(project)
+    assert ledger(project).complete
+
+
+def test_a_budget_comes_changes_and_goes(tmp_path: Path, spark: SparkSession) -> None:
+    """A view that gets one owes what comes; a smaller one makes less; without one the view is built again where it owes."""
+    project = declare(tmp_path, spark)
+    budget = project.views["some"].pop("budget")
+    project.declare()
+    land(project, "1", "ppq", "ppq", 0.5, 4)
+    project.update(1)
+    assert bag(project, "some") == bag(project, "exact")
+    project.views["some"]["budget"] = budget
+    project.declare()
+    with pytest.raises(UsageError, match="run `stream-wh update` first"):
+        project.updater().complete("some")
+    land(project, "2", "pp", "pp", 1.5, 4)
+    project.update(2)
+    assert ledger(project).made == 5
+    require_sound(project)
+    project.views["some"]["budget"] = {"pairs": 2, "complete": "never"}
+    project.declare()
+    project.update(3)
+    assert (ledger(project).made, ledger(project).ranges, ledger(project).complete) == (2, (), False)
+    require_sound(project)
+    with pytest.raises(UsageError, match="never"):
+        project.updater().complete("some")
+    del project.views["some"]["budget"]
+    project.declare()
+    land(project, "4", "p", "p", 3.2, 6)
+    project.update(3.5)
+    assert bag(project, "some") == bag(project, "exact")
+    state = project.epoch.table("some")
+    assert state is not None
+    assert state.view is not None
+    assert state.view.ledger is None
+
+
+def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> None:
+    """Rows that come later at the same slot are in no unit before all are there, and views above get them once."""
+    project = declare(tmp_path, spark, pairs=4)
+    land(project, "1", "ppq", "ppq", 0.5, 4)
+    project.update(1)
+    for number in range(3):
+        land(project, f"more{number}", "pq", "pq", 1.5, 4)
+    with limited(files_per_plan=2):
+        project.update(2)
+    assert project.epoch.number == 2
+    require_sound(project)
+    project.updater().complete("some")
+    require_sound(project)
+    assert ledger(project).complete
+
+
+def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A unit of many pairs is looked at in slices, under a condition too, by Spark and by the driver."""
+    monkeypatch.setattr(units, "_SMALL", 2)
+    project = declare(tmp_path, spark, pairs=7)
+    project.views["few"] = {
+        "sql": "SELECT a.k, a.x, c.y FROM a JOIN c ON a.k = c.k WHERE (a.x + c.y) % 5 = 0",
+        "search_key": "k",
+        "budget": {"pairs": 7},
+    }
+    project.views["whole"] = {key: value for key, value in project.views["few"].items() if key != "budget"}
+    project.declare()
+    land(project, "1", "p" * 20, "p" * 15 + "q", 0.5, 4.5)
+    project.update(1)
+    assert (ledger(project, "few").made, ledger(project, "few").exact) == (7, None)
+    monkeypatch.setattr(budgeted, "FEW", 0)
+    project.update(2)
+    assert ledger(project, "few").made == 7
+    require_sound(project)
+    with mock_chunk(9):
+        project.updater().complete("few")
+        project.updater().complete("some", out_of_time=lambda: True)
+    assert bag(project, "few") == bag(project, "whole")
+    require_sound(project)
+
+
+def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession) -> None:
+    """A part passes as a part, a row too many does not; answers over it, and above, say what they miss."""
+    project = declare(tmp_path, spark)
+    land(project, "1", "ppppqq", "pppqr", 0.5, 3.5)
+    project.update(1)
+    verdicts = {each.view: each.outcome for each in verdicts_of(project.root, project.epoch, spark)}
+    assert set(verdicts.values()) == {"same"}
+    with Reader.open(project.root) as reader:
+        assert reader.scan("exact").metadata.get("stream_wh.owed") is None
+        for table in ("some", "met"):
+            told = reader.scan(table).metadata
+            assert (told["stream_wh.owed"], float(told["stream_wh.share"])) == ("some", pytest.approx(5 / 14))
+        (row,) = reader.sql("SELECT owed_least, owed_most, share_least FROM _epochs").arrow().to_pylist()
+        assert [*row.values()] == [9, 9, pytest.approx(5 / 14)]
+    state = project.epoch.table("some")
+    assert state is not None
+    assert state.view is not None
+    whole = replace(state, view=replace(state.view, ledger=Ledger(through=1)))
+    tables = tuple(whole if each.name == "some" else each for each in project.epoch.tables)
+    claimed = {each.view: each.outcome for each in verdicts_of(project.root, replace(project.epoch, tables=tables), spark)}
+    assert claimed["some"] == "differs"

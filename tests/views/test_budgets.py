@@ -1,0 +1,81 @@
+"""Which views may have a budget, and what may read one of which a part is owed."""
+
+from __future__ import annotations
+
+import pytest
+
+from warehouse.catalog.model import View
+from warehouse.promise.units import Budget
+
+from .catalogs import compiled, problems
+
+BUDGET = Budget(pairs=10)
+PAIRS = View("pairs", "SELECT c.k, c.v, e.v AS w FROM calls c JOIN events e ON c.k = e.k WHERE c.v > e.v", ("k",), budget=BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT k, v FROM calls", "a budget for a query without a join"),
+        ("SELECT k, count(*) AS n FROM calls GROUP BY k", "a budget for GROUP BY or aggregates"),
+        ("SELECT DISTINCT k FROM calls", "a budget for DISTINCT"),
+        ("SELECT c.k FROM calls c LEFT JOIN events e ON c.k = e.k", "a budget for an outer join"),
+        ("SELECT k FROM calls c WHERE NOT EXISTS (SELECT 1 FROM events e WHERE c.k = e.k)", "a budget for NOT EXISTS"),
+        ("SELECT a.k FROM calls a JOIN calls b ON a.k = b.k JOIN events e ON a.k = e.k", "a budget for a join of 3 inputs"),
+        ("SELECT c.k FROM calls c JOIN events e ON c.k <=> e.k", "a budget for a join over queries that keep state"),
+        ("SELECT c.k, n FROM calls c JOIN (SELECT k, count(*) AS n FROM events GROUP BY k) e ON c.k = e.k", "a budget for"),
+        ("SELECT f.tail AS k FROM flights f JOIN cities c ON f.origin = c.code", "a budget for"),
+        ("SELECT f.tail AS k FROM flights f JOIN planes p ON f.tail = p.tail", "a budget for"),
+    ],
+)
+def test_shapes_that_have_no_budget(sql: str, found: str) -> None:
+    """Each is refused at the key of the budget, with the shape that is allowed."""
+    (problem,) = problems(View("some", sql, ("k",), budget=BUDGET))
+    assert problem.key == "views.some.budget"
+    assert problem.found.startswith(found)
+    assert problem.allowed.startswith("a join of two streams or views on equal columns")
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("SELECT k, count(*) AS n FROM pairs GROUP BY k", "GROUP BY or aggregates over"),
+        ("SELECT DISTINCT k FROM pairs", "DISTINCT over"),
+        ("SELECT c.k FROM calls c LEFT JOIN pairs p ON c.k = p.k", "an outer join over"),
+        ("SELECT k FROM calls c WHERE NOT EXISTS (SELECT 1 FROM pairs p WHERE c.k = p.k)", "NOT EXISTS, NOT IN or EXCEPT over"),
+        ("SELECT k FROM pairs ORDER BY v LIMIT 3", "first rows (LIMIT"),
+        ("SELECT c.k FROM calls c JOIN (SELECT k, max(v) AS v FROM pairs GROUP BY k) p ON c.k = p.k", "GROUP BY or aggregates"),
+    ],
+)
+def test_what_would_be_wrong_above_a_part(sql: str, found: str) -> None:
+    """What counts, picks or negates rows of which some are owed is refused, through other views too."""
+    chosen = View("chosen", "SELECT * FROM pairs WHERE v > 1", ("k",))
+    for name in ("pairs", "chosen"):
+        (problem,) = problems(PAIRS, chosen, View("above", sql.replace("pairs", name), ("k",)))
+        assert problem.key == "views.above.sql"
+        assert problem.found.startswith(found)
+        assert '"pairs"' in problem.found
+
+
+def test_what_may_be_above_a_part() -> None:
+    """Selections, joins and unions miss what is owed, and have nothing that is wrong."""
+    above = [
+        View("chosen", "SELECT k, v + 1 AS v FROM pairs WHERE w > 2", ("k",)),
+        View("joined", "SELECT p.k, c.v FROM pairs p JOIN calls c ON p.k = c.k JOIN events e ON e.k = c.k", ("k",)),
+        View("united", "SELECT k, v FROM chosen UNION ALL SELECT k, v FROM calls", ("k",)),
+    ]
+    assert not problems(PAIRS, *above)
+    tables = compiled(PAIRS, *above).view("united").tables  # type: ignore[union-attr]
+    assert tables["chosen"].partial == "pairs"
+    assert tables["calls"].partial is None
+
+
+def test_one_budget_and_no_report() -> None:
+    """A budget over a budget, and short-lived results of what is owed, are refused with the way on."""
+    second = View("second", "SELECT p.k, c.v FROM pairs p JOIN calls c ON p.k = c.k", ("k",), budget=BUDGET)
+    (problem,) = problems(PAIRS, second)
+    assert (problem.key, problem.allowed) == ("views.second.budget", "one budget: of pairs, or of this view")
+    reporting = View("above", "SELECT k FROM pairs", ("k",), short_lived="report", short_lived_declared=True)
+    (problem,) = problems(PAIRS, reporting)
+    assert problem.key == "views.above.short_lived"
+    assert problem.found == '"report" over pairs, which has a budget'

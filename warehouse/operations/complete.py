@@ -1,0 +1,147 @@
+"""Completing a view under a budget: what it owes is made in chunks, each an epoch at the newest window time.
+
+The writer lock is released between chunks, so that an update is never kept out. The views above move in the same epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from warehouse.errors import ConfigurationError, NoEpochError, Problem, UnknownNameError, UsageError
+from warehouse.operations.context import WriteContext, locked
+from warehouse.operations.execution import begin, finish, require_unchanged_declarations
+from warehouse.operations.standing import behind
+from warehouse.planning.declared_nodes import nodes_above, sound_nodes, with_columns
+from warehouse.planning.node_plans import unbuilt
+from warehouse.planning.plan import make_plan
+from warehouse.views.algebra import scanned
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.planning.node_plans import NodeInput
+    from warehouse.planning.steps import NodePlan, Plan
+    from warehouse.promise.units import Ledger
+
+__all__ = ["CHUNK", "CompletionReport", "complete"]
+
+CHUNK = 1_000_000
+"""Results of a chunk, where the view's own budget is not larger: between two chunks an update can begin."""
+
+
+@dataclass(frozen=True)
+class CompletionReport:
+    """The epochs in which owed results of a view were made (empty: nothing was owed), and what is owed after them.
+
+    ``finished`` epochs were completed before. ``failed`` views stand still now, for the reason.
+    """
+
+    view: str
+    epochs: tuple[Epoch, ...]
+    ledger: Ledger
+    finished: tuple[Epoch, ...] = ()
+
+    @property
+    def made(self) -> int:
+        """How many results were made."""
+        states = (epoch.table(self.view) for epoch in self.epochs)
+        return sum(state.view.ledger.made for state in states if state and state.view and state.view.ledger)
+
+    @property
+    def failed_views(self) -> tuple[tuple[str, str], ...]:
+        """The views that could not be maintained."""
+        tables = self.epochs[-1].tables if self.epochs else ()
+        return tuple({state.view.view: state.view.failed for state in tables if state.view and state.view.failed}.items())
+
+
+def complete(context: WriteContext, view: str, *, out_of_time: Callable[[], bool] = lambda: False) -> CompletionReport:
+    """Make what a view owes, the preferred results first, until nothing is owed, or until a chunk ends ``out_of_time``.
+
+    Raises
+    ------
+    UnknownNameError, UsageError, ConfigurationError
+        When there is no such view, it owes nothing by its declaration, or it cannot be maintained; nothing was written then.
+
+    """
+    made: list[Epoch] = []
+    finished: tuple[Epoch, ...] = ()
+    while True:
+        with locked(context):
+            current = finish(context)
+            finished = (*finished, *current.finished)
+            state = _state(context, current.last, view)
+            ledger = None if state.view is None else state.view.ledger
+            if current.last is None or ledger is None or not ledger.ranges or (made and out_of_time()):
+                return CompletionReport(view, tuple(made), ledger, finished) if ledger else _nothing_known(view)
+            epoch = begin(context, current, _plan(context, current.last, view))
+        made.append(epoch)
+        after = epoch.table(view)
+        if after is None or after.view is None or after.view.failed is not None:
+            return CompletionReport(view, tuple(made), ledger, finished)
+
+
+def _nothing_known(view: str) -> CompletionReport:
+    raise UsageError(f'view "{view}" got its budget after its last update; run `stream-wh update` first')
+
+
+def _state(context: WriteContext, last: Epoch | None, view: str) -> TableState:
+    """The table of a view that may be completed."""
+    catalog = context.catalog
+    if last is None:
+        raise NoEpochError(f"nothing has been loaded under {context.root} yet, so nothing is owed")
+    require_unchanged_declarations(catalog, last)
+    declared = catalog.view(view)
+    if declared is None:
+        raise UnknownNameError("view", view, [each.name for each in catalog.views])
+    if declared.budget is None:
+        raise UsageError(f'view "{view}" has no budget, so it owes nothing; its key would be views.{view}.budget')
+    if declared.budget.complete == "never":
+        raise UsageError(f'view "{view}" owes nothing: views.{view}.budget.complete is "never"; set it to "later"')
+    state = last.table(view)
+    if state is None or state.view is None or state.view.failed is not None:
+        why = "" if state is None or state.view is None else f": {state.view.failed}"
+        raise UsageError(f'view "{view}" is not built{why}; run `stream-wh update` first')
+    return state
+
+
+def _plan(context: WriteContext, last: Epoch, view: str) -> Plan:
+    """The plan of a chunk: the view and those above it, at the window time of the last epoch."""
+    catalog = context.catalog
+    if any(entry.more for entry in last.files):
+        raise UsageError("files were left for another epoch of the same window time; run `stream-wh update` first")
+    nodes, refused = sound_nodes(catalog)
+    still = behind(last, nodes)
+    if view in still.views:
+        raise UsageError(f'view "{view}" stands still: {still.views[view]}')
+    if view in refused:
+        problem = Problem(str(catalog.file), f"views.{view}.sql", refused[view], "a query that can be maintained")
+        raise ConfigurationError([problem])
+    moving = nodes_above(view, still.moving(nodes), {view})
+    _require_all_above(moving, last, view)
+    found = with_columns(moving, catalog, last, last.slot, context.writing_spark, refused)
+    plan = make_plan(catalog, last, [], slot=last.slot, clock=context.clock(), nodes=found, again=True)
+    planned = tuple(_with_chunk(node) if node.name == view else node for node in plan.nodes)
+    return msgspec.structs.replace(plan, cause="complete", nodes=planned, refused=last.refused)
+
+
+def _with_chunk(node: NodePlan) -> NodePlan:
+    if node.budget is None:
+        raise TypeError(f"{node.name} has no budget")
+    larger = replace(node.budget, chunk=max(CHUNK, node.budget.budget.pairs))
+    return msgspec.structs.replace(node, budget=larger)
+
+
+def _require_all_above(moving: Sequence[NodeInput], last: Epoch, view: str) -> None:
+    """Refuse to add rows to a view that others read which cannot take them: a later update would not see them."""
+    names = {given.node.table for given in moving}
+    if changed := unbuilt(moving, last):
+        raise UsageError(f"the declaration of {', '.join(sorted(changed))} changed; run `stream-wh update` first")
+    for state in last.tables:
+        if state.view is None or state.name in names or state.view.failed is not None or not state.declared:
+            continue
+        if any(table in names for table in scanned(state.view.node.operator)):
+            raise UsageError(f'view "{state.owner}" reads {view} and cannot move now; run `stream-wh update` first')

@@ -1,0 +1,263 @@
+"""Units of a join under a budget: which results are made now, and the ledger of those that are owed.
+
+A *unit* is the pairs of a range of load slots and a bucket of the join key: a pair belongs to the range of the later load slot of
+its two rows, and to the bucket of its left row's key. Rows keep their load slot and their key, so each pair lies in exactly one
+unit, wherever its rows are stored. With ``through`` = t, ranges R and buckets b, the invariant of a :class:`Ledger` is
+
+    pairs live at the window time  =  made  +  { pairs of owed units, from each unit's position on }  +  { pairs later than t }
+
+as bags, without a pair on both sides. The pairs of a unit have an order that is a function of their rows alone: ``place`` (a hash
+of the left row's key, times and load slot), then ``row`` (a hash of the result). Equal results end at the same instant, so a
+:class:`Position` (place, row, and how many results of just that place and row are made) stays true while rows expire.
+
+Source: approximate-joins sheet, 9.3 to 9.5 (unit ledger, batch run, completion); promising-tuples sheet, 5.1 (preferences), 11.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = [
+    "BUCKETS",
+    "FIRST",
+    "LAST",
+    "Begun",
+    "Budget",
+    "BudgetPlan",
+    "Ledger",
+    "OwedRange",
+    "Position",
+    "Prefer",
+    "Unit",
+    "allotted",
+    "slice_end",
+]
+
+Prefer = Literal["desc", "weighted", "asc"]
+
+BUCKETS = 256
+"""Buckets of a join key. It is part of the format: an owed unit is named by the number of its bucket."""
+FIRST, LAST = -(1 << 63), (1 << 63) - 1
+"""The first and the last place, and row: hashes are whole numbers of 64 bits."""
+_SMALL = 10_000
+"""Pairs more than the quota that are rather made and left out again than found out to be so many."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """``[views.NAME.budget]``: at most ``pairs`` results an epoch, the preferred first; whether the rest is owed."""
+
+    pairs: int
+    prefer: Prefer = "desc"
+    complete: Literal["later", "never"] = "later"
+
+
+class Unit(NamedTuple):
+    """A unit: the number of its range in the ledger, and its bucket."""
+
+    range: int
+    bucket: int
+
+
+@dataclass(frozen=True)
+class Position:
+    """Up to where a unit is made: all before (place, row), and ``made`` results of just that place and row."""
+
+    place: int = FIRST
+    row: int = FIRST
+    made: int = 0
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A unit of a range that is made in part."""
+
+    bucket: int
+    place: int
+    row: int
+    made: int
+
+    @property
+    def position(self) -> Position:
+        """Up to where it is made."""
+        return Position(self.place, self.row, self.made)
+
+
+@dataclass(frozen=True)
+class OwedRange:
+    """The owed units of the load slots above ``above`` (None: from the first on) up to ``upto``.
+
+    ``buckets`` has a bit for each owed bucket, as a hexadecimal number.
+    """
+
+    above: int | None
+    upto: int
+    buckets: str
+    begun: tuple[Begun, ...] = ()
+
+    @property
+    def owed(self) -> Iterator[int]:
+        """The owed buckets."""
+        bits = int(self.buckets, 16)
+        return (bucket for bucket in range(BUCKETS) if bits >> bucket & 1)
+
+    def position(self, bucket: int) -> Position:
+        """Return up to where a unit is made."""
+        return next((each.position for each in self.begun if each.bucket == bucket), Position())
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What a view under a budget owes: ranges of load slots up to ``through``, the oldest first.
+
+    ``through`` is None before the first build. ``made`` results came in the last epoch; of the ``exact`` pairs of its window time
+    (None: a condition decides which pairs are results) at least ``least`` and at most ``most`` were missing then. ``lapsed``
+    units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
+    """
+
+    through: int | None = None
+    ranges: tuple[OwedRange, ...] = ()
+    made: int = 0
+    exact: int | None = 0
+    least: int = 0
+    most: int = 0
+    lapsed: int = 0
+    given_up: int = 0
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is owed, and nothing was given up."""
+        return not self.ranges and not self.given_up
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """The least and the greatest share of the exact pairs that the view may have.
+
+        >>> Ledger(exact=200, least=20, most=50, given_up=1).shares
+        (0.75, 0.9)
+        """
+        if self.complete or self.exact == 0:
+            return 1.0, 1.0
+        if self.exact is None:
+            return 0.0, 1.0
+        return 1 - self.most / self.exact, 1 - self.least / self.exact
+
+    def with_slots(self, upto: int | None) -> Ledger:
+        """Return the ledger that owes the pairs of later load slots too, up to a slot whose rows are all there.
+
+        >>> ledger = Ledger(through=4).with_slots(5)
+        >>> ledger.ranges[0].above, ledger.ranges[0].upto, len([*ledger.units()])
+        (4, 5, 256)
+        """
+        if upto is None or (self.through is not None and upto <= self.through):
+            return self
+        every = OwedRange(self.through, upto, f"{(1 << BUCKETS) - 1:x}")
+        return replace(self, through=upto, ranges=(*self.ranges, every))
+
+    def units(self) -> Iterator[Unit]:
+        """Yield the owed units."""
+        for number, each in enumerate(self.ranges):
+            yield from (Unit(number, bucket) for bucket in each.owed)
+
+    def position(self, unit: Unit) -> Position:
+        """Return up to where a unit is made."""
+        return self.ranges[unit.range].position(unit.bucket)
+
+    def with_positions(self, positions: Mapping[Unit, Position | None]) -> Ledger:
+        """Return the ledger after units were made up to a position, or whole (None); ranges keep their numbers.
+
+        >>> ledger = Ledger().with_slots(5).with_positions({Unit(0, 7): None, Unit(0, 8): Position(3, 4, 1)})
+        >>> 7 in ledger.ranges[0].owed, ledger.position(Unit(0, 8))
+        (False, Position(place=3, row=4, made=1))
+        """
+        ranges = []
+        for number, each in enumerate(self.ranges):
+            bits, begun = int(each.buckets, 16), {part.bucket: part for part in each.begun}
+            for unit, position in positions.items():
+                if unit.range == number:
+                    begun.pop(unit.bucket, None)
+                    if position is None:
+                        bits &= ~(1 << unit.bucket)
+                    else:
+                        begun[unit.bucket] = Begun(unit.bucket, position.place, position.row, position.made)
+            ranges.append(replace(each, buckets=f"{bits:x}", begun=tuple(begun[bucket] for bucket in sorted(begun))))
+        return replace(self, ranges=tuple(ranges))
+
+    def without_empty(self) -> Ledger:
+        """Return the ledger without ranges of which no unit is owed."""
+        return replace(self, ranges=tuple(each for each in self.ranges if int(each.buckets, 16)))
+
+
+@dataclass(frozen=True)
+class BudgetPlan:
+    """What an update may make of a view under a budget; ``ledger`` says what is owed before it.
+
+    ``upto`` is the slot up to which all rows are loaded once its steps are done; None: as far as ``ledger`` says, since files
+    were left for another epoch. A ``chunk`` of ``complete`` makes so many results instead.
+    """
+
+    budget: Budget
+    ledger: Ledger
+    upto: int | None
+    chunk: int | None = None
+
+    @property
+    def in_force(self) -> Budget:
+        """The budget of this plan."""
+        return self.budget if self.chunk is None else replace(self.budget, pairs=self.chunk)
+
+
+def allotted(pairs: Mapping[Unit, int], budget: int, prefer: Prefer) -> dict[Unit, int]:
+    """Return how many pairs each unit may make, in the order of preference: together at most the budget, none of 0 pairs.
+
+    ``pairs`` are upper bounds. Of equal units the later ones come first: their results live longest.
+
+    >>> pairs = {Unit(0, 1): 6, Unit(0, 2): 1, Unit(1, 1): 3, Unit(1, 2): 0}
+    >>> [(*unit, count) for unit, count in allotted(pairs, 8, "desc").items()]
+    [(0, 1, 6), (1, 1, 2)]
+    >>> [(*unit, count) for unit, count in allotted(pairs, 5, "weighted").items()]
+    [(0, 1, 3), (1, 1, 2)]
+    """
+    units = [unit for unit, count in pairs.items() if count > 0]
+    if prefer == "weighted":
+        return _shared(pairs, sorted(units, key=lambda unit: (-pairs[unit], -unit.range, unit.bucket)), budget)
+    sign = 1 if prefer == "asc" else -1
+    found, left = {}, budget
+    for unit in sorted(units, key=lambda unit: (sign * pairs[unit], -unit.range, unit.bucket)):
+        if left <= 0:
+            break
+        found[unit] = min(left, pairs[unit])
+        left -= found[unit]
+    return found
+
+
+def _shared(pairs: Mapping[Unit, int], units: list[Unit], budget: int) -> dict[Unit, int]:
+    """Shares that are proportional to the pairs, rounded by the largest remainder."""
+    total = sum(pairs[unit] for unit in units)
+    if total <= budget:
+        return {unit: pairs[unit] for unit in units}
+    shares = {unit: budget * pairs[unit] // total for unit in units}
+    rest = budget - sum(shares.values())
+    for unit in sorted(units, key=lambda unit: -(budget * pairs[unit] % total))[:rest]:
+        shares[unit] += 1
+    return {unit: share for unit, share in shares.items() if share}
+
+
+def slice_end(position: Position, pairs: int, quota: int, slack: int) -> int:
+    """Return the last place of a unit that is looked at to make a quota of its pairs: places are spread evenly.
+
+    ``slack`` says how many times the pairs that are expected to be enough.
+
+    >>> slice_end(Position(), 1_000_000, 1_000_000, 2) == LAST, slice_end(Position(), 1_000_000, 100, 2) < FIRST // 2
+    (True, True)
+    """
+    left = LAST - position.place + 1
+    expected = pairs * left / (1 << 64)
+    wanted = slack * quota
+    if expected <= wanted + _SMALL:
+        return LAST
+    return min(LAST, position.place + int(left * ((wanted + _SMALL) / expected)))

@@ -1,0 +1,79 @@
+"""How much of a view under a budget is made, as its epoch says: what answers over it miss, and those of views above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from warehouse.serving.visible_tables import stands_on
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from warehouse.epochs.records import Epoch, TableState
+    from warehouse.promise.units import Budget
+
+__all__ = ["Owed", "facts_of", "owed_by", "owed_of"]
+
+
+@dataclass(frozen=True)
+class Owed:
+    """What a view under a budget lacks: at least ``least`` and at most ``most`` results of its window time.
+
+    ``exact`` are the results of its query; None: a condition decides which pairs are results, so that nobody has counted them.
+    The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
+    ``lapsed`` ones ended before they were made, ``given_up`` ones are not made at all.
+    """
+
+    view: str
+    budget: Budget
+    made: int
+    exact: int | None
+    least: int
+    most: int
+    share_least: float
+    share_most: float
+    units: int
+    lapsed: int
+    given_up: int
+
+    @property
+    def text(self) -> str:
+        """What to tell of it, with the way on."""
+        if self.given_up:
+            return f"{self.view} has a part of its results, by its budget; {self.given_up} units were not made"
+        count = f"{self.most}" if self.least == self.most else f"{self.least} to {self.most}"
+        of_all = "" if self.exact is None else f" of {self.exact}"
+        return f"{self.view} owes {count}{of_all} results: `stream-wh complete {self.view}` makes them"
+
+    @property
+    def complete(self) -> bool:
+        """Whether it has all results of its query."""
+        return not self.units and not self.given_up
+
+
+def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
+    """Return what an answer's metadata says of the views that owe results: their names, and the least share that one has."""
+    if not owed:
+        return {}
+    share = min(each.share_least for each in owed)
+    return {"stream_wh.owed": ", ".join(each.view for each in owed), "stream_wh.share": repr(share)}
+
+
+def owed_of(state: TableState) -> Owed | None:
+    """Return what a table lacks by its budget; None where it has no budget."""
+    if state.view is None or state.view.ledger is None or state.view.budget is None:
+        return None
+    ledger = state.view.ledger
+    least, most = ledger.shares
+    units = sum(1 for _ in ledger.units())
+    return Owed(
+        state.name, state.view.budget, ledger.made, ledger.exact, ledger.least, ledger.most, least, most, units,
+        ledger.lapsed, ledger.given_up,
+    )  # fmt: skip
+
+
+def owed_by(epoch: Epoch, tables: Iterable[str]) -> tuple[Owed, ...]:
+    """Return what the views under a budget lack that are among these tables, or below them; complete ones are left out."""
+    owing = {state.name: owed for state in epoch.tables if (owed := owed_of(state)) is not None and not owed.complete}
+    return tuple(owing[name] for name in sorted(owing.keys() & stands_on(epoch, tables))) if owing else ()

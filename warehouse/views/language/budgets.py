@@ -1,0 +1,114 @@
+"""Which views may have a budget, and what may read one of which a part is owed.
+
+A join of two inputs whose rows end by themselves misses results, and has no wrong one, while pairs are owed. What selects, joins
+or unites such rows misses results too. What counts them, takes the first of them, or shows what has no partner among them would
+be wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.views.algebra import (
+    AntiJoin,
+    AsOf,
+    BagDifference,
+    Changes,
+    Distinct,
+    Filter,
+    Group,
+    InternalRows,
+    Join,
+    OuterJoin,
+    OutputWindow,
+    Project,
+    Scan,
+    TimeWindow,
+    Top,
+    UnionAll,
+    inputs_of,
+    scanned,
+    stateful_of,
+)
+from warehouse.views.labels import STR
+from warehouse.views.language.faults import Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from warehouse.catalog.model import View
+    from warehouse.views.algebra import Node, Operator
+    from warehouse.views.language.scope import Table
+
+__all__ = ["budget_faults", "partial_below"]
+
+_SHAPE = "a join of two streams or views on equal columns, with filters and projections"
+_WORDS: dict[type, str] = {
+    Group: "GROUP BY or aggregates",
+    Distinct: "DISTINCT",
+    BagDifference: "EXCEPT ALL",
+    AntiJoin: "NOT EXISTS, NOT IN or EXCEPT",
+    OuterJoin: "an outer join",
+    Top: "first rows (LIMIT, row_window, QUALIFY)",
+    Changes: "an internal window",
+    OutputWindow: "an output window",
+    AsOf: "a version of a relation as of each row",
+    InternalRows: "an internal window",
+}
+
+
+def budget_faults(view: View, nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, Fault]]:
+    """Yield (key, fault): a budget for a view that cannot have one, and what cannot be over a view that has one.
+
+    ``tables`` are those that the view can name.
+    """
+    below = partial_below(nodes, tables)
+    if view.budget is not None:
+        yield from (("budget", Fault(found, allowed)) for found, allowed in _unfit(nodes, tables))
+        if below is not None:
+            yield "budget", Fault(f'a budget over "{below}", which has one', f"one budget: of {below}, or of this view")
+    elif below is not None:
+        for node in nodes:
+            core = stateful_of(node.operator)
+            if core is not None and not isinstance(core, Join):
+                found = f'{_WORDS[type(core)]} over "{below}", of which a part is owed: that would be wrong, not incomplete'
+                allowed = f"selections, inner joins and UNION ALL over it; or no `budget` of {below}"
+                yield "sql", Fault(found, allowed)
+    if view.short_lived == "report" and (view.budget is not None or below is not None):
+        found = f'"report" {"with" if view.budget is not None else f"over {below}, which has"} a budget'
+        yield "short_lived", Fault(found, '"drop": of pairs that are owed nobody knows whether they came and went')
+
+
+def partial_below(nodes: Sequence[Node], tables: Mapping[str, Table]) -> str | None:
+    """Return the view under a budget that a view reads, directly or not; None if there is none."""
+    read = (tables[name] for node in nodes for name in scanned(node.operator) if name in tables)
+    return next((table.partial for table in read if table.partial is not None), None)
+
+
+def _unfit(nodes: Sequence[Node], tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
+    """What of a view a budget does not go with, and what is allowed."""
+    core = stateful_of(nodes[-1].operator)
+    if not isinstance(core, Join):
+        yield f"a budget for {_WORDS.get(type(core), 'a query without a join')}", _SHAPE
+        return
+    if len(core.inputs) != 2:  # noqa: PLR2004 - two inputs
+        yield f"a budget for a join of {len(core.inputs)} inputs", f"{_SHAPE}; join two in a view of their own"
+        return
+    if len(nodes) > 1 or core.null_safe:
+        yield "a budget for a join over queries that keep state", f"{_SHAPE}; give the inner query a view of its own"
+        return
+    for operator in (each for side in core.inputs for each in _every(side)):
+        if isinstance(operator, AsOf | InternalRows) or (isinstance(operator, TimeWindow) and operator.internal):
+            yield f"a budget for a join over {_WORDS.get(type(operator), 'an internal window')}", _SHAPE
+        elif isinstance(operator, Scan) and (table := tables.get(operator.table)) is not None:
+            if table.label == STR or table.kind not in ("stream", "view"):
+                why = "rows of it can leave before their own end" if table.label == STR else "it gives answers"
+                yield f'a budget for a join with the {table.kind} "{table.name}": {why}', _SHAPE
+        elif not isinstance(operator, Scan | Filter | Project | TimeWindow | UnionAll):
+            yield f"a budget for a join over {_WORDS.get(type(operator), 'such a query')}", _SHAPE
+
+
+def _every(operator: Operator) -> Iterator[Operator]:
+    yield operator
+    for each in inputs_of(operator):
+        yield from _every(each)

@@ -1,0 +1,352 @@
+"""What a join makes under a budget: the results of the preferred units, and what its ledger says afterwards.
+
+First the pairs of each owed unit are counted, by joining how many rows have which key (no pair is made for that). The budget is
+then allotted, and only pairs of units that got a part of it are made. Where a condition leaves fewer results than there were
+pairs, what is left of the budget goes to the next units, so that something is made whenever something is owed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.promise.units import BUCKETS, FIRST, LAST, Position, Unit, allotted, slice_end
+from warehouse.storage.arrow_types import can_be_collected, frame_of
+from warehouse.views.algebra import Filter, Join
+from warehouse.views.maintenance.cache import FEW
+from warehouse.views.maintenance.feeds import CARRIED, LOADED, PLACE, UNIT, over, relation
+from warehouse.views.maintenance.inputs import NodeTable, user_columns
+from warehouse.views.maintenance.join_inputs import connecting
+from warehouse.views.maintenance.joins import joined
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from warehouse.promise.units import Budget, Ledger, OwedRange
+    from warehouse.views.algebra import Operator
+    from warehouse.views.maintenance.inputs import NodeInputs
+
+__all__ = ["Made", "made_within"]
+
+_BUCKET, _ROW = "_bucket", "_row"
+_MORE = 4
+"""How many times as much of a unit is looked at in each round as in the one before."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """The results that were made, as a node's arrivals are (None: there are none), and the ledger after them."""
+
+    rows: DataFrame | pa.Table | None
+    ledger: Ledger
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What a round makes of one unit: at most ``quota`` results from ``begin`` up to the last place ``end``, or the ``whole``."""
+
+    unit: Unit
+    begin: Position
+    end: int
+    quota: int
+    whole: bool
+
+
+@dataclass(frozen=True)
+class _Stopped:
+    """How far a round came in a unit: how many results were found and made, and the position of the last one that was made."""
+
+    found: int
+    made: int
+    last: Position
+
+
+def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | None) -> Made:
+    """Return what an update, or a chunk of ``complete``, makes of a join under a budget.
+
+    Parameters
+    ----------
+    inputs
+        The node, whose core is a join of two inputs, and its tables.
+    budget
+        What it may make.
+    before
+        What is owed before that.
+    upto
+        The slot up to which all rows are loaded; None: that of ``before``.
+
+    """
+    ledger = before.with_slots(upto)
+    join = _Join(inputs, ledger.ranges)
+    pairs, exact = join.counted()
+    counts = {unit: pairs.get(unit, 0) for unit in ledger.units()}
+    positions: dict[Unit, Position | None] = {unit: None for unit, count in counts.items() if not count}
+    lapsed = sum(1 for unit in positions if unit.range < len(before.ranges))
+    todo = {unit: count for unit, count in counts.items() if count}
+    made: Counter[Unit] = Counter()
+    rows: list[DataFrame | pa.Table] = []
+    left, slack = budget.pairs, 2
+    while left > 0 and todo:
+        parts = _parts(ledger, positions, todo, allotted(todo, left, budget.prefer), slack)
+        found, stopped = join.made(parts)
+        rows.append(found)
+        for part in parts:
+            came = stopped.get(part.unit, _Stopped(0, 0, part.begin))
+            positions[part.unit] = _position(part, came)
+            made[part.unit] += came.made
+            left -= came.made
+            if positions[part.unit] is None:
+                del todo[part.unit]
+        slack *= _MORE
+    missing = {unit: count - made[unit] for unit, count in todo.items()}
+    fresh = [count for unit, count in missing.items() if join.bare and ledger.position(unit) == Position()]
+    after = replace(
+        ledger.with_positions(positions),
+        made=made.total(),
+        exact=exact if join.bare else None,
+        least=sum(fresh),
+        most=sum(missing.values()),
+        lapsed=before.lapsed + lapsed,
+    )
+    if budget.complete == "never":
+        after = replace(after, ranges=(), given_up=before.given_up + len(todo))
+    return Made(_united(rows, inputs), after.without_empty())
+
+
+def _parts(
+    ledger: Ledger,
+    positions: Mapping[Unit, Position | None],
+    todo: Mapping[Unit, int],
+    quotas: Mapping[Unit, int],
+    slack: int,
+) -> list[_Part]:
+    found = []
+    for unit, quota in quotas.items():
+        begin = positions.get(unit) or ledger.position(unit)
+        end = LAST if quota >= todo[unit] else slice_end(begin, todo[unit], quota, slack)
+        found.append(_Part(unit, begin, end, quota, begin == Position() and quota >= todo[unit]))
+    return found
+
+
+def _position(part: _Part, stopped: _Stopped) -> Position | None:
+    """Up to where a unit is made after a round; None when it is made whole."""
+    if stopped.found > stopped.made:
+        return stopped.last
+    return None if part.end == LAST else Position(part.end + 1)
+
+
+def _stopped(parts: Sequence[_Part], told: Iterable[Mapping[str, int]]) -> dict[Unit, _Stopped]:
+    """How far each part came, by its results."""
+    last: dict[int, Mapping[str, int]] = {}
+    made: Counter[int] = Counter()
+    for row in told:
+        made[row[UNIT]] += 1
+        if row[UNIT] not in last or row["_rank"] > last[row[UNIT]]["_rank"]:
+            last[row[UNIT]] = row
+    return {
+        parts[number].unit: _Stopped(
+            row["_found"], made[number], Position(row[PLACE], row[_ROW], row["_rank"] - row["_first"] + 1)
+        )
+        for number, row in last.items()
+    }
+
+
+def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFrame | pa.Table | None:
+    if not rows:
+        return None
+    known = [part for part in rows if isinstance(part, pa.Table)]
+    if len(known) == len(rows):
+        return pa.concat_tables(known)
+    first, *more = (frame_of(inputs.session, part) if isinstance(part, pa.Table) else part for part in rows)
+    for other in more:
+        first = first.unionByName(other)
+    return first
+
+
+@dataclass(frozen=True, eq=False)
+class _Join:
+    """A node's join, cut into the units of some ranges of load slots."""
+
+    inputs: NodeInputs
+    ranges: Sequence[OwedRange]
+
+    @property
+    def core(self) -> Join:
+        """The join."""
+        return cast("Join", self.inputs.core)
+
+    @property
+    def bare(self) -> bool:
+        """Whether each pair of rows with equal keys is a result."""
+        return self.core.where is None and not any(isinstance(each, Filter) for each in _above(self.inputs.node.operator))
+
+    @property
+    def on(self) -> list[tuple[str, str]]:
+        """The columns that are equal."""
+        return connecting(self.core, {0}, 1)
+
+    @cached_property
+    def left(self) -> DataFrame:
+        """The live rows of the left input, with their load slot, the bucket of their key and their place in a unit."""
+        keys = ", ".join(quoted(name) for name, _ in self.on)
+        bucket = f"CAST(pmod(xxhash64({keys}), {BUCKETS}L) AS INT) AS {_BUCKET}"
+        return self._live(0).selectExpr("*", bucket, f"xxhash64({keys}, _ts, _exp, {LOADED}) AS {PLACE}")
+
+    @cached_property
+    def right(self) -> DataFrame:
+        """The live rows of the right input, with their load slot."""
+        return self._live(1).withColumnRenamed(LOADED, f"{LOADED}_right")
+
+    def _live(self, number: int) -> DataFrame:
+        rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
+        return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
+
+    def counted(self) -> tuple[dict[Unit, int], int]:
+        """Return the pairs of each unit, and of all units together with those that are not owed."""
+        left = self._by_key(self.left, [name for name, _ in self.on], LOADED, [_BUCKET])
+        right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", [])
+        right = right.selectExpr(*[f"{name} AS {name}_right" for name in right.columns])
+        equal = " AND ".join(f"_key_{place} = _key_{place}_right" for place in range(len(self.on)))
+        pairs = left.join(right, F.expr(equal)).selectExpr(
+            _BUCKET, "greatest(_class, _class_right) AS _class", "_rows * _rows_right AS _pairs"
+        )
+        summed = pairs.groupBy("_class", _BUCKET).agg(F.expr("sum(_pairs)")).collect()
+        owed = {Unit(each // 2, bucket): count for each, bucket, count in summed if each % 2}
+        return owed, sum(count for _, _, count in summed)
+
+    def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, more: Sequence[str]) -> DataFrame:
+        named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
+        own = [f"_key_{place}" for place in range(len(key))]
+        classed = rows.selectExpr(*named, *more, f"{self._class_of(slot)} AS _class")
+        return classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
+
+    def _class_of(self, slot: str) -> str:
+        """Where a load slot lies: 2n + 1 is in range n, 2n below it. Of two slots the later has the greater one."""
+        when = []
+        for number, each in enumerate(self.ranges):
+            if each.above is not None:
+                when.append(f"WHEN {slot} <= {each.above}L THEN {2 * number}")
+            when.append(f"WHEN {slot} <= {each.upto}L THEN {2 * number + 1}")
+        return f"CASE {' '.join(when)} ELSE {2 * len(self.ranges)} END" if when else "0"
+
+    def made(self, parts: Sequence[_Part]) -> tuple[DataFrame | pa.Table, dict[Unit, _Stopped]]:
+        """Return the results of parts of units, and how far each came; units without a result are left out."""
+        every = over(self.inputs.node.operator, self.core, self._pairs(parts))
+        columns = [*map(quoted, self.inputs.node.columns), *CARRIED]
+        rows = every.selectExpr(*columns, UNIT, PLACE, f"xxhash64({', '.join(columns)}) AS {_ROW}")
+        if all(part.whole for part in parts):
+            kept = rows.selectExpr("*", "0L AS _found", "0 AS _rank", "0 AS _first")
+        else:
+            kept = self._limited(rows, parts)
+        own = [*self.inputs.node.columns, *CARRIED]
+        if sum(part.quota for part in parts) <= FEW and can_be_collected(kept.schema):
+            known = kept.toArrow()
+            told = known.select([UNIT, PLACE, _ROW, "_found", "_rank", "_first"]).to_pylist()
+            return known.select(own), _stopped(parts, told)
+        kept = self.inputs.cache.add(kept)
+        last = "max_by(struct(_found, _rank, _first, _place, _row), _rank) AS _last"
+        summed = kept.groupBy(UNIT).agg(F.expr("count(*) AS _made"), F.expr(last)).collect()
+        found = {
+            parts[row[UNIT]].unit: _Stopped(
+                row["_last"]["_found"], row["_made"],
+                Position(row["_last"][PLACE], row["_last"][_ROW], row["_last"]["_rank"] - row["_last"]["_first"] + 1),
+            )
+            for row in summed
+        }  # fmt: skip
+        return kept.selectExpr(*map(quoted, own)), found
+
+    def _limited(self, rows: DataFrame, parts: Sequence[_Part]) -> DataFrame:
+        """The results of each part from its position on, at most its quota; ``_found`` are those that it has, of all places."""
+        limits = self._frame(
+            {
+                UNIT: pa.array(range(len(parts)), pa.int32()),
+                "_from": [part.begin.place for part in parts],
+                "_from_row": [part.begin.row for part in parts],
+                "_made": [part.begin.made for part in parts],
+                "_quota": [part.quota for part in parts],
+            }
+        )
+        names = [quoted(name) for name in rows.columns]
+        after = rows.join(F.broadcast(limits), UNIT).where(f"{PLACE} > _from OR {_ROW} >= _from_row")
+        ranked = after.selectExpr(
+            *names, "_made", "_quota",
+            f"count(*) OVER (PARTITION BY {UNIT}) - _made AS _found",
+            f"row_number() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _rank",
+            f"rank() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _first",
+        )  # fmt: skip
+        return ranked.where("_rank > _made AND _rank <= _made + _quota").drop("_made", "_quota")
+
+    def _pairs(self, parts: Sequence[_Part]) -> DataFrame:
+        """The pairs of parts of units, with the columns of both inputs, the number of the part and the place in it.
+
+        Of each bucket only rows are met of which one is new to it: its load slot is above the range of each of its units.
+        """
+        left = self.left.join(F.broadcast(self._bounds(parts)), _BUCKET).where(f"{PLACE} BETWEEN _low AND _high")
+        left = left.drop("_low", "_high")
+        right = self.right
+        terms = [joined(self.core, [left.where(f"{LOADED} > _above"), right])]
+        if (above := self._least_above(parts)) is not None:
+            newer = right.where(f"{LOADED}_right > {above}L")
+            older = joined(self.core, [left.where(f"{LOADED} <= _above"), newer])
+            terms.append(older.where(f"{LOADED}_right > _above"))
+        pairs = terms[0] if len(terms) == 1 else terms[0].unionByName(terms[1])
+        own = [quoted(name) for name in user_columns(pairs)]
+        classed = pairs.selectExpr(
+            *own, *CARRIED, _BUCKET, PLACE, f"{self._class_of(f'greatest({LOADED}, {LOADED}_right)')} AS _class"
+        )
+        met = classed.join(F.broadcast(self._chosen(parts)), ["_class", _BUCKET])
+        return met.where(f"{PLACE} BETWEEN _begin AND _end").selectExpr(*own, *CARRIED, PLACE, UNIT)
+
+    def _least_above(self, parts: Sequence[_Part]) -> int | None:
+        """The slot above which one row of each pair is; None when rows of all slots are new."""
+        found = [self.ranges[part.unit.range].above for part in parts]
+        known = [each for each in found if each is not None]
+        return min(known) if known else None
+
+    def _bounds(self, parts: Sequence[_Part]) -> DataFrame:
+        """Of each bucket the slot above which rows are new to it, and the first and last place that is looked at."""
+        by_bucket: dict[int, list[_Part]] = {}
+        for part in parts:
+            by_bucket.setdefault(part.unit.bucket, []).append(part)
+        above = [
+            min(FIRST if (slot := self.ranges[part.unit.range].above) is None else slot for part in each)
+            for each in by_bucket.values()
+        ]
+        return self._frame(
+            {
+                _BUCKET: pa.array(by_bucket, pa.int32()),
+                "_above": above,
+                "_low": [min(part.begin.place for part in each) for each in by_bucket.values()],
+                "_high": [max(part.end for part in each) for each in by_bucket.values()],
+            }
+        )
+
+    def _chosen(self, parts: Sequence[_Part]) -> DataFrame:
+        return self._frame(
+            {
+                "_class": pa.array([2 * part.unit.range + 1 for part in parts], pa.int32()),
+                _BUCKET: pa.array([part.unit.bucket for part in parts], pa.int32()),
+                UNIT: pa.array(range(len(parts)), pa.int32()),
+                "_begin": [part.begin.place for part in parts],
+                "_end": [part.end for part in parts],
+            }
+        )
+
+    def _frame(self, columns: Mapping[str, Iterable[int]]) -> DataFrame:
+        typed = {name: each if isinstance(each, pa.Array) else pa.array(each, pa.int64()) for name, each in columns.items()}
+        return frame_of(self.inputs.session, pa.table(typed))
+
+
+def _above(operator: Operator) -> Iterator[Operator]:
+    """The filters and projections above a node's join."""
+    while not isinstance(operator, Join):
+        yield operator
+        operator = operator.input  # type: ignore[union-attr]
