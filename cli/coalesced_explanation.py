@@ -16,6 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["of_coalesced"]
 
 
+_HOW = {
+    "eager": "eager: an update writes the rows of groups with new points, and those that the window's edge cuts",
+    "lazy": "lazy: it has no files; each read makes its rows of the points that {} stores",
+}
+
+
 def of_coalesced(found: CoalescedExplanation) -> Report:
     """Return an explanation as lines for people and as a record."""
     asked = found.definition
@@ -23,18 +29,23 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
     lines = [f"{found.name}: points of {asked.source}" + (f" by {groups}" if groups else "")]
     lines.append(f"  neighbours in time are one row when {_alike(found)}")
     lines.append(f"  {_window(found)}")
-    lines.append("  eager: an update writes the rows of groups with new points, and those that the window's edge cuts")
+    lines.append(f"  {_HOW[found.how].format(asked.source)}")
     if found.epoch is None:
         lines.append("  made by the next update")
+    elif found.how == "lazy":
+        lines.append(f"  {counted(found.rows, 'row')} now; has every point {_since(found)}")
     else:
-        since = "from the first one of its stream" if found.full_from is None else f"from {format_instant(found.full_from)}"
-        lines.append(f"  {counted(found.rows, 'row')} stored; has every point {since}")
+        lines.append(f"  {counted(found.rows, 'row')} stored; has every point {_since(found)}")
         lines.append(
             f"  not taken: {counted(found.late, 'point')} that had left the window before they were loaded, "
             f"{found.repeated} with the group and time of another"
         )
     lines += map("  {}".format, _shedding(found))
     return Report(_record(found), tuple(lines), data=True)
+
+
+def _since(found: CoalescedExplanation) -> str:
+    return "from the first one of its stream" if found.full_from is None else f"from {format_instant(found.full_from)}"
 
 
 def _shedding(found: CoalescedExplanation) -> Iterator[str]:
@@ -83,7 +94,7 @@ def _record(found: CoalescedExplanation) -> dict[str, object]:
         "values": list(asked.compared) if asked.same is None and asked.of is None else None,
         "same": asked.same,
         "of": asked.of,
-        "how": "eager",
+        "how": found.how,
         "window": None if asked.window is None else format_duration(asked.window),
         "window_rows": asked.rows,
         "begins": None if found.begins is None else format_instant(found.begins),

@@ -200,19 +200,16 @@ def pictured(directory: Path, file: Path) -> None:
 
 def validated(directory: Path) -> Report:
     """Check a project's declarations, its views' queries too, and whether they still fit the tables."""
-    catalog = opened(directory).catalog
+    warehouse = opened(directory)
+    catalog = warehouse.catalog
     names = {
         "streams": [stream.name for stream in catalog.streams],
         "relations": [relation.name for relation in catalog.relations],
         "views": [view.name for view in catalog.views],
         "aggregates": [aggregate.name for aggregate in catalog.aggregates],
-        "coalesced": [table.name for table in catalog.coalesced],
+        "coalesced": [table.name for table in (*catalog.coalesced, *catalog.lazy)],
     }
-    warnings = catalog.warnings
-    if catalog.views:
-        from warehouse.views.plans import compile_views
-
-        warnings += compile_views(catalog).warnings()
+    warnings = warehouse.validate()
     kinds = {**names, "coalesced tables": names["coalesced"]}
     kinds.pop("coalesced")
     told = [f"{len(each)} {kind if len(each) != 1 else kind[:-1]}: {', '.join(each)}" for kind, each in kinds.items() if each]

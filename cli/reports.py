@@ -228,7 +228,10 @@ def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
         lines.append(f"{table.name}: {_layout(table.before)} -> {_layout(table.after)}; {counted(table.rows, 'row')} {what}")
     if done.views:
         lines.append(f"views rebuilt: {', '.join(done.views)}")
-    if not done.tables:
+    for name, how in done.switched:
+        becomes = "made by each read" if how == "lazy" else "stored"
+        lines.append(f'{name}: {"to be " if dry_run else ""}{becomes} (how = "{how}")')
+    if not done.tables and not done.switched:
         lines.append("nothing to migrate: the tables are as they are declared")
     elif done.epoch is not None:
         lines.insert(0, f"epoch {done.epoch.number}: window time {format_instant(done.epoch.window_time)}, as before")
@@ -241,6 +244,7 @@ def of_migration(done: MigrationReport, *, dry_run: bool) -> Report:
             for table in done.tables
         ],
         "views": list(done.views),
+        "switched": dict(done.switched),
         "completed": [_epoch_record(each) for each in done.finished],
     }
     return Report(record, tuple(lines), data=dry_run, warnings=done.epoch.warnings if done.epoch else ())

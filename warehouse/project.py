@@ -251,10 +251,12 @@ class Warehouse(WritingProject):
 
         """
         catalog = self.catalog
-        if not catalog.views:
+        if not catalog.views and not catalog.lazy:
             return catalog.warnings
-        from warehouse.views.plans import compile_views  # noqa: PLC0415 - it takes the parser of SQL
+        from warehouse.views.lazy import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
+        from warehouse.views.plans import compile_views  # noqa: PLC0415 - same
 
+        lazy_conditions(catalog)
         return (*catalog.warnings, *compile_views(catalog).warnings())
 
     def status(self) -> tuple[TableStatus, ...]:

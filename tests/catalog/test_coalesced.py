@@ -86,7 +86,6 @@ def test_the_columns_of_each_way_to_compare(tmp_path: Path) -> None:
         ({"budget": {"row": 5}}, "budget.row", 'the unknown key "row"'),
         ({"shed": "cals"}, "shed", "`shed` without `budget`"),
         ({"budget": {"rows": 5}, "shed": "best"}, "shed", '"best"'),
-        ({"how": "lazy"}, "how", '"lazy", which is not built yet'),
         ({"how": "eagerly"}, "how", '"eagerly"'),
         ({"valeus": "v"}, "valeus", 'the unknown key "valeus"'),
         ({"stream": {"erase_within": "7h"}}, "window", 'with erase_within = "7h" of s'),

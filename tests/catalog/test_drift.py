@@ -41,6 +41,7 @@ class Epoch:
     anchor: int
     update_interval: int
     tables: tuple[Table, ...]
+    lazy: tuple[Table, ...] = ()
 
 
 def recorded(catalog: Catalog) -> Epoch:

@@ -58,7 +58,7 @@ class CoalescedDraft:
 def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
     """Return what a sound declaration holds, and every fault of an unsound one by its key."""
     section = draft.section
-    faults = [*_unbuilt(draft), *_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
+    faults = [*_budget(draft), *_required(draft), *_source(draft), *_window(draft)]
     if section.source not in draft.streams or draft.faulty or draft.interval is None:
         return None, tuple(faults)
     groups, wrong = _columns(draft, "group_by", section.group_by)
@@ -87,12 +87,6 @@ def coalesced_of(draft: CoalescedDraft) -> tuple[Definition | None, tuple[tuple[
     default = definition.groups or (OWN_COLUMNS[0],)
     key = tuple(own[name.lower()] for name in section.search_key or default)
     return Definition(**{**definition.__dict__, "search_key": key}), ()
-
-
-def _unbuilt(draft: CoalescedDraft) -> _Faults:
-    """Yield keys that are known and not built yet."""
-    if draft.section.how == "lazy":
-        yield "how", FaultError('"lazy", which is not built yet', '"eager", or "auto", which is eager now')
 
 
 def _budget(draft: CoalescedDraft) -> _Faults:

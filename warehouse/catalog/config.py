@@ -16,6 +16,7 @@ from warehouse.catalog.model import (
     MAX_RECORD,
     AfterLoad,
     Format,
+    How,
     NullExpiry,
     OnExpiry,
     OverLifetime,
@@ -305,7 +306,7 @@ class CoalescedSection(BaseModel):
     of: SqlText | None = Field(default=None, description='a Spark SQL condition over columns of the stream such as "v > 60"')
     window: Duration | None = Field(default=None, description='a duration such as "1d"')
     rows: int | None = Field(default=None, description="a number of points such as 100_000", ge=1)
-    how: Literal["eager", "lazy", "auto"] = Field(default="auto", description='"eager" | "lazy" | "auto"')
+    how: How = Field(default="auto", description=_words(How))
     search_key: SearchKey | None = Field(default=None, description="a column of the table, or a list of them")
     budget: BudgetSection | None = Field(default=None, description="a table such as { rows = 50_000 }")
     shed: Shed | None = Field(default=None, description=_words(Shed))

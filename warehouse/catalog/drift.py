@@ -38,9 +38,9 @@ __all__ = [
 _BUILT = "the tables on disk were built with it; restore it"
 _ARCHIVE_REMEDY = 'its archive was made for these; under on_expiry = "drop" it stays as it is, and `stream-wh drop {}` forgets it'
 
-Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive", "aggregate"]
-"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive, or
-the columns of an aggregate's answers."""
+Kind = Literal["time", "search_key", "layout", "retyped", "removed", "relation", "archive", "aggregate", "how"]
+"""What differs that a table cannot follow: the grid of times, its key, its layout, a column, what a relation is, its archive,
+the columns of an aggregate's answers, or whether a coalesced table is stored."""
 
 
 class RecordedTable(Protocol):
@@ -63,6 +63,14 @@ class RecordedTable(Protocol):
         """Its layout."""
 
 
+class RecordedLazyTable(Protocol):
+    """What an epoch recorded of a coalesced table without files."""
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+
+
 class RecordedEpoch(Protocol):
     """What the last epoch recorded of the warehouse; instants and durations in microseconds."""
 
@@ -77,6 +85,10 @@ class RecordedEpoch(Protocol):
     @property
     def tables(self) -> Sequence[RecordedTable]:
         """Every table, also those no longer declared."""
+
+    @property
+    def lazy(self) -> Sequence[RecordedLazyTable]:
+        """The coalesced tables without files."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +129,7 @@ class Difference:
             return "stream-wh migrate --rebuild"
         if self.section in ("relations", "aggregates") or self.archive is not None:
             return None
-        if self.kind == "layout":
+        if self.kind in ("layout", "how"):
             return f"stream-wh migrate {self.table}"
         return f"stream-wh migrate {self.table} --rebuild" if self.kind == "search_key" or self.fits else None
 
@@ -176,7 +188,18 @@ def differences(catalog: Catalog, epoch: RecordedEpoch) -> tuple[Difference, ...
     for aggregate in catalog.aggregates:
         if aggregate.name in recorded:
             found += _answers(aggregate, recorded[aggregate.name])
-    return tuple(found)
+    return (*found, *_stored_or_lazy(catalog, epoch))
+
+
+def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Difference]:
+    """Yield the coalesced tables that are stored and are not to be, and the other way round."""
+    stored, lazy = {table.name for table in epoch.tables}, {table.name for table in epoch.lazy}
+    for table in catalog.lazy:
+        if table.name in stored:
+            yield Difference("how", table.name, "coalesced", "how", as_written("lazy"), as_written("eager"))
+    for table in catalog.coalesced:
+        if table.name in lazy:
+            yield Difference("how", table.name, "coalesced", "how", as_written("eager"), as_written("lazy"))
 
 
 def _follows(catalog: Catalog, name: str) -> bool:

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from warehouse.aggregates.definition import Definition
-    from warehouse.coalescing.definition import Definition as CoalescedDefinition
 
 __all__ = ["FILE_NAME", "load_catalog"]
 
@@ -168,7 +167,8 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         ),
         aggregates=tuple(Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None),
         aggregate_time=warehouse.aggregate_time,
-        coalesced=tuple(Coalesced(name, definition) for name, definition in coalesced.items() if definition is not None),
+        coalesced=tuple(table for table in coalesced.values() if table is not None and table.how != "lazy"),
+        lazy=tuple(table for table in coalesced.values() if table is not None and table.how == "lazy"),
     )
 
 
@@ -270,12 +270,13 @@ def _aggregates(
 
 def _coalesced(
     raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: Report
-) -> dict[str, CoalescedDefinition | None]:
-    """Return what each ``[coalesced.NAME]`` holds; None where it is at fault."""
-    found: dict[str, CoalescedDefinition | None] = {}
+) -> dict[str, Coalesced | None]:
+    """Return what each ``[coalesced.NAME]`` declares; None where it is at fault."""
+    found: dict[str, Coalesced | None] = {}
     for name, section, faulty, _ in _sections("coalesced", CoalescedSection, raw, report):
         draft = CoalescedDraft(section, faulty, drafts, _kinds(raw), warehouse.update_interval)
-        found[name], faults = coalesced_of(draft)
+        definition, faults = coalesced_of(draft)
+        found[name] = None if definition is None else Coalesced(name, definition, section.how)
         report.add_each(f"coalesced.{name}", faults)
     return found
 

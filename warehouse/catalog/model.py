@@ -49,6 +49,8 @@ __all__ = [
 Format = Literal["csv", "json", "parquet", "orc", "zeek"]
 COLUMNAR = ("parquet", "orc")
 """Formats whose files name and type their columns."""
+How = Literal["eager", "lazy", "auto"]
+"""The words of ``how``."""
 OverLifetime = Literal["accept", "clamp", "reject"]
 NullExpiry = Literal["reject", "never"]
 UnknownColumns = Literal["reject", "ignore", "add"]
@@ -312,10 +314,14 @@ class Aggregate:
 
 @dataclass(frozen=True)
 class Coalesced:
-    """A declared coalesced table: points of a stream, neighbours in time that are alike made one row."""
+    """A declared coalesced table: points of a stream, neighbours in time that are alike made one row.
+
+    One that is ``lazy`` has no files: each read makes its rows.
+    """
 
     name: str
     definition: CoalescedDefinition
+    how: How = "eager"
 
     @property
     def search_key(self) -> tuple[str, ...]:
@@ -331,7 +337,8 @@ class Catalog:
     what ``validate`` tells without failing; ``read_log`` whether readers note what they looked at, for advice;
     ``target_file_size`` (bytes; none: the default) how large data files are made; ``verify_views`` (microseconds; none: never)
     how often updates compare views with their queries; ``health`` from where on facts are concerns; ``aggregate_time``
-    (microseconds; none: as long as it takes) what an update may spend on the answers of aggregates.
+    (microseconds; none: as long as it takes) what an update may spend on the answers of aggregates. ``coalesced`` are the
+    coalesced tables that are stored, ``lazy`` those that are not.
     """
 
     file: Path
@@ -355,6 +362,7 @@ class Catalog:
     aggregates: tuple[Aggregate, ...] = ()
     aggregate_time: int | None = None
     coalesced: tuple[Coalesced, ...] = ()
+    lazy: tuple[Coalesced, ...] = ()
 
     @property
     def sources(self) -> tuple[Stream, ...]:
@@ -390,7 +398,7 @@ class Catalog:
 
     def coalesced_table(self, name: str) -> Coalesced | None:
         """Return the declared coalesced table of that name."""
-        return next((table for table in self.coalesced if table.name == name), None)
+        return next((table for table in (*self.coalesced, *self.lazy) if table.name == name), None)
 
     @property
     def archives(self) -> dict[str, Stream]:

@@ -211,7 +211,7 @@ def _read_otherwise(name: str, before: str, now: str | None) -> bool:
 def _word(unfit: Difference) -> VerdictWord:
     if unfit.command is None:
         return "refused"
-    return "migrate" if unfit.kind == "layout" else "rebuild"
+    return "migrate" if unfit.kind in ("layout", "how") else "rebuild"
 
 
 def _what_to_do(unfit: Difference) -> str:

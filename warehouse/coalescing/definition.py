@@ -16,7 +16,7 @@ from warehouse.coalescing.budgets import Budget  # noqa: TC001 - records are dec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LEDGER", "OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "Shed", "values_column"]
+__all__ = ["LEDGER", "OWN_COLUMNS", "PREVIOUS", "STAMPS", "Definition", "Shed", "neighbour_column", "values_column"]
 
 Shed = Literal["cals", "cals-v", "cals-i", "random"]
 """The words of ``shed``."""
@@ -40,6 +40,11 @@ _ENDS = ("first", "last", "min", "max")
 def values_column(name: str) -> str:
     """Return the state column that holds what the members of a row had in a column that ``same`` compares."""
     return f"_values_{name}"
+
+
+def neighbour_column(name: str) -> str:
+    """Return the column in which a query of DuckDB's has a value of the neighbour before."""
+    return f"_{PREVIOUS}_{name}"
 
 
 @dataclass(frozen=True)

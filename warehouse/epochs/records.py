@@ -34,6 +34,7 @@ __all__ = [
     "ForeignCommits",
     "FormerLayout",
     "LandingFile",
+    "LazyTable",
     "LeftOut",
     "Loaded",
     "Partition",
@@ -208,6 +209,21 @@ class CoalescedRecord:
     late: int = 0
     emptied: bool = False
     shed: ShedRecord | None = None
+
+
+@dataclass(frozen=True)
+class LazyTable:
+    """A coalesced table without files of its own: each read makes its rows of the points that its stream stores.
+
+    ``condition`` is ``same`` or ``of`` in DuckDB's SQL, which ``reads`` columns of the stream. ``full_from`` is the instant
+    (microseconds) from which on the stream has stored every point for the whole window; None: from its first one on.
+    """
+
+    name: str
+    definition: CoalescedDefinition
+    condition: str | None = None
+    reads: tuple[str, ...] = ()
+    full_from: int | None = None
 
 
 @dataclass(frozen=True)
@@ -431,7 +447,7 @@ class Epoch:
     ``warehouse.toml`` that was in force (None: not known). ``entries`` are the log entries that the tables' versions are,
     by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
     cannot be maintained, with the reason. ``foreign`` are the
-    commits of outsiders that it is above.
+    commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files.
     """
 
     number: int
@@ -457,6 +473,7 @@ class Epoch:
     foreign: tuple[ForeignCommits, ...] = ()
     entries: tuple[PinnedEntry, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
+    lazy: tuple[LazyTable, ...] = ()
 
     def entry(self, path: str) -> PinnedEntry | None:
         """Return the log entry that a table's version is (directory relative to the root); None when it is not recorded."""
@@ -465,3 +482,7 @@ class Epoch:
     def table(self, name: str) -> TableState | None:
         """Return the state of the table of that name."""
         return next((table for table in self.tables if table.name == name), None)
+
+    def lazy_table(self, name: str) -> LazyTable | None:
+        """Return the coalesced table of that name that has no files."""
+        return next((table for table in self.lazy if table.name == name), None)

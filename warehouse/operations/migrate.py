@@ -12,6 +12,7 @@ from warehouse.operations.execution import begin, finish, write_epoch
 from warehouse.operations.migration import MigratedTable, Migration, MigrationReport, MigrationRequest
 from warehouse.operations.publication import publish_if_behind
 from warehouse.operations.standing import behind
+from warehouse.operations.switching import switch, switched_table
 from warehouse.planning.declared_nodes import declared_nodes
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ def migrate(
         When it cannot be done, or not in this way; nothing was written then.
 
     """
+    switched = switched_table(context, table, newest_epoch(context.root))
+    if switched is not None:
+        return switch(context, switched, request, dry_run=dry_run)
     if dry_run:
         return _migration(context, newest_epoch(context.root)).outcome(table, request, dry_run=True).report
     with locked(context):

@@ -72,7 +72,10 @@ class MigratedTable:
 
 @dataclass(frozen=True)
 class MigrationReport:
-    """What a migration did: the epoch it made (None: nothing was to be done), and the tables concerned."""
+    """What a migration did: the epoch it made (None: nothing was to be done), and the tables concerned.
+
+    ``switched`` are coalesced tables with how they are kept now: ``"eager"`` or ``"lazy"``.
+    """
 
     epoch: Epoch | None
     tables: tuple[MigratedTable, ...] = ()
@@ -80,6 +83,7 @@ class MigrationReport:
     views: tuple[str, ...] = ()
     finished: tuple[Epoch, ...] = ()
     warnings: tuple[str, ...] = ()
+    switched: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

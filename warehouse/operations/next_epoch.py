@@ -13,8 +13,10 @@ from warehouse.planning.aggregate_plans import without_history
 from warehouse.planning.coalesced_plans import without_points
 from warehouse.planning.declared_nodes import sound_nodes, with_columns
 from warehouse.planning.inputs import Excluded, landed_before
+from warehouse.planning.lazy_tables import lazy_tables
 from warehouse.planning.node_plans import unbuilt
 from warehouse.planning.plan import columns_declared, make_plan
+from warehouse.time import at_slot
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +69,7 @@ def catch_up_slots(
     missing = missing or bool(unbuilt(still.moving(views[0]), last))
     missing = missing or any(name not in still.tables for name in without_points(catalog, last))
     missing = missing or any(name in declared and name not in still.tables for name in stopped_of(last))
+    missing = missing or lazy_tables(catalog, last, last.window_time) != last.lazy
     return [last.slot] if missing or any(entry.more for entry in last.files) else []
 
 
@@ -106,6 +109,7 @@ def next_epoch(
         inputs, _ = context.inputs(last, excluded)
     sound, refused = views
     still = tables_standing_still(catalog, current, views)
+    lazy = lazy_tables(catalog, last, at_slot(slot, catalog.anchor, catalog.update_interval))
     nodes = with_columns(still.moving(sound), catalog, last, slot, context.writing_spark, refused)
     plan = make_plan(
         catalog,
@@ -118,8 +122,9 @@ def next_epoch(
         stopped=still.tables,
         changed=current.stopped.keys(),
         landed=landed_before(catalog, last, [*dict.fromkeys((*without_history(catalog, last), *without_points(catalog, last)))]),
+        lazy=lazy,
     )
-    if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes:
+    if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes and plan.lazy == last.lazy:
         return current
     try:
         return replace(current, last=begin(context, current, plan))

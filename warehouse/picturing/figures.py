@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 from warehouse.layout.columns import TIMES
 from warehouse.picturing.latencies import Latencies, logged_probes, probed
+from warehouse.serving.catalogue import lazy_count
 from warehouse.serving.ending import HORIZONS, ending
 from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.statement import instant, select
-from warehouse.serving.visible_tables import inputs_of_view, visible
+from warehouse.serving.visible_tables import inputs_of_view, readable, visible
 from warehouse.storage.duckdb_sql import listed
 from warehouse.time import NEVER
 
@@ -152,7 +153,7 @@ def figures_of(reader: Reader) -> Figures:
     """
 
     def build(pin: Pin) -> Figures:
-        states = visible(pin.epoch)
+        states = readable(pin.epoch)
         logged = logged_probes(reader.root)
         return Figures(
             number=pin.epoch.number,
@@ -178,8 +179,9 @@ def _table(reader: Reader, pin: Pin, state: TableState, logged: Latencies | None
     layout = state.layout
     failed = state.view.failed if state.view else None
     stopped = state.stopped.reason if state.stopped else None
-    files = pin.snapshot(state).files
-    live = _live_rows(reader, pin, files)
+    lazy = pin.lazy(state) is not None
+    files = () if lazy else pin.snapshot(state).files
+    live = {"": lazy_count(pin, reader.connection, state)} if lazy else _live_rows(reader, pin, files)
     return TableFigures(
         name=state.name,
         kind=state.kind,

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.epochs.records import Epoch, SideTable, Stopped, TableState
+    from warehouse.epochs.records import Epoch, LazyTable, SideTable, Stopped, TableState
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout, Seal
 
@@ -91,6 +91,7 @@ def make_plan(
     changed: Collection[str] | None = None,
     landed: Mapping[str, tuple[InputFiles, ...]] | None = None,
     again: bool = False,
+    lazy: tuple[LazyTable, ...] = (),
 ) -> Plan:
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
@@ -98,7 +99,7 @@ def make_plan(
     ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
     leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
     an update). ``landed`` are files of streams that were loaded before, for synopses that are new. ``again`` tells that all
-    ``nodes`` have something to do, whether or not the window moves.
+    ``nodes`` have something to do, whether or not the window moves. ``lazy`` are the coalesced tables without files.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -175,6 +176,7 @@ def make_plan(
         target_file_size=catalog.target_file_size,
         stopped=tuple(sorted((stopped or {}).items())),
         keep=keep,
+        lazy=lazy,
     )
 
 

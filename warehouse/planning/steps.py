@@ -13,7 +13,7 @@ import msgspec
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import State, Synopsis
 from warehouse.coalescing.definition import Definition as CoalescedDefinition
-from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LeftOut, Loaded
+from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LazyTable, LeftOut, Loaded
 from warehouse.layout import Layout, Seal
 from warehouse.promise.units import BudgetPlan
 from warehouse.views.algebra import Node
@@ -453,7 +453,7 @@ class Plan(msgspec.Struct, frozen=True):
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
     beside what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
     ``stopped`` tables (and archives) stand still too, since outsiders changed them. ``keep`` (microseconds) of rejected rows and
-    short-lived results is that of each table that bounds it.
+    short-lived results is that of each table that bounds it. ``lazy`` are the coalesced tables without files that are declared.
     """
 
     epoch: int
@@ -479,6 +479,7 @@ class Plan(msgspec.Struct, frozen=True):
     target_file_size: int | None = None
     stopped: tuple[tuple[str, str], ...] = ()
     keep: tuple[tuple[str, int], ...] = ()
+    lazy: tuple[LazyTable, ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, assert_never, get_args
 from warehouse.errors import MissingPartError, UsageError
 from warehouse.publishing.database import DATABASE
 from warehouse.publishing.live.log import live_place
+from warehouse.serving.lazy import lazy_error
 from warehouse.storage.duckdb_sql import literal, quoted
 from warehouse.storage.store import store_of
 
@@ -163,6 +164,8 @@ def written_snippet(tool: Tool, root: Path, state: TableState, epoch: Epoch) -> 
         When the tool cannot read from a store.
 
     """
+    if epoch.lazy_table(state.name) is not None and (tool == "spark" or not store_of(root).local_paths):
+        raise lazy_error(state.name, f"{tool} reads files; DuckDB under a local root makes the rows")
     live = live_place(root.resolve(), state.name, epoch) if tool in LIVE_TOOLS else None
     if live is not None:
         return live_snippet(tool, live)

@@ -1,8 +1,9 @@
 """What ``warehouse.duckdb`` holds at an epoch: views over exactly the live rows, and what the warehouse knows of itself.
 
 Invariant: the view of a stream, relation or view gives `{ r : r in the files of its version at the epoch, r._exp > window
-time }`, by the very query that ``stream-wh scan`` runs. Schema ``main`` has the user's columns, schema ``system`` those of
-the system too; ``_epochs``, ``_files`` and ``_tables`` are tables.
+time }`, by the very query that ``stream-wh scan`` runs; that of a coalesced table without files makes its rows of its stream's.
+Schema ``main`` has the user's columns, schema ``system`` those of the system too; ``_epochs``, ``_files`` and ``_tables`` are
+tables.
 
 Paths come from the macro ``_root()``: the root for which the file was made, or the variable ``stream_wh_root`` of the
 session that reads a copy of the warehouse elsewhere.
@@ -20,7 +21,7 @@ from warehouse.serving.guard import SYSTEM_SCHEMA
 from warehouse.serving.history import EpochRow, FileRow, Instant
 from warehouse.serving.sandbox import RecordTable, create_table
 from warehouse.serving.statement import SYSTEM_COLUMNS, Source, select
-from warehouse.serving.visible_tables import visible
+from warehouse.serving.visible_tables import readable
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import format_instant
 
@@ -96,7 +97,7 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
     """
     epoch = pin.epoch
     shown, unreadable = [], []
-    for state in visible(epoch):
+    for state in readable(epoch):
         columns: tuple[tuple[str, str], ...] = ()
         try:
             columns = pin.table_columns(connection, state)
@@ -118,8 +119,9 @@ def contents_of(pin: Pin, connection: duckdb.DuckDBPyConnection) -> Contents:
             table.failed,
         )
         for table in shown
+        if pin.lazy(table.state) is None
     )
-    live = (table.state for table in shown if table.source is not None)
+    live = (table.state for table in shown if table.source is not None and pin.lazy(table.state) is None)
     files = tuple(row for state in live for row in pin.file_rows_of(state, epoch.window_time))
     return Contents(str(pin.root), epoch.number, epoch.window_time, tuple(shown), rows, files, tuple(unreadable))
 

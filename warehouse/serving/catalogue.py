@@ -16,12 +16,13 @@ from warehouse.layout import OVERFLOW_BLOCK, how_long_dead, remaining_share
 from warehouse.serving.accuracy import is_shed, shed_share
 from warehouse.serving.each_table import each_table
 from warehouse.serving.engine import read_error
+from warehouse.serving.lazy import lazy_error, lazy_states
 from warehouse.serving.owed import Owed, owed_of
 from warehouse.serving.pin import require
 from warehouse.serving.pruning import all_live, any_live
 from warehouse.serving.sandbox import REJECTED_COLUMNS, Rejected, rejected_query
-from warehouse.serving.statement import Statement, instant
-from warehouse.serving.visible_tables import inputs_of_view, state_of, visible
+from warehouse.serving.statement import Statement, instant, select
+from warehouse.serving.visible_tables import inputs_of_view, readable, state_of
 from warehouse.storage.duckdb_sql import literal
 from warehouse.time import format_instant
 
@@ -43,6 +44,7 @@ __all__ = [
     "accuracies",
     "describe",
     "files",
+    "lazy_count",
     "rejected",
     "status",
     "tables",
@@ -180,7 +182,7 @@ class TableStatus:
 
 def tables(epoch: Epoch) -> tuple[str, ...]:
     """Return the names of an epoch's streams, relations and views."""
-    return tuple(state.name for state in visible(epoch))
+    return tuple(state.name for state in readable(epoch))
 
 
 def describe(reader: Reader, table: str) -> TableDescription:
@@ -240,6 +242,8 @@ def files(reader: Reader, table: str) -> TableFiles:
 
     def build(pin: Pin) -> TableFiles:
         state, epoch = pin.state(table), pin.epoch
+        if (lazy := pin.lazy(state)) is not None:
+            raise lazy_error(state.name, f"its rows are made of the points in the files of {lazy.definition.source}")
         return TableFiles(
             table=state.name,
             epoch=epoch.number,
@@ -288,7 +292,14 @@ def status(reader: Reader, *, retain: int) -> tuple[TableStatus, ...]:
     for state in epoch.tables:
         if state.name in lost:
             found[state.name] = replace(_recorded(reader, state, retain), failed=lost[state.name])
-    return *(found[state.name] for state in epoch.tables), *(refused_status(epoch, view, why) for view, why in epoch.refused)
+    counts, unread = each_table(reader, lazy_states, lambda pin, state: lazy_count(pin, reader.connection, state))
+    lazy = (
+        replace(_without_files(epoch, state.name, state.kind), live_rows=counts.get(state.name, 0), failed=unread.get(state.name),
+                newest=state.newest)
+        for state in lazy_states(epoch)
+    )
+    refused = (refused_status(epoch, view, why) for view, why in epoch.refused)
+    return *(found[state.name] for state in epoch.tables), *lazy, *refused
 
 
 def _recorded(reader: Reader, state: TableState, retain: int) -> TableStatus:
@@ -309,11 +320,22 @@ def accuracies(reader: Reader, at_least: int = 0) -> dict[str, float]:
 
 def refused_status(epoch: Epoch, view: str, why: str) -> TableStatus:
     """Return the state of a declared view that has no table."""
+    return replace(_without_files(epoch, view, "view"), failed=why)
+
+
+def _without_files(epoch: Epoch, name: str, kind: str) -> TableStatus:
     return TableStatus(
-        table=view, kind="view", declared=True, epoch=epoch.number, window_time=epoch.window_time, live_rows=0, rows=0, files=0,
+        table=name, kind=kind, declared=True, epoch=epoch.number, window_time=epoch.window_time, live_rows=0, rows=0, files=0,
         bytes=0, waiting=0, rejected=0, dead_for=0, on_disk_for=0, overflow_rows=0, overflow_dead_for=0, partitions=(),
-        failed=why,
     )  # fmt: skip
+
+
+def lazy_count(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState) -> int:
+    """Return how many rows the points of a coalesced table without files make."""
+    source = pin.live_source(state, pin.epoch.window_time)
+    require((source.schema_file, *source.files))
+    found = connection.execute(f"SELECT count(*) FROM ({select(source, ['members'])})").fetchone()
+    return int(found[0]) if found else 0
 
 
 def _status(reader: Reader, pin: Pin, state: TableState, retain: int, held: tuple[DataFile, ...]) -> TableStatus:

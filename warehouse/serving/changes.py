@@ -14,6 +14,7 @@ from warehouse.epochs.journal import epoch_numbers, read_epoch
 from warehouse.errors import CursorLostError, UsageError
 from warehouse.serving.change_plan import Held, changes_between
 from warehouse.serving.change_query import CHANGE_COLUMNS, LIFE_COLUMNS, change_query
+from warehouse.serving.lazy import lazy_error
 from warehouse.serving.pin import Pin, require
 from warehouse.serving.statement import Statement
 
@@ -63,6 +64,8 @@ def changes_of(
     state = last.state(table)
     if state.kind == "state":
         raise UsageError(f'"{table}" is what an operator of view "{state.owner}" keeps; ask for the changes of the view')
+    if last.lazy(state) is not None:
+        raise lazy_error(state.name, "nothing tells what changed in it")
     own = last.table_columns(connection, state)
     epochs = (*_epochs(pin, table, since, last.epoch.number - 1), last.epoch)
     held = _held_between(pin, epochs, state)

@@ -12,7 +12,7 @@ from warehouse.serving.answer import Plan
 from warehouse.serving.bloom import MAX_KEYS, Filters, first_filters, probes_of
 from warehouse.serving.engine import read_error
 from warehouse.serving.key_summaries import Summaries
-from warehouse.serving.pruning import Keys, Selection, prune
+from warehouse.serving.pruning import All, Keys, Selection, prune
 
 if TYPE_CHECKING:
     from warehouse.epochs.records import TableState
@@ -65,6 +65,9 @@ class Chooser:
         self, connection: duckdb.DuckDBPyConnection, pin: Pin, state: TableState, selection: Selection, tau: int
     ) -> Choice:
         """Return the files that can hold rows of a selection that are live at an instant."""
+        if pin.lazy(state) is not None:
+            selection, tau = self._of_points(pin, state, selection), pin.epoch.window_time
+            state = pin.stored(state)
         snapshot = pin.snapshot(state)
         pruned = prune(snapshot, state.declaration.search_key, selection, pin.last_slot(tau))
         files = self._holders(connection, pin, state, selection, pruned.files)
@@ -76,6 +79,14 @@ class Chooser:
             out_of_bounds=pruned.out_of_bounds,
             without_key=len(pruned.files) - len(files),
         )
+
+    @staticmethod
+    def _of_points(pin: Pin, state: TableState, selection: Selection) -> Selection:
+        """Return the points of which a selection of a lazy table is made: with the same key those of the same groups."""
+        lazy = pin.lazy(state)
+        key = state.declaration.search_key
+        alike = lazy is not None and lazy.definition.rows is None and set(key) <= set(lazy.definition.groups)
+        return selection if alike and key == pin.stored(state).declaration.search_key else All()
 
     def _holders(
         self,

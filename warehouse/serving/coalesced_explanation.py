@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from warehouse.serving.accuracy import shed_figures
+from warehouse.serving.catalogue import lazy_count
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog
@@ -24,7 +25,8 @@ class CoalescedExplanation:
     Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
     instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
     removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
-    time of another. ``shed`` tells of one with a budget.
+    time of another. ``shed`` tells of one with a budget. Of one that is ``lazy``, without files, ``rows`` are those that the
+    points of its stream make.
     """
 
     name: str
@@ -36,6 +38,7 @@ class CoalescedExplanation:
     late: int = 0
     repeated: int = 0
     shed: ShedFigures | None = None
+    how: Literal["eager", "lazy"] = "eager"
 
 
 def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> CoalescedExplanation | None:
@@ -46,8 +49,19 @@ def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> C
         return None
     definition, state = declared.definition, epoch.table(name) if epoch else None
     record = state.coalesced if state else None
+    lazy = epoch.lazy_table(name) if epoch else None
+    if reader is not None and epoch is not None and lazy is not None:
+        return CoalescedExplanation(
+            name,
+            lazy.definition,
+            epoch=epoch.number,
+            begins=None if definition.window is None else epoch.window_time - definition.window,
+            full_from=lazy.full_from,
+            rows=reader.retrying(lambda pin: lazy_count(pin, reader.connection, pin.state(name))),
+            how="lazy",
+        )
     if reader is None or epoch is None or state is None or record is None:
-        return CoalescedExplanation(name, definition)
+        return CoalescedExplanation(name, definition, how="lazy" if declared.how == "lazy" else "eager")
     return CoalescedExplanation(
         name,
         definition,

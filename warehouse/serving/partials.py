@@ -117,7 +117,8 @@ class Partials:
             return None
         state = pin.state(next(iter(query.tables)))
         own = tuple(name for name, _ in pin.table_columns(sandbox, state))
-        halves = None if pin.is_hot(state) else aggregation_of(self._engine, query.sql, own, self._stable)
+        by_file = not pin.is_hot(state) and pin.lazy(state) is None
+        halves = aggregation_of(self._engine, query.sql, own, self._stable) if by_file else None
         if halves is None:
             return None
         identity = (state.table_id, own, halves.partial(""), pin.epoch.anchor, pin.epoch.update_interval)

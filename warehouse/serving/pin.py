@@ -22,11 +22,12 @@ from warehouse.layout.columns import SLOTS, TIMES
 from warehouse.serving.engine import connect
 from warehouse.serving.history import EpochRow, FileRow, epoch_row, history
 from warehouse.serving.keys import KeyColumn
+from warehouse.serving.lazy import lazy_states
 from warehouse.serving.lost import replaced_table
 from warehouse.serving.pruning import All, Selection, all_live, any_live
 from warehouse.serving.sandbox import RecordTable, Rejected, TableView, open_sandbox
-from warehouse.serving.statement import Source
-from warehouse.serving.visible_tables import is_user_column, visible
+from warehouse.serving.statement import Source, select
+from warehouse.serving.visible_tables import is_user_column, readable, visible
 from warehouse.storage.copies import Copies, copies_of
 from warehouse.storage.duckdb_sql import literal
 from warehouse.storage.snapshot import Snapshot, read_snapshot
@@ -35,7 +36,7 @@ from warehouse.time import grid_slot, slot
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.epochs.records import Epoch, LazyTable, SideTable, TableState
     from warehouse.serving.engine import Resources
     from warehouse.serving.guard import Query
     from warehouse.serving.hot import HotTables
@@ -101,10 +102,10 @@ class Pin:
             When it is a view that cannot be maintained and never could.
 
         """
-        state = self.epoch.table(name)
+        state = self.epoch.table(name) or next((each for each in lazy_states(self.epoch) if each.name == name), None)
         if state is None:
             self.check_refused(name)
-            names = [table.name for table in visible(self.epoch)]
+            names = [table.name for table in readable(self.epoch)]
             raise UnknownNameError("table", name, names, nearest(name, names))
         return state
 
@@ -123,8 +124,18 @@ class Pin:
             self.schema_files[path] = self.copies.current(path)
         return self.schema_files[path]
 
+    def lazy(self, state: TableState) -> LazyTable | None:
+        """Return what the epoch says of a coalesced table without files; None of another table."""
+        return self.epoch.lazy_table(state.name)
+
+    def stored(self, state: TableState) -> TableState:
+        """Return the table whose files are read for a table: of one without files that is its stream."""
+        lazy = self.lazy(state)
+        return state if lazy is None else self.state(lazy.definition.source)
+
     def snapshot(self, state: TableState) -> Snapshot:
-        """Return a table's files at the epoch's version."""
+        """Return a table's files at the epoch's version; of one without files those of its stream."""
+        state = self.stored(state)
         snapshot = self._snapshot(state.path, state.version, (*state.declaration.search_key, *TIMES, *SLOTS))
         if snapshot.table_id != state.table_id:
             raise replaced_table(self.root, self.epoch, state) or MissingPartError(
@@ -154,7 +165,11 @@ class Pin:
         held = self.columns.get(state.name)
         if held is None:
             path = self.schema_file(state)
-            query = f"DESCRIBE SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
+            rows_of = f"SELECT * FROM read_parquet([{literal(path)}], hive_partitioning = false)"
+            if self.lazy(state) is not None:
+                names = [column.name for column in state.declaration.columns]
+                rows_of = select(self.source(state, (), self.epoch.window_time), names)
+            query = f"DESCRIBE {rows_of}"
             try:
                 rows = connection.execute(query).fetchall()
             except duckdb.Error as error:
@@ -176,6 +191,10 @@ class Pin:
 
     def source(self, state: TableState, files: Iterable[DataFile], tau: int) -> Source:
         """Return the files of a read at an instant, the ones without a dead row apart."""
+        lazy = self.lazy(state)
+        if lazy is not None:
+            points = self.source(self.stored(state), files, self.epoch.window_time)
+            return replace(points, tau=tau, lazy=lazy, points_at=self.epoch.window_time)
         own = slot(tau, self.epoch.anchor, self.epoch.update_interval)
         live: list[str] = []
         mixed: list[str] = []
@@ -185,7 +204,7 @@ class Pin:
 
     def live_files(self, state: TableState, tau: int) -> tuple[DataFile, ...]:
         """Return the files of a table with rows that may be live at an instant."""
-        last = self.last_slot(tau)
+        last = self.last_slot(tau if self.lazy(state) is None else self.epoch.window_time)
         return tuple(file for file in self.snapshot(state).files if any_live(file, last))
 
     def live_source(self, state: TableState, tau: int) -> Source:
@@ -194,7 +213,7 @@ class Pin:
 
     def is_hot(self, state: TableState) -> bool:
         """Whether rows of a table are kept in memory."""
-        return self.hot is not None and state.name in self.hot.names
+        return self.hot is not None and state.name in self.hot.names and self.lazy(state) is None
 
     def read_source(
         self,
@@ -291,14 +310,14 @@ class Pin:
         self, connection: duckdb.DuckDBPyConnection, query: Query, tau: int, *, open_until_now: bool
     ) -> list[TableView]:
         views = []
-        for state in self.epoch.tables:
+        for state in (*self.epoch.tables, *lazy_states(self.epoch)):
             if state.name in query.tables:
                 files = self.live_files(self.state(state.name), tau)
                 # what is in memory has relations of its own, which no list of tables is to show
                 source = self.read_source(connection, state, files, tau, hot=not query.lists)
                 source = until_now(source, state, open_until_now=open_until_now)
             elif query.lists and state.kind != "state":
-                source = Source(self.schema_file(state), (), (), tau)
+                source = self.source(state, (), tau)
             else:
                 continue
             names = tuple(name for name, _ in self.table_columns(connection, state))

@@ -30,7 +30,7 @@ from warehouse.serving.pinned_reader import PinnedReader
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.serving.request import OpenUntil, Request, check_open_until, instant_of
 from warehouse.serving.statement import SYSTEM_COLUMNS, Statement, probe_order, restored_query, select, where_key
-from warehouse.serving.visible_tables import visible
+from warehouse.serving.visible_tables import readable
 from warehouse.serving.watch import Watch
 from warehouse.storage.duckdb_sql import quoted
 
@@ -240,7 +240,7 @@ class Reader(PinnedReader):
         def build(pin: Pin, between: Callable[[], None] | None) -> Answer:
             tau = instant_of(pin, now)
             try:
-                checked = checked_query(self.connection, query, [state.name for state in visible(pin.epoch)])
+                checked = checked_query(self.connection, query, [state.name for state in readable(pin.epoch)])
             except UnknownNameError as error:
                 pin.check_refused(error.name)
                 raise

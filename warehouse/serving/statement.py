@@ -7,12 +7,13 @@ without the condition on `_exp`, so a scan that shows no `_exp` does not decode 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, assert_never
 
 from warehouse.layout.columns import CELL, TIMES
 from warehouse.layout.columns import SYSTEM_COLUMNS as STORED
 from warehouse.serving.keys import KeyColumn, to_parameter
+from warehouse.serving.lazy import lazy_rows, points_read
 from warehouse.serving.pruning import All, KeyRange, Keys, NullKey, Selection
 from warehouse.storage.duckdb_sql import listed, literal, quoted
 from warehouse.time import NEVER, format_instant
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     import pyarrow as pa
+
+    from warehouse.epochs.records import LazyTable
 
 __all__ = [
     "RESTORED_COLUMNS",
@@ -85,7 +88,8 @@ class Source:
     """The files of a read: the zero-row schema file, those with all rows live, those with some rows perhaps dead.
 
     What is in memory of them is read there, and may be less: the rows that a selection can hold. With ``open_until``
-    (microseconds) the open rows of a coalesced table are shown as valid until then.
+    (microseconds) the open rows of a coalesced table are shown as valid until then. Of a ``lazy`` table the files are those of
+    its stream with points that are live at the window time, ``points_at``; rows are made of these.
     """
 
     schema_file: str
@@ -94,6 +98,8 @@ class Source:
     tau: int
     memory: Memory | None = None
     open_until: int | None = None
+    lazy: LazyTable | None = None
+    points_at: int = 0
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -124,7 +130,9 @@ def select(
 
     ``where`` is a condition over table columns, ``paths`` makes the expression that reads some files.
     """
-    if source.memory is not None:
+    if source.lazy is not None:
+        parts = _lazy_parts(source, source.lazy, columns, where, paths)
+    elif source.memory is not None:
         parts = _memory_parts(source, source.memory, columns, where)
     else:
         parts = _file_parts(source, columns, where, paths, at_once=bool(order))
@@ -163,6 +171,17 @@ def _memory_parts(source: Source, memory: Memory, columns: Sequence[str], where:
     if memory.mixed.num_rows or not parts:
         parts.append(_part(projection, mixed, (f"_exp > {instant(source.tau)}", where)))
     return parts
+
+
+def _lazy_parts(
+    source: Source, table: LazyTable, columns: Sequence[str], where: str, paths: Callable[[Sequence[str]], str]
+) -> list[str]:
+    """Return a query over the rows that the points of a lazy table make; they have no place in the grid and no slots."""
+    points = select(replace(source, lazy=None, tau=source.points_at), [*points_read(table), "_ts", "_load_slot"], paths=paths)
+    rows = lazy_rows(table, points, source.points_at)
+    none = {name: f"NULL::{kind} AS {quoted(name)}" for name, kind in SYSTEM_COLUMNS if name not in TIMES}
+    projection = ", ".join(none.get(column) or _shown(column, source.open_until) for column in columns)
+    return [_part(projection, f"({rows})", (f"_exp > {instant(source.tau)}", where))]
 
 
 def _part(projection: str, relation: str, conditions: Iterable[str]) -> str:

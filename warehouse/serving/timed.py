@@ -9,6 +9,7 @@ from warehouse.errors import QueryError
 from warehouse.serving.asked import asked_of
 from warehouse.serving.clock import Coverage
 from warehouse.serving.keys import keys_of
+from warehouse.serving.lazy import lazy_error
 from warehouse.serving.request import instant_of
 from warehouse.serving.statement import Statement, probe_order, select, where_key
 from warehouse.serving.within import Within
@@ -56,11 +57,16 @@ def aggregates_within(
     if len(query.tables) != 1 or query.meta or query.lists or query.in_system:
         raise QueryError("a query within a time reads one table by its name; leave the time out for any other")
     state = pin.state(next(iter(query.tables)))
+    if pin.lazy(state) is not None:
+        raise lazy_error(state.name, _AT_ONCE)
     own = pin.table_columns(connection, state)
     stable = frozenset(name for (name,) in connection.execute(_STABLE).fetchall())
     asked = asked_of(connection, query.sql, [name for name, _ in own], stable)
     tau = instant_of(pin, now)
     return Within(pin, state, connection, sandbox, asked, columns, tau, *known).answer(clock)
+
+
+_AT_ONCE = "an answer within a time is put together file by file"
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,8 @@ def rows_within(
     import pyarrow as pa  # noqa: PLC0415 - slow to import, needed only here
 
     state, tau = pin.state(table), instant_of(pin, request.now)
+    if pin.lazy(state) is not None:
+        raise lazy_error(state.name, _AT_ONCE)
     shown = request.shown(pin.table_columns(connection, state))
     key = pin.key_columns(connection, state)
     selection = keys_of(keys, key)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warehouse.layout.columns import is_system
+from warehouse.serving.lazy import lazy_states
 from warehouse.views.algebra import AsOf, Operator, Scan, inputs_of
 
 if TYPE_CHECKING:
@@ -16,12 +17,17 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Counts, Epoch, TableState
 
-__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "stands_on", "state_of", "visible"]
+__all__ = ["counts_of", "inputs_of_view", "is_user_column", "read_by", "readable", "stands_on", "state_of", "visible"]
 
 
 def visible(epoch: Epoch) -> tuple[TableState, ...]:
     """Return the tables of streams, relations and views."""
     return tuple(state for state in epoch.tables if state.kind != "state")
+
+
+def readable(epoch: Epoch) -> tuple[TableState, ...]:
+    """Return these, and coalesced tables without files."""
+    return (*visible(epoch), *lazy_states(epoch))
 
 
 def state_of(epoch: Epoch, view: str) -> tuple[TableState, ...]:

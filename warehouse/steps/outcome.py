@@ -47,7 +47,7 @@ from warehouse.storage.tables import PROPERTIES, schema_file
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from warehouse.epochs.records import Partition, SideTable
+    from warehouse.epochs.records import LazyTable, Partition, SideTable
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
@@ -133,7 +133,14 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         planned_at=plan.clock,
         declared=plan.declared,
         refused=tuple((view, why) for view, why in _refused(outcome) if view not in states),
+        lazy=_lazy(outcome),
     )
+
+
+def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:
+    """The coalesced tables without files; only an update looks at what is declared."""
+    plan, last = outcome.plan, outcome.last
+    return plan.lazy if (plan.cause == "update" and plan.erasure is None) or last is None else last.lazy
 
 
 def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:

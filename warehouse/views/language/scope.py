@@ -43,7 +43,7 @@ class Table:
     """A stored table that a query can name.
 
     ``lifetime`` is S in microseconds, ``never_null`` the columns without nulls, in lower case. ``partial`` names the view under a
-    budget of which it is, or that it reads.
+    budget of which it is, or that it reads. One that is ``lazy`` has no files, so no view can follow it.
     """
 
     name: str
@@ -55,6 +55,7 @@ class Table:
     retroactive: bool = False
     never_null: frozenset[str] = frozenset()
     partial: str | None = None
+    lazy: bool = False
 
 
 def declared_tables(catalog: Catalog) -> dict[str, Table]:
@@ -71,11 +72,11 @@ def declared_tables(catalog: Catalog) -> dict[str, Table]:
         tables[relation.name] = Table(
             relation.name, "relation", types, STR, None, relation.search_key, retroactive=relation.retroactive
         )
-    for coalesced in catalog.coalesced:
+    for coalesced in (*catalog.coalesced, *catalog.lazy):
         window = coalesced.definition.window  # from the first stamp that is in it to the end of the last
         tables[coalesced.name] = Table(
             coalesced.name, "coalesced", dict(coalesced.definition.columns), STR, None if window is None else 2 * window + 1,
-            coalesced.search_key, never_null=frozenset(OWN_COLUMNS),
+            coalesced.search_key, never_null=frozenset(OWN_COLUMNS), lazy=coalesced in catalog.lazy,
         )  # fmt: skip
     for aggregate in catalog.aggregates:
         asked = aggregate.definition

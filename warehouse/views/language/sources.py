@@ -123,6 +123,9 @@ class Sources:
         if table is None:
             names = [*self.tables, *known]
             raise RefusedError(source, f'the unknown table "{name}"', ", ".join(names) or "none", nearest(name, names))
+        if table.lazy:
+            found = f'"{name}", a coalesced table with how = "lazy"'
+            raise RefusedError(source, found, f'how = "eager" in [coalesced.{name}]: a view follows what changes in files')
         relation = table if table.kind == "relation" else None
         return Item(source.alias_or_name, source, Scan(table.name), tuple(table.columns), relation, types=table.columns)
 

@@ -1,0 +1,134 @@
+"""Which coalesced tables can be lazy, that is be made by each read of the points that their stream stores.
+
+Every member must stay stored for the whole window, so rows of the stream must live for longer than it. And DuckDB must evaluate
+the condition as Spark does, for reads use no Spark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from warehouse.catalog.retention import as_duration
+from warehouse.catalog.spelling import FaultError, as_written
+from warehouse.coalescing.definition import PREVIOUS, neighbour_column
+from warehouse.errors import ConfigurationError, Problem
+from warehouse.views.language.dialect import expression_of
+from warehouse.views.language.driver_sql import LeftToSparkError, translated
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.language.scope import stream_label
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warehouse.catalog.model import Catalog, Coalesced, Stream
+    from warehouse.coalescing.definition import Definition
+
+__all__ = ["LazyCondition", "lazy_conditions", "lazy_fault"]
+
+_CONNECTIVES = (exp.And, exp.Or, exp.Case)
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Cast)
+_FRACTIONS = ("float", "double")
+_EAGER = 'how = "eager"'
+
+
+@dataclass(frozen=True)
+class LazyCondition:
+    """A condition in DuckDB's SQL, and the columns of the stream that it reads."""
+
+    sql: str
+    reads: tuple[str, ...]
+
+
+def lazy_conditions(catalog: Catalog) -> dict[str, LazyCondition | None]:
+    """Return the condition of each lazy table; None of one that compares values.
+
+    Raises
+    ------
+    ConfigurationError
+        With every table that cannot be lazy.
+
+    """
+    faults = [(table, fault) for table in catalog.lazy for fault in lazy_fault(catalog, table)]
+    if faults:
+        file = catalog.file.name
+        raise ConfigurationError(
+            [Problem(file, f"coalesced.{table.name}.how", fault.found, fault.allowed) for table, fault in faults]
+        )
+    return {table.name: _condition(catalog, table.definition) for table in catalog.lazy}
+
+
+def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
+    """Yield what keeps a declared table from being lazy."""
+    definition, stream = table.definition, catalog.stream(table.definition.source)
+    if stream is None:
+        return
+    yield from _stored(stream, definition)
+    try:
+        _condition(catalog, definition)
+    except (LeftToSparkError, RefusedError) as error:
+        condition = as_written(definition.same or definition.of or "")
+        yield FaultError(f'"lazy" with the condition {condition}', f"{_EAGER}: reads use DuckDB, and {error}")
+
+
+def _stored(stream: Stream, definition: Definition) -> Iterator[FaultError]:
+    """Yield that points may leave their stream before they leave the window."""
+    label = stream_label(stream)
+    if label.kind == "MON":
+        return
+    if definition.rows is not None:
+        found = f'"lazy" with `rows`, over {stream.name}, whose rows expire'
+        yield FaultError(found, f"{_EAGER}, or a stream without `expires`: the newest points must be stored however old they are")
+        return
+    lives = label.constant if label.kind == "WKS" else None
+    if lives is not None and stream.over_lifetime == "clamp" and stream.max_lifetime is not None:
+        lives = min(lives, stream.max_lifetime)
+    if lives is None:
+        found = f'"lazy" over {stream.name}, whose rows expire at {as_written(stream.expires)}'
+        allowed = f'{_EAGER}, or a stream without `expires` or with a constant one such as "ts + INTERVAL 2 DAYS"'
+        yield FaultError(found, f"{allowed}: every point must be stored for the whole window")
+    elif definition.window is not None and lives <= definition.window:
+        window, lifetime = as_duration(definition.window), as_duration(lives)
+        found = f'"lazy" with a window of {window}, over {stream.name}, whose rows live {lifetime}'
+        yield FaultError(found, f"{_EAGER}, or rows that live longer than the window, in which every point must be stored")
+
+
+def _condition(catalog: Catalog, definition: Definition) -> LazyCondition | None:
+    text = definition.of if definition.same is None else definition.same
+    stream = catalog.stream(definition.source)
+    if text is None or stream is None:
+        return None
+    types = {column.name.lower(): column.type for column in stream.columns}
+    columns: dict[str, str | None] = {**types, **{neighbour_column(name): kind for name, kind in types.items()}}
+    spelled = {column.name.lower(): column.name for column in stream.columns}
+    tree = expression_of(text).transform(_named_before, spelled)
+    sql = translated(tree, columns).sql
+    if "error(" in sql or (_may_fail(tree, columns) and _branches(tree)):
+        raise LeftToSparkError("it fails for some values, where the engines may look at other parts of it first")
+    named = dict.fromkeys(column.name for column in tree.find_all(exp.Column))
+    return LazyCondition(f"TRY({sql})", tuple(name for name in named if name.lower() in types))
+
+
+def _named_before(node: exp.Expr, spelled: dict[str, str]) -> exp.Expr:
+    """Give a column of the neighbour before a name of its own, and all columns their spelling."""
+    if not isinstance(node, exp.Column):
+        return node
+    own = spelled.get(node.name.lower(), node.name)
+    if node.table.lower() == PREVIOUS:
+        return exp.column(exp.to_identifier(neighbour_column(own), quoted=True))
+    return exp.column(exp.to_identifier(own, quoted=True))
+
+
+def _branches(tree: exp.Expr) -> bool:
+    """Whether some part is evaluated only where another one asks for it."""
+    calls = (call for call in tree.find_all(exp.Anonymous) if str(call.this).lower() != "abs")
+    return any(True for _ in tree.find_all(*_CONNECTIVES)) or any(True for _ in calls)
+
+
+def _may_fail(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
+    """Whether a result may be beyond its type: of numbers without a floating point."""
+    named = [columns.get(column.name.lower()) for column in tree.find_all(exp.Column)]
+    computes = any(True for _ in tree.find_all(*_ARITHMETIC)) or any(True for _ in tree.find_all(exp.Anonymous))
+    return computes and any(kind not in _FRACTIONS for kind in named)
