@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from warehouse.cli.outcome import Report
 from warehouse.time import format_duration, format_instant
-from warehouse.units import counted
+from warehouse.units import counted, size_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from warehouse.coalescing.budgets import Budget
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
 
 __all__ = ["of_coalesced"]
@@ -61,8 +62,15 @@ def _shedding(found: CoalescedExplanation) -> Iterator[str]:
         f"{figures.lost} of them whole; {format_duration(figures.length_lost)} of their {format_duration(figures.length)}"
     )
     yield f"accuracy: {figures.accuracy:.4f}"
-    if asked.budget.rows is not None and figures.kept > asked.budget.rows:
-        yield f"the budget of {asked.budget.rows} is exceeded by {figures.kept - asked.budget.rows}: open members or accuracy"
+    over = found.over if asked.budget.rows is None else max(0, figures.kept - asked.budget.rows)
+    if over:
+        yield f"the budget of {_bound(asked.budget)} is exceeded by {counted(over, 'member')}: open members or accuracy"
+
+
+def _bound(budget: Budget) -> str:
+    if budget.rows is not None:
+        return counted(budget.rows, "member")
+    return size_text(budget.bytes) if budget.bytes is not None else f"{budget.keep:.0%} of the members"
 
 
 def _alike(found: CoalescedExplanation) -> str:
@@ -103,6 +111,7 @@ def _record(found: CoalescedExplanation) -> dict[str, object]:
         "late": found.late,
         "repeated": found.repeated,
         "budget": None if asked.budget is None else {k: v for k, v in vars(asked.budget).items() if v is not None},
+        "over": found.over,
         "shed": None if asked.budget is None else asked.shed,
         "accuracy": None if found.shed is None else found.shed.accuracy,
         "ledger": None if found.shed is None else {k: v for k, v in vars(found.shed).items() if k != "accuracy"},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from warehouse.cli.coalesced_explanation import of_coalesced
 from warehouse.coalescing.budgets import Budget
 from warehouse.coalescing.definition import Definition
@@ -15,5 +17,17 @@ def test_a_budget_that_cannot_be_met_is_told() -> None:
     asked = Definition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=Budget(rows=1), ledger=True)
     figures = ShedFigures(kept=3, shed=12, runs=3, lost=0, length=9 * SECOND, length_lost=SECOND, accuracy=0.5)
     lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures)).lines
-    assert "  the budget of 1 is exceeded by 2: open members or accuracy" in lines
+    assert "  the budget of 1 member is exceeded by 2 members: open members or accuracy" in lines
     assert "  shed: 12 members of 15, of 3 rows, 0 of them whole; 1s of their 9s" in lines
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"), [(Budget(bytes=64), "64 bytes"), (Budget(keep=0.25), "25% of the members"), (Budget(accuracy=0.9), None)]
+)
+def test_bytes_and_shares_that_cannot_be_met_are_told(budget: Budget, said: str | None) -> None:
+    """As the last update counted what is over them; an accuracy alone is met by keeping more."""
+    asked = Definition("s", (), (("v", "int"),), ("valid_from",), window=SECOND, budget=budget, ledger=True)
+    figures = ShedFigures(kept=3, shed=0, runs=0, lost=0, length=0, length_lost=0, accuracy=1.0)
+    lines = of_coalesced(CoalescedExplanation("c", asked, epoch=1, shed=figures, over=2 if said else 0)).lines
+    told = [line for line in lines if "is exceeded" in line]
+    assert told == ([] if said is None else [f"  the budget of {said} is exceeded by 2 members: open members or accuracy"])

@@ -46,7 +46,7 @@ def tables() -> Iterator[tuple[str, dict[str, object]]]:
     for how in ("eager", "lazy"):
         for name, compared in COMPARED.items():
             yield f"{name}_{how}", {"from": "a", "group_by": "k", "window": "4h", "how": how, **compared}
-            yield f"{name}_newest_{how}", {"from": "m", "group_by": "k", "rows": 7, "how": how, **compared}
+        yield f"near_newest_{how}", {"from": "m", "group_by": "k", "rows": 7, "how": how, **COMPARED["near"]}
         yield f"alone_{how}", {"from": "m", "values": ["v"], "rows": 5, "how": how}
         yield f"pairs_{how}", {"from": "a", "group_by": ["k", "v"], "values": ["x"], "window": "4h", "how": how}
 

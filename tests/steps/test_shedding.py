@@ -157,7 +157,7 @@ def test_each_update_keeps_what_the_budget_allows(budget: str, shed: Shed, windo
         assert before <= gone or BUDGETS[budget].accuracy is not None
         runs = model_runs(model, gone)
         assert shown_rows(own) == shown(runs)
-        told = made.commit_metadata[SHED]
+        told = {name: value for name, value in made.commit_metadata[SHED].items() if name != "over"}
         assert told == {"kept": len(inside) - len(gone), "shed": len(gone), "accuracy": pytest.approx(accuracy(runs).share)}
         _within(BUDGETS[budget], runs)
         lost += len(gone - before)
@@ -184,7 +184,7 @@ def test_a_budget_below_the_groups_is_exceeded() -> None:
     points: list[Reading] = [(group, hour * HOUR, 1) for group in "abc" for hour in range(5)]
     made = updated(definition, empty(definition), points, 6)
     assert [(row["members"], row["open"]) for row in made.rows.to_pylist()] == [(1, True)] * 3
-    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 12, "accuracy": 0.0}
+    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 12, "accuracy": 0.0, "over": 2}
 
 
 def test_without_a_budget_all_members_are_back() -> None:
@@ -199,7 +199,7 @@ def test_without_a_budget_all_members_are_back() -> None:
     model = Model(window=20 * HOUR)
     model.arrive(points, 11 * HOUR)
     assert shown_rows(stored_after(back, own, 11)) == shown(model_runs(model, set()))
-    assert back.commit_metadata[SHED] == {"kept": 18, "shed": 0, "accuracy": 1.0}
+    assert back.commit_metadata[SHED] == {"kept": 18, "shed": 0, "accuracy": 1.0, "over": 0}
 
 
 def test_a_replay_sheds_the_same() -> None:
@@ -218,9 +218,9 @@ def test_members_come_back_where_the_edge_would_break_the_floor() -> None:
     points: list[Reading] = [("a", 0, 1), *(("a", 2 * HOUR + minute * HOUR // 60, 1) for minute in range(0, 40, 6))]
     points += [("a", 2 * HOUR + 48 * HOUR // 60, 2), ("a", 2 * HOUR + 54 * HOUR // 60, 3)]
     own = stored_after(made := updated(definition, empty(definition), points, 3), empty(definition), 3)
-    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 7, "accuracy": pytest.approx(0.857, abs=0.001)}
+    assert made.commit_metadata[SHED] == {"kept": 3, "shed": 7, "accuracy": pytest.approx(0.857, abs=0.001), "over": 0}
     made = updated(definition, own, [], 5)
-    assert made.commit_metadata[SHED] == {"kept": 6, "shed": 3, "accuracy": 0.8125}
+    assert made.commit_metadata[SHED] == {"kept": 6, "shed": 3, "accuracy": 0.8125, "over": 0}
     model = Model(window=4 * HOUR)
     model.arrive(points, 5 * HOUR)
     own = stored_after(made, own, 5)
@@ -241,3 +241,21 @@ def test_a_group_may_have_any_name(name: str) -> None:
         inner = DriverReplacement(definition, layout, move, exact_rows(definition, own), arrived)
         own = stored_after(made := ShedReplacement(definition, layout, move, own, inner.coalesced(inner.own)), own, hour)
     assert (made.commit_metadata[SHED]["kept"], made.commit_metadata[SHED]["shed"]) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("budget", "kept", "over"),
+    [
+        (Budget(rows=2), 4, 2),
+        (Budget(keep=0.25), 4, 2),
+        (Budget(bytes=1), 4, 4),
+        (Budget(rows=4), 4, 0),
+        (Budget(accuracy=0.1), 5, 0),
+    ],
+)
+def test_members_over_the_budget_are_counted(budget: Budget, kept: int, over: int) -> None:
+    """Four groups with two points each: their open members stay, whatever the budget says in which unit."""
+    definition = defined(budget)
+    points: list[Reading] = [(group, stamp, stamp) for group in "abcd" for stamp in (1, 2)]
+    told = updated(definition, empty(definition), points, 1).commit_metadata[SHED]
+    assert (told["kept"], told["over"]) == (kept, over)

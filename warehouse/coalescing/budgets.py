@@ -44,6 +44,11 @@ class Budget:
         if any(each is not None and not 0 < each <= 1 for each in (self.keep, self.accuracy)):
             raise ValueError("keep and accuracy of a budget are shares above 0 and up to 1")
 
+    @property
+    def bounds(self) -> bool:
+        """Whether it says how much may be kept, beside how accurate the table must be."""
+        return any(each is not None for each in (self.rows, self.bytes, self.keep))
+
     def excess(self, kept: int, arrived: int, size: float) -> int:
         """Return how many members are over the budget, before the accuracy is looked at.
 

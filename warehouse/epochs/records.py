@@ -186,11 +186,15 @@ class AnswersRecord:
 
 @dataclass(frozen=True)
 class ShedRecord:
-    """What shedding left of a coalesced table's window: how many members are kept and shed, and the accuracy, a share."""
+    """What shedding left of a coalesced table's window: how many members are kept and shed, and the accuracy, a share.
+
+    ``over`` members are more than the budget: open ones, or what the budget's accuracy keeps.
+    """
 
     kept: int
     shed: int
     accuracy: float
+    over: int = 0
 
 
 @dataclass(frozen=True)
@@ -200,7 +204,8 @@ class CoalescedRecord:
     ``full_from`` is the instant (microseconds) from which on it has every point that arrived; None: from the first one of its
     stream. Since its first build ``repeated`` points had the group and the stamp of another, ``late`` ones had left the window
     before they were loaded. One that is ``emptied``, in the base of a plan that goes back, has no row. ``shed`` is None where
-    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger has the figures.
+    nothing was ever shed, and where the epoch wrote no row of the table: then its ledger has the figures. ``over`` is that of the
+    last update that wrote some.
     """
 
     definition: CoalescedDefinition
@@ -209,6 +214,7 @@ class CoalescedRecord:
     late: int = 0
     emptied: bool = False
     shed: ShedRecord | None = None
+    over: int = 0
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ class TableFacts:
 
     ``unreadable`` are landing files by path with the reason, ``changed`` paths, as commands call them, that changed after they
     were loaded, ``vanished`` the number of loaded files that are gone from an empty landing directory. ``answers_waiting`` are
-    due windows of an aggregate that were not answered, the first of them since ``answers_late`` updates. ``declared`` is false
-    for a table whose declaration is gone.
+    due windows of an aggregate that were not answered, the first of them since ``answers_late`` updates. Of a coalesced table
+    ``over_budget`` members are more than its budget. ``declared`` is false for a table whose declaration is gone.
     """
 
     name: str
@@ -47,6 +47,7 @@ class TableFacts:
     vanished: int = 0
     answers_waiting: int = 0
     answers_late: int = 0
+    over_budget: int = 0
     last: Arrivals = Arrivals()
     day: Arrivals = Arrivals()
 
@@ -105,6 +106,7 @@ Kind = Literal[
     "layout",
     "lost",
     "outsiders",
+    "over_budget",
     "overdue",
     "rejected",
     "stale",

@@ -166,6 +166,12 @@ def _answers(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
             f"{counted(table.answers_late, 'update')}; give `aggregate_time` of [warehouse] more"
         )
         yield Concern("attention", "answers_late", name, text)
+    if table.over_budget:
+        text = (
+            f"keeps {counted(table.over_budget, 'member')} more than its budget, since open members stay and an accuracy wins; "
+            f"give `budget` of [coalesced.{name}] more"
+        )
+        yield Concern("attention", "over_budget", name, text)
     if not table.declared:
         text = "is no longer declared, and no update moves it; declare it again, or forget it"
         yield Concern("attention", "undeclared", name, text, f"stream-wh drop {name}")

@@ -116,6 +116,7 @@ def _tables(
             erasure_overdue=overdue_of.get(name),
             answers_waiting=len(state.answers.waiting) if state and state.answers else 0,
             answers_late=state.answers.late if state and state.answers else 0,
+            over_budget=state.coalesced.over if state and state.coalesced and state.declared else 0,
             last=arrivals(epochs[-1:], epochs, name) if loads else Arrivals(),
             day=arrivals(of_a_day, epochs, name) if loads else Arrivals(),
         )

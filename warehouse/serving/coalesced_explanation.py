@@ -25,8 +25,8 @@ class CoalescedExplanation:
     Instants are microseconds: ``begins`` is the least time that is in its window (None of a window of rows), ``full_from`` the
     instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
     removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
-    time of another. ``shed`` tells of one with a budget. Of one that is ``lazy``, without files, ``rows`` are those that the
-    points of its stream make.
+    time of another. ``shed`` tells of one with a budget, ``over`` how many members its last update kept above it. Of one that is
+    ``lazy``, without files, ``rows`` are those that the points of its stream make.
     """
 
     name: str
@@ -39,6 +39,7 @@ class CoalescedExplanation:
     repeated: int = 0
     shed: ShedFigures | None = None
     how: Literal["eager", "lazy"] = "eager"
+    over: int = 0
 
 
 def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> CoalescedExplanation | None:
@@ -71,6 +72,7 @@ def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> C
         rows=sum(part.rows for part in state.partitions),
         late=record.late,
         repeated=record.repeated,
+        over=record.over,
         shed=None if record.definition.budget is None else reader.retrying(lambda pin: _shed(reader, pin, name)),
     )
 

@@ -93,12 +93,14 @@ def coalesced_record(
     full_from = before.full_from if before else None if own.opening else plan.window_time
     if lacks_files(first, metadata, read_without):
         full_from = plan.window_time
+    shed = ShedRecord(**metadata[SHED]) if SHED in metadata else None
     return CoalescedRecord(
         own.definition,
         full_from,
         repeated=(before.repeated if before else 0) + int(metadata.get("repeated", 0)),
         late=(before.late if before else 0) + int(metadata.get("late", 0)),
-        shed=ShedRecord(**metadata[SHED]) if SHED in metadata else None,
+        shed=shed,
+        over=shed.over if shed is not None else before.over if before is not None and own.definition.budget is not None else 0,
     )
 
 

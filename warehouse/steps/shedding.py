@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["SHED", "ShedReplacement", "exact_rows"]
 
 SHED = "shed"
-"""What a commit says of shedding: members that are kept and that are not, and the accuracy."""
+"""What a commit says of shedding: members that are kept and that are not, the accuracy, and members over the budget."""
 
 
 def exact_rows(definition: Definition, own: pa.Table) -> pa.Table:
@@ -124,10 +124,18 @@ class ShedReplacement(GroupReplacement):
 
     @cached_property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What the commit says: members that are kept and that are not, and the accuracy."""
+        """What the commit says: members that are kept and that are not, the accuracy, and members over the budget."""
         gone = sum(len(run.shed) for run in self._runs)
         kept = sum(len(run.stamps) for run in self._runs) - gone
-        return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share}}
+        return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share, "over": self._over(kept, gone)}}
+
+    def _over(self, kept: int, gone: int) -> int:
+        """How many members are over the budget all the same: open ones stay, and the accuracy wins."""
+        budget = self.definition.budget
+        if budget is None or not budget.bounds:
+            return 0
+        size = self._size(self._runs) / kept if budget.bytes is not None and kept else 1.0
+        return budget.excess(kept, kept + gone, size)
 
     @cached_property
     def replacement(self) -> Replacement:
