@@ -83,14 +83,13 @@ def _forgotten(context: WriteContext, last: Epoch, name: str) -> Epoch:
     views = [each.owner for each in last.tables if each.view is not None and name in tables_read(each.view.node.operator)]
     if views:
         raise MigrationError(name, f'the view "{views[0]}" reads it, and a view follows what changes in files')
-    lazy = lazy_tables(catalog, last, last.window_time)
     return write_epoch(
         context,
         last,
         (),
         cause="migrate",
         tables=tuple(each for each in last.tables if each is not state),
-        lazy=tuple(each for each in lazy if each.name == name or last.lazy_table(each.name) is not None),
+        lazy=lazy_tables(catalog, last, last.window_time, forgotten=name),
         removed=tuple(Removed(path, (), whole=True) for path in state.paths),
         previous_slot=last.slot,
         catalog_digest=catalog.digest,

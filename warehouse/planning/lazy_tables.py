@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 __all__ = ["lazy_tables"]
 
 
-def lazy_tables(catalog: Catalog, last: Epoch | None, window_time: int) -> tuple[LazyTable, ...]:
+def lazy_tables(
+    catalog: Catalog, last: Epoch | None, window_time: int, *, forgotten: str | None = None
+) -> tuple[LazyTable, ...]:
     """Return what an update at a window time records of the declared lazy tables.
+
+    One that is still stored waits for its migration, which has its files ``forgotten``.
 
     Raises
     ------
@@ -29,6 +33,8 @@ def lazy_tables(catalog: Catalog, last: Epoch | None, window_time: int) -> tuple
     conditions = lazy_conditions(catalog)
     found = []
     for table in catalog.lazy:
+        if last is not None and last.table(table.name) is not None and table.name != forgotten:
+            continue
         condition = conditions[table.name]
         sql, reads = (None, ()) if condition is None else (condition.sql, condition.reads)
         found.append(LazyTable(table.name, table.definition, sql, reads, _full_from(last, table, window_time)))
