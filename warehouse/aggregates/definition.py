@@ -22,7 +22,7 @@ Over = Literal["arrivals", "live"]
 OWN_COLUMNS = ("window_length", "window_end", "epoch", "full", "late")
 """The columns that every answer has, whatever it asks."""
 ITEM_COLUMNS = ("item", "at_least", "at_most", "certain", "complete")
-"""The columns that answers about frequent items have besides."""
+"""The further columns of answers about frequent items."""
 
 BOUNDS = ("_low", "_high")
 """What the columns of an estimate's bounds have after its name."""
@@ -63,7 +63,7 @@ class Value:
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
-        """Its columns with their types: an estimate has bounds beside it."""
+        """Its columns with their types: an estimate has two more, its bounds."""
         bounds = () if self.size is None else BOUNDS
         return tuple((self.name + suffix, self.type) for suffix in ("", *bounds))
 

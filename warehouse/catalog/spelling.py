@@ -14,9 +14,9 @@ _MAX_SHOWN = 200
 
 
 class FaultError(ValueError):
-    """A value that cannot stand: what was found, what is allowed, the nearest valid spelling.
+    """A value that is not possible: what was found, what is allowed, the nearest valid spelling.
 
-    It never leaves this package: whoever knows the file and the key makes a ``Problem`` of it.
+    It never leaves this package: the caller that knows the file and the key turns it into a ``Problem``.
     """
 
     def __init__(self, found: str, allowed: str, suggestion: str | None = None) -> None:

@@ -83,7 +83,7 @@ def _checked(root: Path, *, rows: bool, resources: Resources, published: Collect
     finally:
         reading.close()
     if not records.lost:
-        findings += database_findings(root) if records.open_plan is None else []  # whoever completes it makes it again
+        findings += database_findings(root) if records.open_plan is None else []  # what completes the plan makes it again
         if records.open_plan is None:
             findings += live_findings(root, published, rows=rows, resources=resources)
         if rows and records.open_plan is None and not any(each.severity == "fault" for each in findings):

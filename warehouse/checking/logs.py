@@ -52,7 +52,7 @@ _BACK = f"{_RESTORE}, or go back to an epoch before with `stream-wh rollback --t
 class NamedTable:
     """A directory that readable epochs name: in which role, at which versions.
 
-    ``epochs`` are (the epoch, what it says of the table, and of the one beside it) in order. ``states`` are filled as the log
+    ``epochs`` are (the epoch, its record of the table, and of the side table) in order. ``states`` are filled as the log
     is read, and ``passing`` with the files that some commit between these versions added: those that are in none go with
     the epoch before.
     """

@@ -106,7 +106,7 @@ class RowsCheck:
         return path if self._copies is None else self._copies.whole([path])[0]
 
     def _read(self, source: str, files: dict[str, NamedFile]) -> Iterator[Finding]:
-        """Decode every column of rows beside a table; only their number is known."""
+        """Decode every column of the rows of a side table; only their number is known."""
         query = f"SELECT _in, count(*), {_ALL_READ} FROM {source} GROUP BY _in"
         for path, rows, *_ in self._connection.execute(query).fetchall():
             yield from self._counted(files[path], rows)

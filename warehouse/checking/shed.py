@@ -77,7 +77,7 @@ def _entries(pin: Pin, connection: duckdb.DuckDBPyConnection, state: TableState)
 
 
 def uneven(entry: dict[str, Any], rows: list[_Row]) -> str:
-    """Return what is wrong with an entry, beside the rows of its group."""
+    """Return what is wrong with an entry, given the rows of its group."""
     stamps, shed, until = entry["stamps"], set(entry["shed"]), entry["until"]
     within = [(own, end) for own, end in rows if stamps[0] <= own[0] <= stamps[-1]]
     kept = sorted(stamp for own, _ in within for stamp in own)

@@ -98,7 +98,7 @@ class Definition:
 
     @property
     def state(self) -> tuple[tuple[str, str], ...]:
-        """What is stored beside them: the stamps of the members; under ``same`` their values too; what was shed."""
+        """The further stored columns: the stamps of the members; under ``same`` their values too; what was shed."""
         values = () if self.same is None else ((values_column(name), f"array<{kind}>") for name, kind in self.values)
         ledger = ((LEDGER, f"array<{self._entry}>"),) if self.ledger else ()
         return ((STAMPS, "array<bigint>"), *values, *ledger)

@@ -138,7 +138,7 @@ def within(edge: Edge, stamp: str, groups: Sequence[str]) -> str:
 class Query:
     """The query of a coalesced table in parts, so that an engine can evaluate ``same`` between them in its own way.
 
-    ``near`` gives the members of the rows that are taken apart, and of what arrived, each beside its neighbour before as
+    ``near`` gives the members of the rows that are taken apart, and of what arrived, each with its neighbour before as
     ``previous`` where ``same`` asks for that; ``rest`` the rows that stay, without the stamps that have left the window.
     """
 

@@ -97,7 +97,7 @@ def _stored(eager: Sequence[bool], storage: Storage) -> float:
 def _bounded(
     costs: Sequence[float], scans: Sequence[float], sizes: Sequence[float], room: float, shared: float
 ) -> Selection | None:
-    """Branch and bound over the tables that gain by being eager, the most for each byte first, beside a lazy extent.
+    """Branch and bound over the tables that gain by being eager, the most for each byte first, with a lazy extent.
 
     What the rest can gain at most is that of a fractional knapsack.
     """

@@ -116,7 +116,7 @@ def _found(
             if number := lines.too_long(narrowed(chunk) if narrowed else chunk):
                 return "record_too_long", _too_long(number, longest)
     except (OSError, EOFError, zlib.error):
-        return None  # whoever reads the file says what is wrong with it
+        return None  # reading the file reports what is wrong with it
     return None
 
 

@@ -59,7 +59,7 @@ class WindowMove:
 
     @property
     def rules(self) -> tuple[bool, int, int]:
-        """What the rules depend on beside these values."""
+        """What else the rules depend on."""
         return self.first, self.anchor, self.interval
 
     @property

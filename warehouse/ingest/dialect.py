@@ -1,4 +1,4 @@
-"""How a text file of records is written: what Spark's reader, and those beside it, have to know to read it alike.
+"""How a text file of records is written: what Spark's reader and the others must know to read it in the same way.
 
 ``csv`` is as its options say, ``zeek`` as Zeek writes its logs (:mod:`warehouse.catalog.zeek`).
 """

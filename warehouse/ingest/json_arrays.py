@@ -45,7 +45,7 @@ def _is_array(path: Path, size: int, mtime_ns: int) -> bool:  # noqa: ARG001 - t
     try:
         return is_array_file(path)
     except (OSError, EOFError, zlib.error):
-        return False  # whoever reads the file says what is wrong with it
+        return False  # reading the file reports what is wrong with it
 
 
 def is_exact(stream: Stream, file: LandingFile) -> bool:

@@ -123,7 +123,7 @@ def _copied(store: ObjectPath, landing: Path, file: LandingFile) -> FileProblem 
 
 
 def _no_copy(target: Path, file: LandingFile, error: OSError) -> FileProblem:
-    """Return the problem of a name that no file can have beside the others, such as ``a`` beside ``a/b``."""
+    """Return the problem of a name that no file can have together with the others, such as ``a`` with ``a/b``."""
     if error.errno in _OF_THE_NAME:
         return FileProblem(file.path, "name", f"no file can have its name here ({error.strerror}); give the object another name")
     raise PlatformError(

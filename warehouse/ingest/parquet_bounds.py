@@ -92,7 +92,7 @@ def _looked_through(
                             return "record_too_long", value_too_long(chunk.path_in_schema, length, longest)
                     if problem := expands_too_much(size, total, 0, most):
                         return "expands_too_much", problem
-        except Exception:  # noqa: BLE001 - whoever reads the file says what is wrong with it
+        except Exception:  # noqa: BLE001 - reading the file reports what is wrong with it
             return None
     return None
 

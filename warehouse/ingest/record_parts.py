@@ -1,4 +1,4 @@
-"""What each reader of landing files gives beside values: the files' paths, where a record stands, what a value is called."""
+"""What each reader of landing files adds to values: the file's path, the place of a record, the name of a value."""
 
 from __future__ import annotations
 

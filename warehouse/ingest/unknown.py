@@ -44,7 +44,7 @@ _KNOWN = 10_000
 def with_unknown(
     stream: Stream, landing: Path, groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
 ) -> tuple[Stream, list[FileProblem]]:
-    """Return a stream with the columns that files bring beside its own, and the files whose columns cannot be added.
+    """Return a stream with the further columns that files bring, and the files whose columns cannot be added.
 
     Parameters
     ----------
@@ -123,14 +123,14 @@ def _fields(path: Path, size: int, mtime_ns: int) -> tuple[str, ...]:  # noqa: A
                     except msgspec.DecodeError:
                         continue  # a rejected row, whatever is in it
     except (OSError, EOFError, zlib.error, msgspec.DecodeError):
-        return ()  # whoever reads the file says what is wrong with it
+        return ()  # reading the file reports what is wrong with it
     return tuple(found)
 
 
 def _footer(path: Path, form: str) -> dict[str, str | None]:
     try:
         schema = schema_of(path, form)
-    except Exception:  # noqa: BLE001 - whatever a damaged footer raises; whoever reads the file says what is wrong with it
+    except Exception:  # noqa: BLE001 - whatever a damaged footer raises; reading the file reports what is wrong with it
         return {}
     return {field.name: _spark_type(field.type) for field in schema}
 

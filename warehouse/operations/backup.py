@@ -1,4 +1,4 @@
-"""Backups: the newest epoch with all that an update needs to go on from it, copied beside running updates.
+"""Backups: the newest epoch with all that an update needs to continue from it, copied while updates may run.
 
 A backup is ``root/`` as it was when only that epoch was readable, ``warehouse.toml``, and ``backup.json``, written last, with the
 size and SHA-256 of every file. Neither lock nor pin is held. Data files, schema files, shards and log entries are never

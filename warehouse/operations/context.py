@@ -168,7 +168,7 @@ def logged(observer: Observer) -> Observer:
 
 
 def announced(root: Path, observer: Observer) -> Observer:
-    """Return an observer that leaves each step beside the writer lock, for ``status`` to show, then calls another."""
+    """Return an observer that records each step next to the writer lock, for ``status`` to show, then calls another."""
     words = {Point.PLANNED: "planned", Point.STEPS_DONE: "making it durable", Point.EPOCH_WRITTEN: "epoch written, tidying up"}
 
     def observe(moment: Moment) -> None:

@@ -48,7 +48,7 @@ _GRID_POINTS = 100_000
 
 @dataclass(frozen=True)
 class MigrationRequest:
-    """What a migration is asked for, beside what ``warehouse.toml`` says.
+    """What a migration is asked for, in addition to ``warehouse.toml``.
 
     ``layout`` are keys of the layout that the file leaves out; ``renamed`` pairs of former and new names of columns. Side by
     side, what is left moves once it is less than the share ``move_below`` of what there was (None: it empties as rows expire).

@@ -1,6 +1,6 @@
 """Restoring a backup into a project: its root, and its ``warehouse.toml`` where there is none.
 
-Everything is verified, then copied beside the root, then forced to the disk; only then does ``warehouse.toml`` appear, and right
+Everything is verified, then copied next to the root, then forced to the disk; only then does ``warehouse.toml`` appear, and right
 after it the root, by a rename. What fails before leaves the project as it was.
 """
 

@@ -112,7 +112,7 @@ def keep_up_to_date(
     Raises
     ------
     WarehouseError
-        When the very first update fails with an error that is not transient: whoever started the run is there to see it.
+        When the very first update fails with an error that is not transient: a person is still watching then.
     SparkLostError
         When the Spark process ended: only another process has another one.
 

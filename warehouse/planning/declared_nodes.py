@@ -53,7 +53,7 @@ def sound_nodes(catalog: Catalog) -> tuple[list[NodeInput], dict[str, str]]:
 
 
 def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], beside: Collection[str] = ()) -> list[NodeInput]:
-    """Return the nodes of views that read a table or one ``beside`` it, directly or not, or that are in ``others``.
+    """Return the nodes of views that read a table or a side table of it (``beside``), directly or not, or that are in ``others``.
 
     ``nodes`` are in order.
     """

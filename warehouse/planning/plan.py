@@ -1,6 +1,6 @@
 """Planning an update: a pure function from what is declared, committed and landed to a plan.
 
-No clock, no file and no Spark in here: the same values give the same plan, whoever asks.
+No clock, no file and no Spark in here: the same values always give the same plan.
 """
 
 from __future__ import annotations

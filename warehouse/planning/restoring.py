@@ -84,7 +84,7 @@ class Restoring:
         )
 
     def emptied_side(self, name: str, side: SideTable) -> SideTable | None:
-        """Return a table beside another, without rows."""
+        """Return a side table without rows."""
         return self._side(name, side, None)
 
     def rebuilt(self, state: TableState) -> TableState:

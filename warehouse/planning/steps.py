@@ -1,7 +1,7 @@
 """What an update will do, as values: the steps of a plan, each one commit in one table.
 
 A plan is the write-ahead record of an update: it holds everything that decides the outcome (declarations, layout,
-files, clock instant), so that whoever finishes it later does exactly the same.
+files, clock instant), so that a later process that finishes it does exactly the same.
 """
 
 from __future__ import annotations
@@ -409,7 +409,7 @@ class StreamPlan(msgspec.Struct, frozen=True):
 class NodePlan(msgspec.Struct, frozen=True):
     """What an update does for one node of a view.
 
-    ``columns`` are the user's with their types, ``state`` those beside them (of aggregates). ``first`` nodes are built
+    ``columns`` are the user's with their types, ``state`` the columns of aggregates' state. ``first`` nodes are built
     over the rows that are live at the window time. ``spare_of`` names the DISTINCT whose spare rows the table holds.
     Under a ``budget`` a part of the results is made, and the rest is owed.
     """
@@ -451,7 +451,7 @@ class Plan(msgspec.Struct, frozen=True):
 
     A plan that goes back to the contents of epoch ``starts_from`` has a ``base``: what its first steps, which restore
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
-    beside what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
+    in addition to what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
     ``stopped`` tables (and archives) stand still too, since outsiders changed them. ``keep`` (microseconds) of rejected rows and
     short-lived results is that of each table that bounds it. ``lazy`` are the coalesced tables without files that are declared.
     """

@@ -1,6 +1,6 @@
 """Tables on disk and the steps that change them, in words for people; records, paths and JSON keep their names.
 
-A table beside a stream or view is called after it: `flights.synopsis0_1`, `destinations.spare`, `busiest.2`.
+A side table of a stream or view is named after it: `flights.synopsis0_1`, `destinations.spare`, `busiest.2`.
 """
 
 from __future__ import annotations

@@ -159,7 +159,7 @@ ADD_COLUMNS = Kind(
 
 
 def _set_properties(step: SetProperties, task: Task) -> Done:
-    role: Role = "rows" if step.path == f"tables/{step.stream}" else "rejected"  # those beside it have no statistics
+    role: Role = "rows" if step.path == f"tables/{step.stream}" else "rejected"  # side tables have no statistics
     _, _, properties = _stored(step.stream, role, task)
     return Done(set_properties(task.table, task.head, properties, task.metadata(), task.plan.clock))
 

@@ -136,7 +136,7 @@ def _change(
         if beyond:
             return Change("unreadable", top + 1, beyond[-1], ("a gap in the log",))
     elif any(_of_a_plan(commit) for commit in commits):
-        return None  # a straggler's: whoever finishes a plan tells
+        return None  # a straggler's: the process that finishes a plan reports it
     return judged(replay(table, version), commits) if commits else None
 
 

@@ -164,7 +164,7 @@ def _stopped_tables(outcome: Outcome) -> dict[str, TableState]:
 
 
 def _side_tables_of_stopped(outcome: Outcome, states: Mapping[str, TableState]) -> dict[str, TableState]:
-    """The tables that stand still while the windows move: rows leave, and grow older, in the tables beside them."""
+    """The tables that stand still while the windows move: rows of their side tables leave, and grow older."""
     plan, last = outcome.plan, outcome.last
     if last is None or plan.slot <= last.slot:
         return {}
@@ -306,7 +306,7 @@ def _emptied(outcome: Outcome, path: str) -> bool:
 
 
 def _properties(outcome: Outcome, name: str, before: TableState | None) -> int:
-    """The number of the set of properties that a table and those beside it have after the plan."""
+    """The number of the set of properties that a table and its side tables have after the plan."""
     steps = (step for step in outcome.plan.steps if isinstance(step, SetProperties) and step.stream == name)
     return PROPERTIES if before is None or any(True for _ in steps) else before.properties
 

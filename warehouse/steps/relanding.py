@@ -1,4 +1,4 @@
-"""Landing files that ``after_load = "move"`` has archived, put back to be read once more.
+"""Landing files that ``after_load = "move"`` has archived, restored so that they are read once more.
 
 A restatement needs the files that gave a table its rows. Those that were archived go back to where they came from, under
 the name they had. The plan lists them and they are moved when it is executed, never before: what an update has noticed
@@ -55,7 +55,7 @@ class ArchivedFiles:
         self._occupied = {file.path for file in self.here}
 
     def wanted(self, path: str, file: LandingFile, *, renamed: bool = True) -> LandingFile | None:
-        """Return the file that was loaded from a path, as it will be when it is put back; None when it is not here.
+        """Return the file that was loaded from a path, as it will be when it is restored; None when it is not in the archive.
 
         Where another file has its path by now it gets a number, if it may be ``renamed``.
         """
@@ -65,7 +65,7 @@ class ArchivedFiles:
         return None
 
     def others(self) -> list[LandingFile]:
-        """Return all that were not asked for yet and may be this stream's, as they will be when they are put back."""
+        """Return all that were not asked for yet and may be this stream's, as they will be when they are restored."""
         places = sorted((place for alike in self._places.values() for place in alike), key=lambda place: place.path)
         found = (self._taken(place, unnumbered(place.path), renamed=True) for place in places)
         return [file for file in found if file is not None]
@@ -101,7 +101,7 @@ def grouped_with(
 
 
 def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFile, ...]:
-    """Return what a plan says of the files to put back; no absolute path, so that a copied project works."""
+    """Return what a plan says of the files to restore; no absolute path, so that a copied project works."""
     if stream.move_to is None:
         return ()
     there = Path(os.path.relpath(stream.move_to, stream.landing))
@@ -109,7 +109,7 @@ def restored_files(stream: Stream, back: Mapping[str, str]) -> tuple[RestoredFil
 
 
 def restore_archived(plan: Plan, root: Path) -> None:
-    """Put back what a plan lists and is not back yet; one that is in neither place is missed by whoever reads it."""
+    """Restore the files of a plan that are not back yet; if a file is in neither place, reading it is an error."""
     for planned in plan.streams:
         landing = place_of(planned.declaration.landing, root)
         for entry in planned.restored_files:

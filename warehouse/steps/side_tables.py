@@ -1,4 +1,4 @@
-"""Steps of the tables beside a stream's or view's: rows that wait, invalid rows, short-lived results; rows past ``keep``."""
+"""Steps of the side tables of streams and views: rows that wait, invalid rows, short-lived results; rows past ``keep``."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
 """The algebra of views: what a query is after parsing, and what of it is kept as tables.
 
 A plan is a tree of operators over stored tables. *Stateless* operators (scan, time window, filter, projection, as-of
-lookup, union) need nothing but the row at hand; the others keep their answer as a table. Compiling cuts a tree below
+lookup, union) need only the row itself; the others keep their answer as a table. Compiling cuts a tree below
 each operator that keeps state, so that every :class:`Node` is one such operator over stateless inputs: a query of many
 operators is maintained exactly as views over views are. Frozen and serialisable: write-ahead plans hold nodes.
 
 Column names are plain names of the operator's input, matched ignoring case; expressions are Spark SQL text over them,
 each column quoted in backticks. Inputs of a join have disjoint column names, so no qualifier exists here. Every row of
-an operator has, besides its columns, ``_ts`` (gen, the instant it enters the answer) and ``_exp``; lengths are
+an operator has, in addition to its columns, ``_ts`` (gen, the instant it enters the answer) and ``_exp``; lengths are
 microseconds.
 
 Source: update-patterns sheet, sections 2 and 3; window-joins sheet, section 5; DESIGN 9.

@@ -1,7 +1,7 @@
 """Erasing rows physically, now: look, plan, execute as any update does, then remove what older epochs held, prove, tell.
 
 The write-ahead plan holds the keys. It is removed last, after the receipt is written: as long as the newest epoch was made by
-an erasure and its plan is there, something is left to do, and whoever has the writer lock next does it. So a kill anywhere
+an erasure and its plan is there, something is left to do, and the next holder of the writer lock does it. So a kill anywhere
 loses nothing of the request, and nothing else may happen to the warehouse before it is carried out.
 """
 

@@ -55,7 +55,7 @@ def dead_since(root: Path, now: int | None = None) -> dict[str, int]:
     """Return since when the oldest dead row that is still on disk is dead, by table; a table without one is left out.
 
     Dead are rows that ended by ``now`` (microseconds; None: the window time). Rows of relations are no dead rows: versions
-    may be looked up after their end. Nothing is said of a table that cannot be read: whoever reads it is told.
+    may be looked up after their end. Nothing is said of a table that cannot be read: reading it is an error.
     """
     newest, readable = newest_epoch(root), epoch_numbers(root)
     if newest is None:

@@ -1,6 +1,6 @@
 """Planning an erasure: a pure function from the epoch and what was found to the plan of the next epoch.
 
-The window does not move. First the rows go from the table and from those beside it, then the views above it are built
+The window does not move. First the rows leave the table and its side tables, then the views above it are built
 again over what is left, then every log that may tell of the rows gets a version at which it is cut.
 """
 

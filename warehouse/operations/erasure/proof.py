@@ -159,7 +159,7 @@ def _of_database(root: Path) -> Proof:
 
 
 def _is_sum(path: Path) -> bool:
-    """Whether it is one of Hadoop's binary sums: they stand beside files and tell nothing of what is in them."""
+    """Whether it is one of Hadoop's binary checksums of files, which do not reveal what is in a file."""
     if not (path.name.startswith(".") and path.name.endswith(".crc")):
         return False
     with path.open("rb") as stream:

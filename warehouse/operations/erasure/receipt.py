@@ -1,7 +1,7 @@
 """The receipt of an erasure: what was erased, when, from which files, and what was found when all was read again.
 
-One JSON document under ``root/erasures``, named by the epoch. It names keys by hashes: whoever has a key can find it in the
-receipt (:meth:`ErasedKeys.hashes`), whoever has the receipt alone has to guess.
+One JSON document under ``root/erasures``, named by the epoch. It names keys by hashes: with a key one can find it in the
+receipt (:meth:`ErasedKeys.hashes`), with the receipt alone one has to guess.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Receipt:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left, neither under the root nor among the landing files nor beside the objects of a store."""
+        """Whether nothing is left under the root, in landing files, and in what a store keeps of deleted objects."""
         return not self.landing and not self.proof.traces and not (self.store and self.store.unproved)
 
 

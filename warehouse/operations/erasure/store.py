@@ -1,4 +1,4 @@
-"""What an erasure owes to a root in an object store: what the store may keep beside its objects, and copies of them.
+"""What an erasure must do for a root in an object store: remove former versions and parts of uploads, and local copies.
 
 An object that was deleted is gone only where its bucket keeps no former versions. That cannot be proved by reading what is
 left, so it is asked of the bucket before anything is erased, and again for the receipt.
@@ -34,7 +34,7 @@ _KEPT = "the bucket keeps former versions of its objects by now: the rows are in
 
 @dataclass(frozen=True)
 class StoreReceipt:
-    """What was done and found beside the objects under the root; ``unproved`` is what cannot be claimed, in words.
+    """What was done and found about former versions, uploads and copies; ``unproved`` is what cannot be claimed, in words.
 
     ``uploads_aborted`` is none when that was not permitted. ``copies_removed`` are files in the cache of the user who
     erased; copies of other users and machines are theirs.
@@ -73,7 +73,7 @@ def require_no_versions(root: Path, spark: Callable[[], SparkSession]) -> None:
 
 
 def clear_store(root: Path, spark: Callable[[], SparkSession]) -> StoreReceipt | None:
-    """Remove what is left beside the objects, copies included, and return the facts; None for a local root."""
+    """Remove what the store keeps in addition to the objects, and copies, and return the facts; None for a local root."""
     if not store_of(root).keeps_deleted:
         return None
     from warehouse.storage.bucket import abort_uploads, former_versions  # noqa: PLC0415 - they take Spark

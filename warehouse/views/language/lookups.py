@@ -1,6 +1,6 @@
 """Relations in a join: looked up as of each row's time, or, retroactive ones, joined with what they are now.
 
-A non-retroactive relation needs nothing but the row at hand, so it is looked up by the part of the FROM that names its
+A non-retroactive relation needs only the row itself, so it is looked up by the part of the FROM that names its
 whole key. Rows that can leave before their own end cannot be joined with a relation: what took them away would have to
 find the version they saw (update-patterns sheet, 4.3 and 6.1).
 """

@@ -1,4 +1,4 @@
-"""The keys of ``[views.NAME]`` beside its SQL, against the plan: the search key, the layout, short-lived results, windows."""
+"""Checks the keys of ``[views.NAME]`` but its SQL against the plan: search key, layout, short-lived results, windows."""
 
 from __future__ import annotations
 

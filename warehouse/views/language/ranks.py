@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["with_ranks_bounded"]
 
 _LATER = ("qualify", "distinct", "order", "limit", "group", "having")
-"""Clauses that choose or make rows beside the numbers."""
+"""Clauses that choose or make rows in addition to the numbers."""
 
 
 def with_ranks_bounded(select: exp.Select, known: Known) -> tuple[exp.Select, Known]:

@@ -39,7 +39,7 @@ __all__ = ["DELTA", "heading"]
 
 _COMPUTED = re.compile(r"`([^`]*#[^`]*)`(?<!#`)")
 DELTA = "delta*"
-"""The source's name of the structure in which DISTINCT keeps a spare row beside each result."""
+"""The source's name of the structure in which DISTINCT keeps a spare row for each result."""
 _VARIANTS = {
     "MON": "list of seen values",
     "WK": f"{DELTA}: two rows a value at most",

@@ -44,7 +44,7 @@ __all__ = ["Analyser", "Shape", "shape_of"]
 
 @dataclass(frozen=True)
 class Shape:
-    """A node's user columns, the state columns beside them, and which of the former Spark proves to hold no null."""
+    """A node's user columns, its state columns, and which user columns surely hold no null, as Spark proves."""
 
     columns: tuple[ColumnRecord, ...]
     state: tuple[ColumnRecord, ...] = ()

@@ -1,6 +1,6 @@
 """DISTINCT as delta*: one shown row for each live value and at most one spare (update-patterns sheet, 5.2).
 
-State of a value: the shown row ``[gen, exp)`` in the view's table, and beside it the row with the latest ``exp`` of all
+State of a value: the shown row ``[gen, exp)`` in the view's table, and in a side table the row with the latest ``exp`` of all
 that arrived since, if that outlives the shown one. When the shown row has died, what lives longest takes its place, with
 ``gen`` = the predecessor's ``exp`` or its own arrival, if that was later. So the input is never scanned. With one update
 for each instant this is delta* to the letter; a batch does not show what nobody could see between two updates.

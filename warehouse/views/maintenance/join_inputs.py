@@ -118,7 +118,7 @@ def connecting(join: Join, there: set[int], number: int) -> list[tuple[str, str]
 
 @dataclass(frozen=True)
 class Earlier:
-    """An input's rows from before the instant ``before``; ``bare``: the join has no condition beside its equalities."""
+    """An input's rows from before the instant ``before``; ``bare``: the join has no condition but its equalities."""
 
     operator: Operator
     bare: bool

@@ -88,7 +88,7 @@ def replacement(
     of_keys
         ``old``, where rows that have none of the keys may be missing; None: ``old`` itself.
     columns, state
-        What rows are compared by, and columns beside them that may change in a row that stays the same.
+        The columns by which rows are compared, and others that may change in a row that stays the same.
     search_key
         What buckets are made by.
     layout, move

@@ -28,7 +28,7 @@ def touched_buckets(matched: pa.Table, *, stateful: bool) -> dict[int, tuple[int
     matched
         A row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands.
     stateful
-        Whether these have state beside them, which may change in a row that stays.
+        Whether these also have columns of state, which may change in a row that stays.
 
     """
     was, came = (pc.list_value_length(matched[name]).to_numpy() for name in ("_was", "_came"))
@@ -59,7 +59,7 @@ def entered(matched: pa.Table, columns: Sequence[str], state: Sequence[str], mov
     matched
         As for :func:`touched_buckets`, of the buckets that are written.
     columns, state
-        The user's columns, and those beside them that ``state`` has.
+        The user's columns, and the columns of ``state``.
     move
         From when to when.
     dated

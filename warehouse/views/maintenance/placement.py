@@ -48,7 +48,7 @@ def placed(rows: DataFrame, columns: Sequence[str], layout: Layout, move: Move) 
 
 
 def placed_in_driver(rows: pa.Table, columns: Sequence[str], layout: Layout, move: Move) -> pa.Table:
-    """Return what :func:`placed` does, of rows at hand, as many as are looked up; a job of Spark's would be all planning."""
+    """Return what :func:`placed` does, of rows in the driver, as few as are looked up; a Spark job would only plan."""
     rows = rows.filter(pc.greater(rows["_exp"], rows["_ts"]))
     ends = rows["_out"].cast(pa.int64()).to_numpy()
     loads = np.clip(slots_of(rows["_ts"].cast(pa.int64()).to_numpy(), move), min(move.k0 + 1, move.k), move.k)

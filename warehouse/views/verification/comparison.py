@@ -57,7 +57,7 @@ class Difference:
         return f"{least}{self.held} row(s) only in its table, {least}{self.asked} only in Spark's answer to its query"
 
     def messages(self) -> Iterator[str]:
-        """Yield the first rows of both, for whoever looks now."""
+        """Yield the first rows of both, for a person to look at."""
         yield from (f"only in its table: {row}" for row in self.first_held)
         yield from (f"only in Spark's answer: {row}" for row in self.first_asked)
 
