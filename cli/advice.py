@@ -31,12 +31,13 @@ def _lines(found: Advice) -> Iterator[str]:
     load = found.load
     yield (
         f"{found.table or 'supposed'}: {load.rate:,.0f} rows inserted an update, {load.live:,.0f} live, "
-        f"which live for {load.mean_lifetime:.1f} updates on average (p = {load.periods}); "
-        f"{load.probes:,.3g} probes an update, of {load.rows_per_key:,.3g} rows"
+        f"which live for {load.mean_lifetime:.1f} updates on average, {load.periods:,} at the most; "
+        f"probes an update: {load.probes:,.3g}, rows of each: {load.rows_per_key:,.3g}"
     )
     yield f"prices of {_source(found.pricing.update.samples, 'update')} and {_source(found.pricing.probe.samples, 'probe')}"
     yield ""
     yield from _table(found)
+    yield "> recommended" + ("; * what the table has" if found.current else "")
     yield ""
     answer = found.decision
     yield (

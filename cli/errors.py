@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import traceback
 from dataclasses import dataclass, field
@@ -52,8 +53,7 @@ def failure_of(error: BaseException, arguments: list[str]) -> Failure:
         case click.Abort() | KeyboardInterrupt():
             return Failure(CANCELLED, "cancelled", _cancelled(arguments), retry=True)
         case click.UsageError():
-            hint = f"; see `{error.ctx.command_path} --help`" if error.ctx else ""
-            return Failure(error.exit_code, "usage", error.format_message().rstrip(".") + hint)
+            return Failure(error.exit_code, "usage", _usage(error))
         case click.ClickException():
             return Failure(error.exit_code, "failed", error.format_message())
         case OSError():
@@ -91,6 +91,18 @@ def _cancelled(arguments: list[str]) -> str:
     if any(name in arguments for name in _WRITING):
         return "interrupted; the next `stream-wh update` completes what was begun"
     return "interrupted"
+
+
+_GUESS = re.compile(r"\. \(?Did you mean (.*)\?\)?$")
+
+
+def _usage(error: click.UsageError) -> str:
+    """Return a message of click's as one sentence with what was meant, and where the help is."""
+    text = _GUESS.sub(r"; did you mean \1?", error.format_message().rstrip("."))
+    if error.ctx is None:
+        return text
+    see = f"`{error.ctx.command_path} --help`"
+    return f"{text} See {see}" if text.endswith("?") else f"{text}; see {see}"
 
 
 def _system(error: OSError) -> str:

@@ -14,7 +14,7 @@ from warehouse.cli.logs import in_json, tell
 from warehouse.cli.output import emit
 from warehouse.cli.output.sink import opened
 from warehouse.cli.output.values import encode_json
-from warehouse.cli.output.visible import lines_visible
+from warehouse.cli.output.visible import is_terminal, lines_visible, terminal_width, wrapped
 from warehouse.errors import WarehouseError
 from warehouse.time import format_instant
 
@@ -117,8 +117,10 @@ def render_report(report: Report, *, as_json: bool) -> int:
     if in_json() and not report.data:
         tell("; ".join(line.strip() for line in report.lines), fields={"report": report.record})
         return report.exit_code
+    stream = sys.stdout if report.data else sys.stderr
     for line in report.lines:
-        click.echo(lines_visible(line), file=sys.stdout if report.data else sys.stderr)
+        shown = lines_visible(line)
+        click.echo(wrapped(shown, terminal_width()) if is_terminal(stream) else shown, file=stream)
     return report.exit_code
 
 

@@ -8,6 +8,7 @@ import click
 
 from warehouse.cli import verification
 from warehouse.cli.options import command, project
+from warehouse.cli.output.emit import require_ending
 
 __all__ = ["metrics"]
 
@@ -30,4 +31,6 @@ def metrics(directory: Path, *, output_file: Path | None) -> int:
 
     Run it after each update. It needs no Spark.
     """
+    if output_file is not None:
+        require_ending(output_file, (".prom", ".txt"))
     return verification.measured(directory, output_file)

@@ -9,6 +9,7 @@ import click
 from warehouse.cli import library
 from warehouse.cli.logs import tell
 from warehouse.cli.options import command, project
+from warehouse.cli.output.emit import require_ending
 
 __all__ = ["report"]
 
@@ -27,6 +28,7 @@ def report(directory: Path, *, output_file: Path) -> int:
 
     It reads times of all live rows and probes each table a few times; it needs no Spark.
     """
+    require_ending(output_file, (".html", ".htm"))
     library.pictured(directory, output_file)
     tell(f"wrote {output_file}")
     return 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.cli.output.sink import opened
 from warehouse.cli.output.text import write_csv, write_json, write_jsonl
-from warehouse.cli.output.visible import lines_visible
+from warehouse.cli.output.visible import lines_visible, terminal_width, wrapped
 from warehouse.errors import EpochVacuumedError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from warehouse.cli.output.records import Result
     from warehouse.cli.output.sink import Sink
 
-__all__ = ["DATA_FORMATS", "Destination", "NothingWrittenError", "emit"]
+__all__ = ["DATA_FORMATS", "Destination", "NothingWrittenError", "emit", "require_ending"]
 
 DATA_FORMATS = ("table", "json", "jsonl", "csv", "parquet", "arrow")
 _BINARY = ("parquet", "arrow")
@@ -66,11 +66,23 @@ class Destination:
 
     @staticmethod
     def _by_suffix(file: Path) -> str:
-        suffix = file.suffix.lower()
-        if suffix and suffix not in _BY_SUFFIX:
-            allowed = ", ".join(_BY_SUFFIX)
-            raise UsageError(f'"{file.name}": the ending {suffix} is of no format; use one of {allowed}, or -o FORMAT')
-        return _BY_SUFFIX.get(suffix, "csv")
+        require_ending(file, tuple(_BY_SUFFIX), ", or -o FORMAT")
+        return _BY_SUFFIX.get(file.suffix.lower(), "csv")
+
+
+def require_ending(file: Path, allowed: Sequence[str], otherwise: str = "") -> None:
+    """Raise for a file whose ending promises another format; one without an ending promises none.
+
+    Raises
+    ------
+    UsageError
+        With the endings that are allowed.
+
+    """
+    suffix = file.suffix.lower()
+    if suffix and suffix not in allowed:
+        listed = f"one of {', '.join(allowed)}" if len(allowed) > 1 else allowed[0]
+        raise UsageError(f'"{file.name}": the ending {suffix} is of no format; use {listed}{otherwise}')
 
 
 def emit(
@@ -90,7 +102,10 @@ def emit(
     with opened(destination.file) as sink:
         try:
             if top:
-                sink.write("".join(f"{lines_visible(line)}\n" for line in top).encode(errors="backslashreplace"))
+                lines = [lines_visible(line) for line in top]
+                if sink.terminal:
+                    lines = [wrapped(line, terminal_width()) for line in lines]
+                sink.write("".join(f"{line}\n" for line in lines).encode(errors="backslashreplace"))
             return _write(result, chosen, sink, notes or {})
         except EpochVacuumedError as error:
             if sink.written and destination.file is None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from warehouse.cli.output.records import Records
 from warehouse.cli.output.text import plain_rows, unique_names
 from warehouse.cli.output.values import text
-from warehouse.cli.output.visible import visible
+from warehouse.cli.output.visible import terminal_width, visible
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +23,8 @@ PAGE = 500
 
 _UNLIMITED = 1_000_000
 _GAP = 3
+_LAST = 16
+"""How narrow the last column of what a command tells of a warehouse becomes; its words are folded then."""
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UBIGINT")
 
 
@@ -32,7 +35,7 @@ def write_table(result: Result, sink: Sink) -> int:
     console = _console(sink)
     names = [visible(name) for name in unique_names(result)]
     numeric = [kind.startswith(_NUMBERS) and not kind.endswith("]") for _, kind in result.columns]
-    count, widths, grid = 0, [], True
+    count, widths, gap = 0, [], _GAP
     for rows in plain_rows(result, PAGE):
         cells = [[None if value is None else visible(text(value)) for value in row] for row in rows]
         if count == 0:
@@ -40,16 +43,31 @@ def write_table(result: Result, sink: Sink) -> int:
                 max(cell_len(name), *(cell_len(row[index] or "null") for row in cells))
                 for index, name in enumerate(names)
             ]
-            grid = sum(widths) + _GAP * (len(widths) - 1) <= console.width or not sink.terminal
-        if grid:
-            _grid(console, names, numeric, widths, cells, header=count == 0)
+            if sink.terminal:
+                folds = isinstance(result, Records) and not numeric[-1]
+                gap = _fitted(widths, console.width, least=max(_LAST, cell_len(names[-1])) if folds else None)
+        if gap:
+            _grid(console, names, numeric, widths, cells, gap, header=count == 0)
         else:
             _blocks(console, names, cells, count)
         count += len(rows)
         sink.flush()
     if count == 0:
-        _grid(console, names, numeric, [cell_len(name) for name in names], [], header=True)
+        _grid(console, names, numeric, [cell_len(name) for name in names], [], _GAP, header=True)
     return count
+
+
+def _fitted(widths: list[int], width: int, *, least: int | None) -> int:
+    """Return the gap with which columns fit a width, 0 where none does; the last column may become ``least`` cells wide."""
+    between = len(widths) - 1
+    for gap in range(_GAP, 0, -1):
+        if sum(widths) + gap * between <= width:
+            return gap
+    left = width - sum(widths[:-1]) - between
+    if least is None or left < least:
+        return 0
+    widths[-1] = left
+    return 1
 
 
 def _console(sink: Sink) -> Console:
@@ -71,7 +89,7 @@ def _console(sink: Sink) -> Console:
             return sink.terminal
 
     # a width of its own: for a stream that is no terminal rich would ask the operating system
-    width = _terminal_width() if sink.terminal else _UNLIMITED
+    width = terminal_width() if sink.terminal else _UNLIMITED
     return Console(
         file=cast("TextIOBase", Text()),  # type: ignore[arg-type]
         width=width,
@@ -85,18 +103,13 @@ def _console(sink: Sink) -> Console:
     )
 
 
-def _terminal_width() -> int:
-    import shutil  # noqa: PLC0415 - see write_table
-
-    return shutil.get_terminal_size().columns
-
-
 def _grid(
     console: Console,
     names: list[str],
     numeric: list[bool],
     widths: list[int],
     cells: list[list[str | None]],
+    gap: int,
     *,
     header: bool,
 ) -> None:
@@ -109,6 +122,7 @@ def _grid(
         show_header=header,
         show_edge=False,
         pad_edge=False,
+        padding=(0, gap // 2, 0, (gap - 1) // 2),  # the line between two columns is the rest of the gap
         header_style="bold",
     )
     for name, right, width in zip(names, numeric, widths, strict=True):

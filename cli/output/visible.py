@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
+import textwrap
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["is_terminal", "json_visible", "lines_visible", "styled", "visible"]
+__all__ = ["is_terminal", "json_visible", "lines_visible", "styled", "terminal_width", "visible", "wrapped"]
 
 _UNSAFE = "\x00-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
 _ANY = re.compile(f"[{_UNSAFE}]")
 _ANY_BUT_LINES = re.compile(f"(?!\t|\r?\n)[{_UNSAFE}]")
+_COMMAND = re.compile("`[^`]*`")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _COLORS = {"red": "31", "yellow": "33", "green": "32", "dim": "2", "bold": "1"}
 
@@ -45,6 +48,28 @@ def lines_visible(text: str) -> str:
 def json_visible(text: str) -> str:
     """Return JSON text of the same value in which nothing acts on a terminal."""
     return _ANY_BUT_LINES.sub(_escape_json, text)
+
+
+def terminal_width() -> int:
+    """Return how many letters fit a line of the terminal."""
+    return shutil.get_terminal_size().columns
+
+
+def wrapped(line: str, width: int) -> str:
+    """Return a line in lines of at most a width, the later ones indented; a command in backticks is not parted.
+
+    >>> print(wrapped("  flights: 26% were rejected; see `stream-wh rejected flights`", 40))
+      flights: 26% were rejected; see
+        `stream-wh rejected flights`
+    """
+    if len(line) <= width:
+        return line
+    margin = line[: len(line) - len(line.lstrip())]
+    held = _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), line)
+    form = textwrap.TextWrapper(
+        width, initial_indent=margin, subsequent_indent=f"{margin}  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(form.wrap(held.strip())).replace("\0", " ")
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -79,7 +79,7 @@ def test_the_real_entry_point_starts(stream_wh: Callable[..., Ended]) -> None:
     unknown = stream_wh("prove")
     assert (unknown.code, unknown.out) == (2, "")
     assert "No such command" in unknown.err
-    assert "No such command 'staus'. (Did you mean 'status'?)" in stream_wh("staus").err
+    assert "No such command 'staus'; did you mean 'status'? See `stream-wh --help`" in stream_wh("staus").err
     assert stream_wh("probe").code == 2
     assert stream_wh("-C", "no/such/directory", "status").code == 2
 

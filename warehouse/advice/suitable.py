@@ -45,6 +45,9 @@ def unsuitable(state: TableState) -> str | None:
             return None
 
 
+_SAME = 0.02
+"""Costs that differ by less are called the same."""
+
 # --- why a layout is recommended, in a sentence ---
 
 
@@ -62,7 +65,9 @@ def reason_for(best: Evaluation, current: Evaluation | None, front: Sequence[Eva
         return f"it {does}, and no other layout is better in update time, probe time or space"
     other = min(others, key=lambda each: each.interval)
     more = other.interval / best.interval - 1
-    return f"it {does}; the next one on the front costs {more:.0%} more for each update interval, {_where(best, other, load)}"
+    if more < _SAME:
+        return f"it {does}; others cost as much for each update interval, and take more space or are for experiments"
+    return f"it {does}; the next one shown costs {more:.0%} more for each update interval, {_where(best, other, load)}"
 
 
 def _does(each: Evaluation, load: Workload) -> str:

@@ -82,7 +82,7 @@ def judge(facts: Facts, thresholds: Thresholds | None = None) -> Health:
 def _notes(facts: Facts) -> Iterator[str]:
     running = facts.running
     if running is not None:
-        since = f" since {format_instant(running.since)}" if running.since is not None else ""
+        since = f" since {format_instant(running.since // SECOND * SECOND)}" if running.since is not None else ""
         doing = f": {running.doing}" if running.doing else ""
         yield f"an update is running{since}, by {running.by}{doing}"
 

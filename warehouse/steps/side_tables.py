@@ -15,6 +15,7 @@ from warehouse.storage.commit import CommitFacts
 from warehouse.storage.overdue import drop_overdue
 from warehouse.storage.tables import FOUND_BY
 from warehouse.storage.writer import write_rows
+from warehouse.units import counted
 
 __all__ = ["DROP_OVERDUE", "MOVE_DEFERRED", "STORE_REJECTED", "STORE_RESTORED"]
 
@@ -41,8 +42,8 @@ def _move_deferred(step: MoveDeferred, task: Task) -> Done:
 
 
 def _explained_move(number: int, step: MoveDeferred, _: Incoming) -> StepExplanation:
-    taken = f"take the rows of {len(step.taken)} slots that have come; " if step.taken else ""
-    return StepExplanation(number, step.path, "move", f"{taken}keep rows whose slot is still to come")
+    taken = f"take the rows of {counted(len(step.taken), 'update interval')} that have come; " if step.taken else ""
+    return StepExplanation(number, step.path, "move", f"{taken}keep those whose time is still to come")
 
 
 MOVE_DEFERRED = Kind(
