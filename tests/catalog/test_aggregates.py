@@ -11,6 +11,7 @@ from warehouse.aggregates.definition import FrequentItems, Value, Window
 from warehouse.catalog.load import load_catalog
 from warehouse.errors import ConfigurationError
 from warehouse.time import HOUR
+from warehouse.views.readable import readable_views
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -147,3 +148,65 @@ def test_an_error_that_is_allowed_makes_estimates(tmp_path: Path) -> None:
     assert [value.size for value in definition.values] == [None, 14, 269]
     assert dict(definition.columns)["kinds_high"] == "bigint"
     assert [name for name, _ in definition.columns if name.startswith("p")] == ["p", "p_low", "p_high"]
+
+
+EXACT: dict[str, object] = {"select": {}, "frequent": {"item": "k", "top": 1, "exact": True}}
+VIEWS: dict[str, dict[str, object]] = {
+    "rows": {"sql": "SELECT k, v, v * 1.5 AS w FROM s", "search_key": "k", "short_lived": "report"},
+    "dropped": {"sql": "SELECT k, v FROM s", "search_key": "k", "short_lived": "drop"},
+    "groups": {"sql": "SELECT k, count(*) AS n FROM s GROUP BY k", "search_key": "k"},
+    "values": {"sql": "SELECT DISTINCT k FROM s", "search_key": "k", "short_lived": "report"},
+    "above": {"sql": "SELECT k, n FROM a", "search_key": "k", "short_lived": "report"},
+    "faulty": {"sql": "SELECT x FROM s", "search_key": "k"},
+}
+
+
+def over_views(directory: Path, aggregates: dict[str, dict[str, object]], **view: object) -> tuple[Aggregate, ...]:
+    """Load a warehouse with a stream of rows that end, views over it, and aggregates."""
+    columns = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+    stream = {"landing": "s", "format": "json", "search_key": "k", "arrival": "b", "expires": "e", "max_lifetime": "2h"}
+    write_declarations(directory, {
+        "warehouse": {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"},
+        "streams": {"s": {**stream, "columns": columns}},
+        "views": {**VIEWS, "rows": {**VIEWS["rows"], **view}},
+        "aggregates": {name: {**SOUND, **keys} for name, keys in aggregates.items()},
+    })  # fmt: skip
+    return load_catalog(directory, readable=readable_views).aggregates
+
+
+def test_an_aggregate_over_a_view_has_the_types_of_its_columns(tmp_path: Path) -> None:
+    """Aggregates keep the order of their declarations; a view of one of them is not in the way."""
+    living = {"from": "dropped", "over": "live"}
+    asked = {"a": {"from": "rows", "select": {"n": "count(*)", "t": "sum(v)"}}, "z": {"from": "s"}, "l": living}
+    found = over_views(tmp_path, asked)
+    assert [each.name for each in found] == ["a", "z", "l"]
+    assert found[0].definition.values[1] == Value("t", "sum", "bigint", "v", "int")
+    assert found[0].definition.group_by == (("k", "string"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "told"),
+    [
+        ({"from": "dropped"}, "from", r'short_lived = "report" in \[views.dropped\], or over = "live"'),
+        ({"from": "groups"}, "from", "whose rows are replaced"),
+        ({"from": "values"}, "from", "with DISTINCT, of which it depends on the update interval"),
+        ({"from": "faulty"}, "from", "which cannot be maintained"),
+        ({"from": "rows", "select": {"n": "sum(w)"}}, "select.n", r"CAST\(... AS ...\) AS w in the SQL of rows"),
+        ({"from": "rows", "group_by": "w"}, "group_by", "only Spark can tell"),
+        ({"from": "rows", "group_by": "x"}, "group_by", '"x"'),
+        ({**EXACT, "from": "rows"}, "frequent.exact", "rows of rows expire"),
+    ],
+)
+def test_views_that_cannot_be_read_are_refused(changes: dict[str, object], key: str, told: str, tmp_path: Path) -> None:
+    """With the key, and what would do."""
+    with pytest.raises(ConfigurationError, match=told) as caught:
+        over_views(tmp_path, {"a": changes})
+    assert [problem.key for problem in caught.value.problems] == [f"aggregates.a.{key}"]
+
+
+def test_bounds_of_views_and_views_of_answers_are_judged(tmp_path: Path) -> None:
+    """`erase_within` of the view bounds answers; no aggregate reads a view of answers over views."""
+    with pytest.raises(ConfigurationError, match=r'erase_within = "3h" of rows'):
+        over_views(tmp_path, {"a": {"from": "rows", "over": "live"}}, erase_within="3h", short_lived="drop")
+    with pytest.raises(ConfigurationError, match=r'which reads "a", an aggregate over a view'):
+        over_views(tmp_path, {"a": {"from": "rows"}, "z": {"from": "above"}})

@@ -32,9 +32,12 @@ ABOVE = 0.3
 LIFETIME = 2.5
 
 
-def declare(project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS) -> Project:
-    """Declare a stream of short-lived rows and an aggregate of each kind, by DuckDB and (with a condition) by Spark."""
-    common = {"from": "a", "windows": [*windows], "every": [f"{every}h" for _, every in windows.values()], "keep": "200h"}
+def declare(project: Project, windows: Mapping[str, tuple[int, int]] = WINDOWS, over: str = "a") -> Project:
+    """Declare a stream of short-lived rows and an aggregate of each kind, by DuckDB and (with a condition) by Spark.
+
+    They are ``over`` the stream or a view that has its rows.
+    """
+    common = {"from": over, "windows": [*windows], "every": [f"{every}h" for _, every in windows.values()], "keep": "200h"}
     grouped = {**common, "group_by": ["k"], "select": VALUES}
     often = {**common, "frequent": {"item": "k", "above": ABOVE}}
     aggregates: dict[str, dict[str, object]] = {
@@ -170,6 +173,8 @@ def require_equal(drawn: Drawn) -> None:
 
 def _answer(drawn: Drawn, table: str, epoch: int, slots: int, end: int) -> dict[str, Any]:
     loaded = [row for name in drawn.loaded[epoch] for row in drawn.files[name]]
+    if drawn.project.aggregates[table]["from"] != "a":  # no view has rows that never live
+        loaded = [row for row in loaded if row[3] > row[2]]
     rows = in_window(loaded, slots, end, live="living" in table)
     if "often" in table:
         return {k: (n, n) for k, n in Counter(row[0] for row in rows).items() if n > ABOVE * len(rows)}

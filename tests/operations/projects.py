@@ -38,6 +38,7 @@ from warehouse.operations.update import UpdateOptions, UpdateReport, update
 from warehouse.operations.vacuum import vacuum
 from warehouse.publishing.database import replace_if_needed
 from warehouse.time import HOUR, format_instant, parse_instant
+from warehouse.views.readable import readable_views
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -213,7 +214,7 @@ class Project:
             assert self.spark is not None, "this update was to do without Spark"
             return self.spark
 
-        return Verbs(WriteContext(load_catalog(self.directory), session, lambda: self.clock, observer))
+        return Verbs(WriteContext(load_catalog(self.directory, readable=readable_views), session, lambda: self.clock, observer))
 
     def update(self, hours: float, *, observer: Observer = nobody, **options: Any) -> UpdateReport:  # noqa: ANN401 - those of UpdateOptions
         """Move the windows to the slot of that many hours."""

@@ -119,6 +119,12 @@ class Definition:
         return tuple(zip(ITEM_COLUMNS, types, strict=True))
 
     @property
+    def shows_values(self) -> bool:
+        """Whether its answers, or the synopses that they come from, show values of single rows: groups, extremes, items."""
+        kept = ("rows", "count", "sum", "avg", "var_samp", "var_pop", "stddev_samp", "stddev_pop")
+        return bool(self.group_by) or self.frequent is not None or any(value.function not in kept for value in self.values)
+
+    @property
     def longest(self) -> int:
         """Slots of its longest window."""
         return max(window.slots for window in self.windows)

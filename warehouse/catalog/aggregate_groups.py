@@ -55,8 +55,9 @@ def groups_of(given: Sequence[str], types: Mapping[str, SqlType | None], source:
 
 def _column(name: str, kind: SqlType | None) -> Group | FaultError:
     if kind is None or isinstance(kind, Array | Struct):
-        told = "a type at fault" if kind is None else f"type {canonical(kind)}"
-        return FaultError(f'the column "{name}" of {told}', "columns without parts")
+        told = "a type that is at fault or that only Spark can tell" if kind is None else f"type {canonical(kind)}"
+        allowed = f"columns without parts; in a view's SQL, CAST(... AS ...) AS {name} says a type"
+        return FaultError(f'the column "{name}" of {told}', allowed if kind is None else "columns without parts")
     return Group(name, kind)
 
 

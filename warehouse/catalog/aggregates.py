@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.checks import Draft
     from warehouse.catalog.config import AggregateSection
+    from warehouse.catalog.read_views import ReadView
 
 __all__ = ["AggregateDraft", "definition_of"]
 
@@ -64,7 +65,7 @@ class AggregateDraft:
     """An aggregate being checked: its sound keys, those at fault, and what else is declared.
 
     ``kinds`` says of every declared name whether it is a stream, a relation, a view or an aggregate; ``interval`` is the update
-    interval in microseconds, None when itself at fault.
+    interval in microseconds, None when itself at fault. ``views`` are those that it may read.
     """
 
     section: AggregateSection
@@ -72,6 +73,7 @@ class AggregateDraft:
     streams: Mapping[str, Draft]
     kinds: Mapping[str, str]
     interval: int | None
+    views: Mapping[str, ReadView] = field(default_factory=dict)
 
     @property
     def stream(self) -> Draft | None:
@@ -79,15 +81,22 @@ class AggregateDraft:
         return self.streams.get(self.section.source or "")
 
     @property
+    def view(self) -> ReadView | None:
+        """The view that it reads, if there is one."""
+        return self.views.get(self.section.source or "")
+
+    @property
     def types(self) -> dict[str, SqlType | None]:
-        """The columns of the stream with their types; None where a type is at fault."""
+        """The columns of what it reads with their types; None where a type is at fault, or only Spark can tell."""
+        if self.view is not None:
+            return dict(self.view.types)
         return {} if self.stream is None else self.stream.types()
 
 
 def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple[str, FaultError], ...]]:
     """Return what a sound declaration asks, and every fault of an unsound one by its key."""
     faults = [*_required(draft), *_source(draft)]
-    if faults or draft.faulty or draft.stream is None or draft.interval is None:
+    if faults or draft.faulty or (draft.stream is None and draft.view is None) or draft.interval is None:
         return None, tuple(faults)
     groups = list(_groups(draft))
     values = list(_values(draft))
@@ -131,7 +140,10 @@ def _source(draft: AggregateDraft) -> _Faults:
     name = draft.section.source
     if name is None or name in draft.streams:
         return
-    listed = f"a stream ({', '.join(draft.streams) or 'none is declared'})"
+    listed = f"a stream ({', '.join(draft.streams) or 'none is declared'}) or a view"
+    if draft.view is not None:
+        yield from _unfit(draft, name, draft.view)
+        return
     match draft.kinds.get(name):
         case None:
             yield "from", FaultError(f'the unknown name "{name}"', listed, nearest(name, draft.streams))
@@ -139,7 +151,17 @@ def _source(draft: AggregateDraft) -> _Faults:
             yield "from", FaultError(f'"{name}", a relation: its versions do not arrive once each', listed)
         case kind:
             article = "an" if kind == "aggregate" else "a"
-            yield "from", FaultError(f'"{name}", {article} {kind}', f"{listed}: others are not read yet")
+            yield "from", FaultError(f'"{name}", {article} {kind}', listed)
+
+
+def _unfit(draft: AggregateDraft, name: str, view: ReadView) -> _Faults:
+    """Yield why a view cannot be read, or its arrivals cannot be counted."""
+    if view.unreadable is not None:
+        found, allowed = view.unreadable
+        yield "from", FaultError(f'the view "{name}", {found}', allowed)
+    elif view.unreported and draft.section.over != "live":
+        found = f'the view "{name}" with short_lived = "drop": which of its results are seen depends on when updates run'
+        yield "from", FaultError(found, f'short_lived = "report" in [views.{name}], or over = "live"')
 
 
 def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultError:
@@ -148,9 +170,12 @@ def _column(draft: AggregateDraft, name: str) -> tuple[str, SqlType] | FaultErro
     own = next((each for each in types if each.lower() == name.lower()), None)
     kind = types.get(own or "")
     if own is None or kind is None:
-        stream = draft.section.source
-        remedy = f"a column of {stream} ({', '.join(types)}); {_NO_EXPRESSION}"
-        return FaultError(f'"{name}"', remedy, nearest(name, types))
+        source = draft.section.source
+        if own is not None and draft.view is not None:
+            found = f'the column "{own}", whose type is not known before Spark has seen the view'
+            return FaultError(found, f"CAST(... AS ...) AS {own} in the SQL of {source}, or another column")
+        way = _NO_EXPRESSION if draft.view is None else "an expression is a column of the view"
+        return FaultError(f'"{name}"', f"a column of {source} ({', '.join(types)}); {way}", nearest(name, types))
     return own, kind
 
 
@@ -232,11 +257,17 @@ def _frequent(draft: AggregateDraft) -> Iterator[FrequentItems | tuple[str, Faul
 def _not_stored(draft: AggregateDraft) -> str | None:
     """Return why rows of a window cannot be counted in the stream's table, or None if all of them are there."""
     stream, section = draft.stream, draft.section
+    if draft.view is not None:
+        return None if section.over == "live" or draft.view.stays else _no_more(draft)
     if stream is None or section.over == "live" or stream.section.expires is None:
         return None
     if stream.section.on_expiry == "archive":
         return f"an archive of {section.source} has no rows that were dead on arrival"
-    return f"rows of {section.source} expire, and its table has them no more"
+    return _no_more(draft)
+
+
+def _no_more(draft: AggregateDraft) -> str:
+    return f"rows of {draft.section.source} expire, and its table has them no more"
 
 
 def _value(draft: AggregateDraft, name: str, text: str) -> Value:
@@ -420,7 +451,7 @@ def _search_key(draft: AggregateDraft) -> _Faults:
 def _erasable(draft: AggregateDraft) -> _Faults:
     """Yield that answers show values of rows for longer than their stream lets the rows exist."""
     stream, section = draft.stream, draft.section
-    bound = None if stream is None else stream.section.erase_within
+    bound = stream.section.erase_within if stream is not None else draft.view.erase_within if draft.view is not None else None
     if bound is None:
         return
     longest = max([section.keep or 0, *(length for _, length in section.windows)])

@@ -269,8 +269,8 @@ class AggregateSection(BaseModel):
 
     model_config = _STRICT
 
-    source: str | None = Field(default=None, alias="from", description='the name of a stream such as "flights"')
-    where: SqlText | None = Field(default=None, description="a Spark SQL condition over columns of the stream")
+    source: str | None = Field(default=None, alias="from", description='the name of a stream or view such as "flights"')
+    where: SqlText | None = Field(default=None, description="a Spark SQL condition over columns of the stream or view")
     group_by: Names = Field(default=(), description='a column, or a list of them such as ["origin", "year(day) AS year"]')
     select: Selected = Field(default=(), description='a table of values such as { flights = "count(*)", late = "max(delay)" }')
     windows: Durations = Field(default=(), description='a list of durations such as ["1h", "1d"]')

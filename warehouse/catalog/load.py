@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -46,11 +47,12 @@ from warehouse.health import Shares, Thresholds
 from warehouse.objects.path import ObjectPath
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from pydantic import BaseModel
 
     from warehouse.aggregates.definition import Definition
+    from warehouse.catalog.read_views import ReadView
 
 __all__ = ["FILE_NAME", "load_catalog"]
 
@@ -62,7 +64,9 @@ _Section = TypeVar("_Section", bound="BaseModel")
 _LINE = re.compile(r"\s*\(at line (\d+), column (\d+)\)")
 
 
-def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
+def load_catalog(
+    directory: Path, file: Path | None = None, *, readable: Callable[[Catalog], Mapping[str, ReadView]] | None = None
+) -> Catalog:
     """Return what a project declares.
 
     Parameters
@@ -71,6 +75,8 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         The project: where ``warehouse.toml`` is. Paths in the file are relative to it.
     file
         What to read as if it were the project's ``warehouse.toml``.
+    readable
+        Tells of the views of a catalog what aggregates need to know of them. None: an aggregate over a view is refused.
 
     Raises
     ------
@@ -97,7 +103,8 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
     for name, draft in drafts.items():
         for rule in RULES:
             report.add_each(f"streams.{name}", rule(draft))
-    aggregates = _aggregates(raw, drafts, warehouse, report)
+    over_views = () if readable is None else _over_views(raw)
+    aggregates = _aggregates(raw, drafts, warehouse, report, left_out=over_views)
     coalesced = _coalesced(raw, drafts, warehouse, report)
     archived = [name for name, draft in drafts.items() if draft.section.on_expiry == "archive"]
     for name, fault in taken_names(archived, (*drafts, *relations, *views, *aggregates, *coalesced)):
@@ -117,7 +124,7 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
     report.add_section("health", faults)
     if report.problems or root is None or warehouse.anchor is None or warehouse.update_interval is None:
         raise ConfigurationError(report.problems)
-    return Catalog(
+    catalog = Catalog(
         file=base / FILE_NAME,
         root=root,
         anchor=warehouse.anchor,
@@ -170,6 +177,13 @@ def load_catalog(directory: Path, file: Path | None = None) -> Catalog:
         coalesced=tuple(table for table in coalesced.values() if table is not None and table.how != "lazy"),
         lazy=tuple(table for table in coalesced.values() if table is not None and table.how == "lazy"),
     )
+    if readable is None or not over_views:
+        return catalog
+    aggregates |= _aggregates(raw, drafts, warehouse, report, left_out=aggregates.keys() - over_views, views=readable(catalog))
+    if report.problems:
+        raise ConfigurationError(report.problems)
+    every = (Aggregate(name, definition) for name, definition in aggregates.items() if definition is not None)
+    return replace(catalog, aggregates=tuple(every))
 
 
 def _read(file: Path) -> tuple[bytes, dict[str, object]]:
@@ -256,16 +270,31 @@ def _sections(
 
 
 def _aggregates(
-    raw: dict[str, object], drafts: dict[str, Draft], warehouse: WarehouseSection, report: Report
+    raw: dict[str, object],
+    drafts: dict[str, Draft],
+    warehouse: WarehouseSection,
+    report: Report,
+    *,
+    left_out: Collection[str] = (),
+    views: Mapping[str, ReadView] | None = None,
 ) -> dict[str, Definition | None]:
-    """Return what each ``[aggregates.NAME]`` asks; None where it is at fault."""
-    found: dict[str, Definition | None] = {}
+    """Return what each ``[aggregates.NAME]`` asks; None where it is at fault or ``left_out``; with ``views`` only the others."""
+    given = raw.get("aggregates", {})
+    found: dict[str, Definition | None] = dict.fromkeys(given) if isinstance(given, dict) and views is None else {}
+    asked = {name: keys for name, keys in given.items() if name not in left_out} if isinstance(given, dict) else given
     kinds = _kinds(raw)
-    for name, section, faulty, _ in _sections("aggregates", AggregateSection, raw, report):
-        draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval)
+    for name, section, faulty, _ in _sections("aggregates", AggregateSection, {**raw, "aggregates": asked}, report):
+        draft = AggregateDraft(section, faulty, drafts, kinds, warehouse.update_interval, views or {})
         found[name], faults = definition_of(draft)
         report.add_each(f"aggregates.{name}", faults)
     return found
+
+
+def _over_views(raw: dict[str, object]) -> tuple[str, ...]:
+    """Return the aggregates that read a view: they are judged once the views are."""
+    given, kinds = raw.get("aggregates"), _kinds(raw)
+    sections = given.items() if isinstance(given, dict) else ()
+    return tuple(name for name, keys in sections if isinstance(keys, dict) and kinds.get(str(keys.get("from"))) == "view")
 
 
 def _coalesced(

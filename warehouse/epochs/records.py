@@ -158,6 +158,7 @@ class SynopsisRecord:
 
     One that is ``emptied``, in the base of a plan that goes back, has no row: what the stream holds then is added again. Of
     windows that end before the slot ``sure`` rows may have gone, as they were to be answered before; None: the epoch's slot.
+    One of a view has the rows that the view had by the slot ``through``.
     """
 
     synopsis: Synopsis
@@ -165,6 +166,7 @@ class SynopsisRecord:
     full_from: int
     emptied: bool = False
     sure: int | None = None
+    through: int | None = None
 
 
 @dataclass(frozen=True)
@@ -313,7 +315,7 @@ class TableState:
 
     @property
     def followed(self) -> str | None:
-        """The stream that it follows as a synopsis, answers or a coalesced table."""
+        """The stream or view that it follows as a synopsis, answers or a coalesced table."""
         if self.synopsis is not None:
             return self.synopsis.synopsis.source
         if self.answers is not None:

@@ -21,10 +21,11 @@ from warehouse.ingest.guarded import guarded
 from warehouse.ingest.local import local_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
+    from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column, Stream
 
 __all__ = ["check_condition", "check_expressions", "needs_no_check"]
@@ -62,8 +63,10 @@ def check_expressions(session: SparkSession, stream: Stream) -> None:
     _checked.add(told)
 
 
-def check_condition(session: SparkSession, stream: Stream, key: str, sql: str) -> None:
-    """Check a condition over the columns of a stream, which the key of the configuration has.
+def check_condition(
+    session: SparkSession, name: str, columns: Sequence[Column | ColumnRecord], key: str, sql: str
+) -> None:
+    """Check a condition over the columns of a stream or view, which the key of the configuration has.
 
     Raises
     ------
@@ -71,15 +74,15 @@ def check_condition(session: SparkSession, stream: Stream, key: str, sql: str) -
         When Spark refuses it, or it gives no boolean.
 
     """
-    told = (stream.name, stream.columns, key, sql)
+    told = (name, tuple(columns), key, sql)
     if told in _checked:
         return
-    rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in stream.columns))
+    rows = local_frame(session, [], ", ".join(f"{quoted(column.name)} {column.type}" for column in columns))
     try:
         kind = rows.select(guarded(session, sql).alias("_tried_0")).schema["_tried_0"].dataType.simpleString()
     except AnalysisException as error:
         found = f'"{sql}", which Spark refuses: {_first_line(error)}'
-        raise ConfigurationError([Problem("warehouse.toml", key, found, f"a condition over columns of {stream.name}")]) from error
+        raise ConfigurationError([Problem("warehouse.toml", key, found, f"a condition over columns of {name}")]) from error
     kind = kind.removeprefix("struct<v:").removesuffix(">")
     if kind not in ("boolean", "void"):
         raise ConfigurationError([Problem("warehouse.toml", key, f'"{sql}", which gives {kind}', "a condition, true or false")])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.drift import compare
@@ -124,14 +125,15 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
     followed = {step.stream for step in plan.steps} if catalog.aggregates else set()
     for aggregate in catalog.aggregates:
         asked = aggregate.definition
-        source = catalog.stream(asked.source)
+        source = plan.node(asked.source) or catalog.stream(asked.source)
         if source is None or aggregate.name not in followed:
             continue
+        check = partial(check_condition, name=source.name, columns=source.columns)
         if asked.where is not None:
-            check_condition(context.writing_spark(), source, f"aggregates.{aggregate.name}.where", asked.where)
+            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.where", sql=asked.where)
         for name, sql in asked.computed:
             typed = f"CAST(({sql}) AS {dict(asked.group_by)[name]}) IS NULL"
-            check_condition(context.writing_spark(), source, f"aggregates.{aggregate.name}.group_by", typed)
+            check(context.writing_spark(), key=f"aggregates.{aggregate.name}.group_by", sql=typed)
 
 
 def _execute(context: WriteContext, plan: Plan, last: Epoch | None) -> Epoch:

@@ -18,6 +18,7 @@ from warehouse.errors import BackupError, StorageFailedError
 from warehouse.operations.backup import verify
 from warehouse.publishing.database import replace_if_needed
 from warehouse.storage.store import store_of
+from warehouse.views.readable import readable_views
 
 if TYPE_CHECKING:
     from warehouse.operations.backup import Backup
@@ -50,7 +51,7 @@ def restore_project(directory: Path, backup: Path, *, now: int, replace: bool = 
     made = verify(backup)
     configuration = directory / FILE_NAME
     given = None if configuration.exists() else backup / FILE_NAME
-    root = load_catalog(directory, given).root
+    root = load_catalog(directory, given, readable=readable_views).root
     if not store_of(root).local_paths:
         raise BackupError(f"{root} is in an object store; restore to a local root: name one in warehouse.toml")
     root = root.resolve()  # a link stays, and what it leads to is replaced

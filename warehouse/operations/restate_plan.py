@@ -70,7 +70,7 @@ def restate_base(
             states.append(restoring.replaced(state, changed.declaration, changed.layout, newest.number + 1))
         elif state.name == table:
             states.append(replace(_restored(restoring, state, found.since), stopped=None))
-        elif (state.synopsis or state.coalesced) is not None and state.followed == table and found.retried is None:
+        elif (state.synopsis or state.coalesced) is not None and state.followed in {table, *above} and found.retried is None:
             states.append(_restored(restoring, state, found.since))
         elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
             states.append(restoring.rebuilt(state))

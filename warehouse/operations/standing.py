@@ -132,7 +132,8 @@ def standing_still(
     for state in epoch.tables:
         found = next((changed[path] for path in state.paths if path in changed), None)
         if found is not None and state.owner in known:
-            (tables if state.view is None else views).setdefault(state.owner, found.message)
+            of_view = state.view is not None or any(given.view == state.owner for given in nodes)
+            (views if of_view else tables).setdefault(state.owner, found.message)
     for state in epoch.tables:  # the points that a coalesced table misses would be nowhere else
         source = state.followed
         if state.coalesced is not None and state.name in tables and source in known:

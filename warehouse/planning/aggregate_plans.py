@@ -1,8 +1,8 @@
-"""Planning declared aggregates: the synopses of each stream, shared by all that read them, and the answers that are due.
+"""Planning declared aggregates: synopses of streams and views, shared by all that read them, and the answers that are due.
 
-Both are tables that follow a stream, as archives do. A synopsis gets a row for each slot and group of what the update takes
-in, in the same epoch; its rows end when no window can reach their slot any more. Answers are given of ends in the slots that the
-update moves over, from the synopses as this plan leaves them; they end ``keep`` after their window does.
+Both are tables that follow a stream, as archives do, or a view's node. A synopsis gets a row for each slot and group of what
+the update takes in, in the same epoch; its rows end when no window can reach their slot any more. Answers are given of ends in
+the slots that the update moves over, from the synopses as this plan leaves them; they end ``keep`` after their window does.
 """
 
 from __future__ import annotations
@@ -26,9 +26,42 @@ if TYPE_CHECKING:
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
     from warehouse.epochs.records import AnswersRecord, Epoch, SynopsisRecord, TableState
-    from warehouse.planning.steps import InputFiles
+    from warehouse.planning.steps import InputFiles, NodePlan
 
-__all__ = ["aggregate_plans", "without_history"]
+__all__ = ["Followed", "aggregate_plans", "over_views", "without_history"]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A stream or view that a plan moves, as the tables that follow it see it.
+
+    ``first`` tells whether it is built in this plan, ``more`` whether files were left for another one at the same window time;
+    its load slots start above ``k0``. ``arrives`` tells whether it may get rows.
+    """
+
+    name: str
+    first: bool
+    more: bool
+    k0: int
+    arrives: bool
+    view: bool = False
+
+    @classmethod
+    def of_stream(cls, stream: StreamPlan, arriving: Collection[str]) -> Followed:
+        """Return a stream; ``arriving`` are those that may get rows."""
+        return cls(stream.name, stream.first, bool(stream.more), stream.k0, stream.name in arriving)
+
+    @classmethod
+    def of_views(cls, nodes: Sequence[NodePlan], streams: Sequence[StreamPlan]) -> tuple[Followed, ...]:
+        """Return the views whose own tables are planned; files that a stream left are rows that they do not have yet."""
+        more = any(stream.more for stream in streams)
+        own = (node for node in nodes if node.name == node.view)
+        return tuple(cls(node.name, node.first, more, node.k0, arrives=True, view=True) for node in own)
+
+
+def over_views(catalog: Catalog) -> tuple[str, ...]:
+    """Return the aggregates that read a view."""
+    return tuple(each.name for each in catalog.aggregates if catalog.view(each.definition.source) is not None)
 
 
 def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
@@ -37,7 +70,8 @@ def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
         return []
     wanted: dict[str, list[Need]] = {}
     for aggregate in catalog.aggregates:
-        wanted.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
+        if catalog.stream(aggregate.definition.source) is not None:
+            wanted.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
     known = [state.synopsis.synopsis for state in last.tables if state.synopsis is not None]
     return [name for name, asked in wanted.items() if last.table(name) is not None and missing(asked, known)]
 
@@ -45,40 +79,37 @@ def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
 def aggregate_plans(
     catalog: Catalog,
     last: Epoch | None,
-    streams: Sequence[StreamPlan],
-    arriving: Collection[str],
+    followed: Sequence[Followed],
     *,
     slot: int,
     epoch: int,
     stopped: Collection[str],
     landed: Mapping[str, tuple[InputFiles, ...]],
 ) -> list[StreamPlan]:
-    """Return the plans of synopses and answers that follow the planned streams, all synopses first.
+    """Return the plans of synopses and answers that follow the planned streams or views, all synopses first.
 
-    ``arriving`` are the streams that may get rows, ``slot`` is the update's, ``epoch`` the number of the one that it makes.
-    Answers that are ``stopped`` wait. ``landed`` are the files of streams that were loaded before and are still there.
+    ``slot`` is the update's, ``epoch`` the number of the one that it makes. Answers that are ``stopped`` wait. ``landed`` are the
+    files of streams that were loaded before and are still there.
     """
     plans: list[StreamPlan] = []
-    for stream in streams:
+    for stream in followed:
         own = [aggregate for aggregate in catalog.aggregates if aggregate.definition.source == stream.name]
         if own:
-            before = landed.get(stream.name, ())
-            plans += _Following(catalog, last, stream, slot, epoch, before, arrives=stream.name in arriving).plans(own)
+            plans += _Following(catalog, last, stream, slot, epoch, landed.get(stream.name, ())).plans(own)
     plans.sort(key=lambda plan: plan.answers is not None)
     return [plan for plan in plans if plan.name not in stopped]
 
 
 @dataclass(frozen=True)
 class _Following:
-    """What follows one stream of a plan."""
+    """What follows one stream or view of a plan."""
 
     catalog: Catalog
     last: Epoch | None
-    stream: StreamPlan
+    stream: Followed
     slot: int
     epoch: int
     landed: tuple[InputFiles, ...]
-    arrives: bool
 
     @property
     def moves(self) -> bool:
@@ -124,20 +155,31 @@ class _Following:
         slots = max(wanted + spare, known.slots if known else 0)
         emptied = known is None or known.emptied
         longer = known is not None and not emptied and slots > known.slots
-        rebuilt = longer and synopsis.live
-        history = (emptied or rebuilt) and self.state(self.stream.name) is not None
+        built = self.stream.view and self.stream.first
+        missed = self._missed(known)
+        rebuilt = synopsis.live and not emptied and (longer or built or missed)
+        history = (emptied or rebuilt or missed) and not built and self.state(self.stream.name) is not None
         return SynopsisPlan(
             synopsis,
             slots,
-            arrives=self.arrives,
-            opening=self.stream.first,
+            arrives=self.stream.arrives,
+            opening=self.stream.first and not self.stream.view,
             history=history,
             carried=longer and not synopsis.live,
             landed=self.landed if history and not synopsis.live else (),
             rebuilt=rebuilt,
             spare=spare,
             sure=self._sure(known, rebuilt=rebuilt),
+            view=self.stream.view,
+            built=built,
+            since=None if known is None or emptied or synopsis.live or not (built or missed) else known.through,
         )
+
+    def _missed(self, known: SynopsisRecord | None) -> bool:
+        """Whether the view has rows that its synopsis does not know: it failed, and was built by another verb than an update."""
+        if known is None or known.emptied or known.through is None or self.last is None:
+            return False
+        return self.stream.view and known.through < self.last.slot
 
     def _sure(self, known: SynopsisRecord | None, *, rebuilt: bool) -> int:
         """Return the first slot of whose windows, those that end with it, no row has gone before this plan."""
@@ -151,12 +193,14 @@ class _Following:
         layout = state.layout if state is not None and not (own.carried or own.rebuilt) else None
         layout = layout or resolve(periods=own.slots, label="WKS")
         columns = tuple(ColumnRecord(column, kind) for column, kind in own.synopsis.columns)
-        lowest = self.slot - layout.periods
+        lowest, k0 = self.slot - layout.periods, self.stream.k0
+        if own.view and state is not None and state.synopsis is not None and state.synopsis.through is not None:
+            k0 = state.synopsis.through
         return StreamPlan(
             name=name,
             declaration=table_declaration(columns, (ARRIVED,), label="WKS", max_lifetime=None),
             layout=layout,
-            k0=lowest if emptied else max(lowest, self.stream.k0),
+            k0=lowest if emptied else max(lowest, min(k0, self.slot)),
             first=emptied,
             inputs=(),
             left_out=(),

@@ -14,7 +14,7 @@ from warehouse.catalog.archives import EXPIRED_AT, archive_name
 from warehouse.catalog.declaration import ColumnRecord, declaration, table_declaration, with_added
 from warehouse.catalog.retention import slots_dead
 from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, resolve, seals
-from warehouse.planning.aggregate_plans import aggregate_plans
+from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_views
 from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps, rebuilt_tables, without_points
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, kept_long_enough
@@ -41,6 +41,7 @@ from warehouse.planning.steps import (
 )
 from warehouse.storage.tables import PROPERTIES
 from warehouse.time import at_slot
+from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -106,7 +107,7 @@ def make_plan(
     """
     epoch = 0 if last is None else last.number + 1
     moves = last is None or slot > last.slot
-    keep = keep_by_table(catalog)
+    keep, ids = keep_by_table(catalog), _Ids(epoch, clock)
     unbuilt_over = set(without_points(catalog, last))
     streams: list[StreamPlan] = []
     steps: list[Step] = []
@@ -120,7 +121,7 @@ def make_plan(
             continue
         planned = _stream_plan(given, state, last, slot, catalog)
         streams.append(planned)
-        own = list(_steps(planned, state, slot, _Ids(epoch, clock), history_of(catalog)))
+        own = list(_steps(planned, state, slot, ids, history_of(catalog)))
         if moves:
             steps.extend(kept_long_enough(planned.name, state, dict(keep), clock))
         steps.extend((*own, *_overdue(catalog, planned.name, state, slot, own)))
@@ -128,30 +129,31 @@ def make_plan(
             steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
         if given.stream.on_expiry == "archive" and (moves or (state is not None and state.stopped is not None)):
             streams.append(archive_plan(planned, last, slot))
-            steps.extend(_archive_steps(streams[-1], last, slot, _Ids(epoch, clock), longer=catalog.retain))
+            steps.extend(_archive_steps(streams[-1], last, slot, ids, longer=catalog.retain))
     arriving = {step.stream for step in steps if isinstance(step, MoveDeferred)}
-    follow = partial(aggregate_plans, slot=slot, epoch=epoch, stopped=stopped or (), landed=landed or {})
-    for followed in follow(catalog, last, tuple(streams), arriving):
+    follow = partial(aggregate_plans, catalog, last, slot=slot, epoch=epoch, stopped=stopped or (), landed=landed or {})
+    for followed in follow([Followed.of_stream(stream, arriving) for stream in streams]):
         streams.append(followed)
-        steps.extend(_following_steps(followed, last, slot, _Ids(epoch, clock), longer=catalog.retain))
+        steps.extend(_following_steps(followed, last, slot, ids, longer=catalog.retain))
     beside = partial(coalesced_plans, slot=slot, stopped=stopped or (), landed=landed or {})
     for coalesced in beside(catalog, last, tuple(streams), arriving):
         streams.append(coalesced)
-        own = list(_following_steps(coalesced, last, slot, _Ids(epoch, clock), longer=catalog.retain))
+        own = list(_following_steps(coalesced, last, slot, ids, longer=catalog.retain))
         state = last.table(coalesced.name) if last else None
         steps.extend((*own, *_overdue(catalog, coalesced.followed or "", state, slot, own)))
     created = [stream.name for stream in streams if stream.first]
     goes_on = moves or any(given.continues is not None for given in inputs)
-    left = any(given.more for given in inputs) if inputs else last is not None and any(entry.more for entry in last.files)
-    planned_nodes = plan_nodes(nodes, last, created, slot=slot, moves=goes_on or again, epoch=epoch, whole=not left)
-    for node in planned_nodes:
-        state = last.table(node.name) if last else None
-        own = list(node_steps(node, state, slot, epoch=epoch, clock=clock))
-        if moves:
-            steps.extend(kept_long_enough(node.view, state, dict(keep), clock))
-        steps.extend((*own, *_overdue(catalog, node.view, state, slot, own)))
-        if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
-            steps.extend(SetProperties(state.name, path, version) for path, version in _tables_of(state))
+    answers = over_views(catalog)
+    created += (name for name in answers if moves and (last is None or last.table(name) is None))
+    planned_nodes = plan_nodes(
+        nodes, last, created, slot=slot, moves=goes_on or again, epoch=epoch, whole=not _files_left(inputs, last)
+    )
+    first, after = _before_answers(planned_nodes, answers)
+    views = follow(Followed.of_views(first, streams))
+    streams += views
+    steps += (step for node in first for step in _view_steps(node, catalog, last, slot, ids, moves=moves))
+    steps += (step for each in views for step in _following_steps(each, last, slot, ids, longer=catalog.retain))
+    steps += (step for node in after for step in _view_steps(node, catalog, last, slot, ids, moves=moves))
     if last is not None and moves and changed is not None:
         planned_names = {each.name for each in streams} | {each.name for each in planned_nodes}
         still = [state for state in last.tables if state.name not in planned_names]
@@ -170,7 +172,7 @@ def make_plan(
         declared=catalog.keys,
         streams=tuple(streams),
         steps=tuple(steps),
-        nodes=tuple(planned_nodes),
+        nodes=(*first, *after),
         warnings=(*rebuilt(nodes, last), *rebuilt_tables(catalog, last)),
         refused=tuple(sorted((refused or {}).items())),
         target_file_size=catalog.target_file_size,
@@ -178,6 +180,34 @@ def make_plan(
         keep=keep,
         lazy=lazy,
     )
+
+
+def _files_left(inputs: Sequence[StreamInput], last: Epoch | None) -> bool:
+    """Whether files are left for another epoch at the same window time."""
+    return any(given.more for given in inputs) if inputs else last is not None and any(entry.more for entry in last.files)
+
+
+def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[list[NodePlan], list[NodePlan]]:
+    """Return the nodes that read no answers over views, directly or not, and the others, which come after these answers."""
+    late, first, after = set(answers), list[NodePlan](), list[NodePlan]()
+    for node in nodes:
+        if any(table in late for table in tables_read(node.node.operator)):
+            late.add(node.name)
+        (after if node.name in late else first).append(node)
+    return first, after
+
+
+def _view_steps(
+    node: NodePlan, catalog: Catalog, last: Epoch | None, slot: int, ids: _Ids, *, moves: bool
+) -> Iterator[Step]:
+    """Yield what becomes of a view's node in an update."""
+    state = last.table(node.name) if last else None
+    own = list(node_steps(node, state, slot, epoch=ids.epoch, clock=ids.clock))
+    if moves:
+        yield from kept_long_enough(node.view, state, dict(keep_by_table(catalog)), ids.clock)
+    yield from (*own, *_overdue(catalog, node.view, state, slot, own))
+    if state is not None and not node.first and last is not None and _other_properties(state, last, catalog.retain):
+        yield from (SetProperties(state.name, path, version) for path, version in _tables_of(state))
 
 
 def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:

@@ -59,14 +59,19 @@ class Regridding:
         synopsis, answers = state.synopsis, state.answers
         if synopsis is not None:
             slots, known = synopsis.slots // self._slots, self._whole(synopsis.full_from)
-            return replace(state, synopsis=replace(synopsis, slots=slots, full_from=known, sure=None))
+            through = None if synopsis.through is None else self._ended(synopsis.through)
+            return replace(state, synopsis=replace(synopsis, slots=slots, full_from=known, sure=None, through=through))
         aggregate = self.catalog.aggregate(state.name)
         if answers is None or aggregate is None:
             return state
         waiting = tuple(due for each in answers.waiting if (due := self._due(each)) is not None)
-        end = at_slot(answers.through, self.last.anchor, self.last.update_interval)
-        through = grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
+        through = self._ended(answers.through)
         return replace(state, answers=replace(answers, definition=aggregate.definition, through=through, waiting=waiting))
+
+    def _ended(self, former: int) -> int:
+        """The last slot that has ended once a former one has."""
+        end = at_slot(former, self.last.anchor, self.last.update_interval)
+        return grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
 
     def _due(self, due: Due) -> Due | None:
         """An answer that waits, unless its end is none of the new grid."""
@@ -82,7 +87,7 @@ class Regridding:
             grid = self.last.anchor, self.last.update_interval
             own = SynopsisPlan(
                 synopsis.synopsis, synopsis.slots, arrives=False, opening=False, history=False, carried=False, sure=slot,
-                former_grid=grid,
+                former_grid=grid, view=synopsis.through is not None,
             )  # fmt: skip
             return structs.replace(planned, layout=_layout(synopsis.slots), synopsis=own)
         if answers is not None:

@@ -297,7 +297,7 @@ class RestoredFile(msgspec.Struct, frozen=True):
 
 
 class SynopsisPlan(msgspec.Struct, frozen=True):
-    """What an update does for a synopsis of a stream; its rows stay for ``slots`` slots.
+    """What an update does for a synopsis of a stream or a view; its rows stay for ``slots`` slots.
 
     ``arrives`` tells whether the stream may get rows, ``opening`` whether it is in its own first build, so that no row of it can
     have gone. With ``history`` what the ``landed`` files give that were loaded before, or what the stream and its archive hold,
@@ -305,6 +305,9 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     ``rebuilt`` is written again from what its stream holds: the stored rows tell all of those that are live. ``spare`` of the
     slots are for answers that are given later than they are due. The windows that read it end with slot ``first_end`` or later;
     of those that end before ``sure`` rows have gone. A migration of the grid of times gives the former one: anchor and interval.
+
+    One of a ``view`` follows its node. Where the view is built in this plan (``built``) all of its live rows come. Of these, and
+    of ``history``, only those count that arrived after the slot ``since``: up to that one the synopsis knows them.
     """
 
     synopsis: Synopsis
@@ -319,6 +322,9 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
     first_end: int | None = None
     sure: int = 0
     former_grid: tuple[int, int] | None = None
+    view: bool = False
+    built: bool = False
+    since: int | None = None
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):

@@ -174,7 +174,8 @@ class AnswersSource:
         if asked is None or not asked.exact:
             return found
         stored = pc.greater_equal(found["_end"], plan.slot if definition.over == "live" else 0)
-        declared = plan.stream(definition.source).declaration.columns
+        node = plan.node(definition.source)
+        declared = plan.stream(definition.source).declaration.columns if node is None else node.columns
         state = self.last.table(definition.source) if self.last else None
         versions = [version for version, _ in self._commits(definition.source)]
         now = max(versions, default=state.version if state else -1)

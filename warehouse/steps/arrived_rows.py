@@ -172,13 +172,18 @@ class FollowingSource:
         return self.planned.layout
 
     @property
+    def of_stream(self) -> bool:
+        """Whether it takes in rows of a stream's batch; others are of a view, or were there before."""
+        return self.own.arrives and not (self.planned.synopsis is not None and self.planned.synopsis.view)
+
+    @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Files that the rows of its stream were read without."""
-        return self.below().left_out if self.own.arrives else ()
+        return self.below().left_out if self.of_stream else ()
 
     def require_unchanged(self) -> None:
         """Look at the files of its stream again, as a step of the stream does."""
-        if self.own.arrives:
+        if self.of_stream:
             self.below().require_unchanged()
 
     def release(self) -> None:

@@ -128,7 +128,9 @@ def execute(
         make_durable(root / path, [*made_before, *table.reversals])
     observer(Moment(Point.DURABLE, plan.epoch))
     counting = after_restoring(plan, done)
-    outcome = Outcome(plan, last, counting, sources.counted, sources.left_out(), sources.given_up, logged=done)
+    outcome = Outcome(
+        plan, last, counting, sources.counted, sources.left_out(), sources.given_up, logged=done, lacking=not sources.unstored
+    )
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
     epoch = record_epoch(root, _with_foreign(made(outcome, tuple(seconds), clock()), done), newest, heads)
@@ -189,7 +191,7 @@ def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) ->
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream
-    if sources.is_given_up(name) and not kind.goes_on(plan):
+    if sources.is_given_up(name) and (sources.follows_view(name) or not kind.goes_on(plan)):
         return None
     while True:
         try:

@@ -33,6 +33,7 @@ def synopsis_record(
     commit: Commit | None,
     first: Commit | None,
     left_out: Mapping[str, Sequence[LeftOut]],
+    lacking: bool = False,
 ) -> SynopsisRecord | None:
     """Return what a synopsis holds after a plan; None of another table.
 
@@ -46,6 +47,8 @@ def synopsis_record(
         The commit of its rows, and the first one of its stream's rows; None where no row changed.
     left_out
         The files that the batches of streams were read without, by stream.
+    lacking
+        Whether results of views were made without files that cannot be read any more.
 
     """
     own = planned.synopsis
@@ -54,8 +57,12 @@ def synopsis_record(
     metadata: Mapping[str, Any] = commit.metadata if commit else {}
     read_without = [entry.file.path for entry in left_out.get(own.synopsis.source, ())]
     partial = lacks_files(first, metadata, read_without)
-    known = full_from(plan, planned, last, metadata, partial=partial)
-    return SynopsisRecord(own.synopsis, own.slots, known, sure=max(plan.slot - own.spare, own.sure))
+    known = full_from(plan, planned, last, metadata, partial=partial or (own.view and lacking))
+    through = plan.slot if own.view else None
+    if own.former_grid is not None:  # a migration adds no row
+        state = last.table(planned.name) if last else None
+        through = state.synopsis.through if state is not None and state.synopsis is not None else through
+    return SynopsisRecord(own.synopsis, own.slots, known, sure=max(plan.slot - own.spare, own.sure), through=through)
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:
@@ -119,7 +126,7 @@ def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
 
 
 def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
-    """Return the tables that follow a stream that stands still, or that stand still themselves: as they were."""
-    still = dict(plan.stopped)
+    """Return the tables that follow a stream or view that stands still, or that stand still themselves: as they were."""
+    still = {**dict(plan.stopped), **dict(plan.refused)}
     following = [state for state in (last.tables if last else ()) if state.followed is not None]
     return {state.name: state for state in following if state.owner in still or state.followed in still}

@@ -19,10 +19,10 @@ def forgotten_state(plan: Plan, states: Mapping[str, TableState]) -> list[TableS
     """Return the state of operators that a changed view does not have any more, and synopses without a reader.
 
     A plan may build only some of a view's nodes again; the state that these read, directly or not, is the view's still.
-    A plan that moves a stream's window has all synopses of it that an aggregate reads.
+    A plan that moves a stream or view has all synopses of it that an aggregate reads.
     """
     planned = {node.name for node in plan.nodes}
-    moved = {stream.name for stream in plan.streams} if plan.slot > plan.previous_slot else set()
+    moved = {stream.name for stream in plan.streams} | planned if plan.slot > plan.previous_slot else set()
     forgotten = [
         state for state in states.values() if state.synopsis is not None and state.owner in moved and state.name not in moved
     ]

@@ -45,7 +45,7 @@ from warehouse.steps.registry import kind_of
 from warehouse.storage.tables import PROPERTIES, schema_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.epochs.records import LazyTable, Partition, SideTable
     from warehouse.planning.steps import Plan, StreamPlan
@@ -59,7 +59,8 @@ __all__ = ["Outcome", "epoch_of", "first_batch_commit", "left_out_of", "node_sta
 class Outcome:
     """A plan, the epoch it started from, what its tables' logs show, and what its batches counted and left out.
 
-    ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it.
+    ``last`` is the plan's base where it has one; ``logged`` are all commits, ``done`` those that count above it. ``lacking``
+    tells whether results of views were made without files that cannot be read any more.
     """
 
     plan: Plan
@@ -69,6 +70,7 @@ class Outcome:
     left_out: Mapping[str, tuple[LeftOut, ...]]
     given_up: Mapping[str, str] = field(default_factory=dict)
     logged: Mapping[str, TableProgress] = field(default_factory=dict)
+    lacking: bool = False
 
     def main_commit(self, name: str) -> Commit | None:
         """Return the commit of a stream's main step; None when it changed no row."""
@@ -102,6 +104,9 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
     states.update({planned.name: _table_state(outcome, planned) for planned in plan.streams})
     states.update(_stopped_tables(outcome))
     states.update(stopped_followers(plan, last))
+    for name, state in _waiting_for_views(outcome):
+        states.pop(name, None)
+        states.update({} if state is None else {name: state})
     states.update({planned.name: node_state(outcome, planned) for planned in plan.nodes})
     states.update(_side_tables_of_stopped(outcome, states))
     forgotten = forgotten_state(plan, states)
@@ -141,6 +146,14 @@ def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:
     """The coalesced tables without files; only an update looks at what is declared."""
     plan, last = outcome.plan, outcome.last
     return plan.lazy if (plan.cause == "update" and plan.erasure is None) or last is None else last.lazy
+
+
+def _waiting_for_views(outcome: Outcome) -> Iterator[tuple[str, TableState | None]]:
+    """The tables that follow a view which could not be maintained, as they were; None of one that was not there."""
+    for planned in outcome.plan.streams:
+        table = outcome.done.get(f"tables/{planned.name}")
+        if planned.followed in outcome.given_up and (table is None or not table.commits):
+            yield planned.name, outcome.before(planned.name)
 
 
 def _refused(outcome: Outcome) -> tuple[tuple[str, str], ...]:
@@ -222,6 +235,7 @@ def _table_state(outcome: Outcome, planned: StreamPlan) -> TableState:
             commit=outcome.main_commit(planned.name),
             first=None if planned.synopsis is None else outcome.first_commit(planned.synopsis.synopsis.source),
             left_out=outcome.left_out,
+            lacking=outcome.lacking,
         ),
         coalesced=coalesced_record(
             plan=outcome.plan,

@@ -6,6 +6,7 @@ Files that cannot be read are left out from there on, and the epoch says so; a s
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from warehouse.ingest.bounds import CLASSIFIED, about_rows
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from warehouse.steps.stream_source import StreamSource
     from warehouse.storage.deltalog import Commit
     from warehouse.storage.own_commits import TableProgress
+    from warehouse.views.maintenance.inputs import NodeTable
 
 __all__ = ["Sources"]
 
@@ -83,6 +85,7 @@ class Sources:
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
+    _viewed: dict[str, NodeTable] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
@@ -109,8 +112,25 @@ class Sources:
             return AnswersSource(
                 self.plan, planned, self.root, self.last, self.files, self.spark, self.partial, self._in_time.of
             )
-        stream = planned.synopsis.synopsis.source
-        return SynopsisSource(self.plan, planned, self.last, self.files, lambda: self.stream(stream), self.spark)
+        below, view = planned.synopsis.synopsis.source, None
+        if planned.synopsis.view and planned.synopsis.arrives:
+            view = partial(self._view_table, below)
+        return SynopsisSource(
+            self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark, view, lambda: not self.unstored
+        )
+
+    def _view_table(self, name: str) -> NodeTable:
+        """The table of a view as synopses read it: what it gained in this plan."""
+        if name not in self._viewed:
+            planned, node = self.plan.node(name), self.node(name)
+            if planned is None:
+                raise KeyError(name)
+            found = None if planned.first else self._dead(name)
+            dead = {} if found is None else {name: found}
+            move = move_of(self.plan, planned)
+            tables = node_tables([name], self.plan, self.root, self.last, move, node.session, self.files, dead)
+            self._viewed[name] = replace(tables[name], columns=planned.columns)
+        return self._viewed[name]
 
     def _unanswered(self) -> Iterator[AnswersSource]:
         """The sources of answers that no commit of the plan has yet."""
@@ -121,7 +141,12 @@ class Sources:
                     yield source
 
     def partial(self, name: str, metadata: Mapping[str, Any]) -> bool:
-        """Whether what a table of a plan gained, by what its commit says, lacks files that its stream was loaded from."""
+        """Whether what a table of a plan gained, by what its commit says, lacks files that its stream was loaded from.
+
+        Of a view, results are lacking where they came from files that cannot be read any more.
+        """
+        if self.plan.node(name) is not None:
+            return not self.unstored
         first = next(self._batch_commits(name), None)
         read_without = [entry.file.path for entry in self._streams[name].left_out] if name in self._streams else []
         return lacks_files(first, metadata, read_without)
@@ -226,6 +251,11 @@ class Sources:
             new, self.unstored = self.unstored, False
             return new
         followed = self.plan.stream(name)
+        if self.plan.node(followed.followed or "") is not None:
+            self.release()
+            self._nodes.clear()
+            new, self.unstored = self.unstored, False
+            return new
         gains = followed.synopsis or followed.coalesced
         if followed.answers is not None or (gains is not None and not gains.arrives):
             return False
@@ -240,8 +270,12 @@ class Sources:
         self.given_up[name] = lines[0].strip(": ") if lines else type(error).__name__
 
     def is_given_up(self, name: str) -> bool:
-        """Whether a table is a view's that failed, or that reads one that did."""
+        """Whether a table is a view's that failed, or that reads one that did, or follows such a view."""
         node = self.plan.node(name)
+        if node is None and name not in self.given_up and self.follows_view(name):
+            view = self.plan.stream(name).followed or ""
+            if self.is_given_up(view):
+                self.given_up[name] = f"it reads {view}, which failed: {self.given_up[view]}"
         if node is None or name in self.given_up:
             return name in self.given_up
         beside = [name + ".spare"] if node.spare_of is None else [node.spare_of]
@@ -251,6 +285,11 @@ class Sources:
                 self.given_up[name] = reason if reason.startswith("it reads") else f"it reads {table}, which failed: {reason}"
                 return True
         return False
+
+    def follows_view(self, name: str) -> bool:
+        """Whether a table is a synopsis of a view, or answers over one."""
+        planned = next((each for each in self.plan.streams if each.name == name), None)
+        return planned is not None and self.plan.node(planned.followed or "") is not None
 
     def left_out(self) -> dict[str, tuple[LeftOut, ...]]:
         """Return the files that each stream's batch was read without."""
@@ -268,6 +307,7 @@ class Sources:
         for following in self._following.values():
             following.release()
         self._following.clear()
+        self._viewed.clear()
 
 
 

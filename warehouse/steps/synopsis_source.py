@@ -1,4 +1,4 @@
-"""What a synopsis gains: the states of the rows that its stream takes in, by the slot in which they arrived and by group.
+"""What a synopsis gains: the states of the rows that its stream or view takes in, by the slot of their arrival and by group.
 
 All rows that arrived count, dead or alive: deferred ones when their slot comes, rejected ones never. A late row adds to its
 slot. A row of a slot that no window can reach any more is left out; the others end with the last window that reaches them, and
@@ -23,6 +23,7 @@ from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout import slot_sql
 from warehouse.layout.columns import CELL
+from warehouse.steps.arrived_results import ArrivedResults
 from warehouse.steps.arrived_rows import ArrivedRows, FollowingSource
 from warehouse.steps.local_states import calculable, local_states, slot_of
 from warehouse.steps.node_source import move_of
@@ -33,7 +34,7 @@ from warehouse.time import NEVER
 from warehouse.views.maintenance.placement import placed, placed_in_driver
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -41,16 +42,30 @@ if TYPE_CHECKING:
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import Plan, StreamPlan, SynopsisPlan
     from warehouse.storage.deltalog import Commit
+    from warehouse.views.maintenance.inputs import NodeTable
 
-__all__ = ["EARLIEST", "SynopsisSource", "full_from", "known_batch", "lacks_files"]
+__all__ = ["EARLIEST", "LACKING", "SynopsisSource", "full_from", "known_batch", "lacks_files"]
 
 EARLIEST = "earliest"
 """What a commit says of the first slot that it has rows of."""
+LACKING = "lacking"
+"""What a commit says where results of its view may be missing, since they came from files that cannot be read any more."""
 
 
 @dataclass(frozen=True, eq=False)
 class SynopsisSource(FollowingSource):
-    """The rows of a synopsis's step."""
+    """The rows of a synopsis's step.
+
+    Parameters
+    ----------
+    view
+        Gives the table of its view as the plan has left it; None: it follows a stream, or gets no rows.
+    lacking
+        Whether results of the view may be missing.
+    """
+
+    view: Callable[[], NodeTable] | None = None
+    lacking: Callable[[], bool] = lambda: False
 
     @property
     def own(self) -> SynopsisPlan:
@@ -61,7 +76,9 @@ class SynopsisSource(FollowingSource):
 
     @cached_property
     def session(self) -> SparkSession:
-        """The session of its stream."""
+        """The session of what it follows."""
+        if self.own.view:
+            return self.anything() if self.view is None else self.view().session
         return self.below().session if self.own.arrives else self.anything()
 
     @property
@@ -95,15 +112,19 @@ class SynopsisSource(FollowingSource):
         """What its commit says in addition to the counts: the first slot of its rows, where that is the first of all."""
         known = self.batch.known
         first = pc.min(known[ARRIVED]).as_py() if self.own.opening and known is not None else None
-        return {} if first is None else {EARLIEST: first}
+        lacking = {LACKING: True} if self.own.view and self.lacking() else {}
+        return lacking if first is None else {EARLIEST: first}
 
     def _few(self) -> pa.Table | None:
         """What few rows that the driver has add to the synopsis, by DuckDB; None when Spark is to calculate it."""
         own, plan = self.own, self.plan
         if not own.arrives or own.history or own.carried:
             return None
-        known = self.below().batch.known
-        if known is None or not calculable(own.synopsis):
+        if not calculable(own.synopsis):
+            return None
+        arrived = self._arrived
+        known = arrived.known() if isinstance(arrived, ArrivedResults) else self.below().batch.known
+        if known is None:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
         query = local_states(own.synopsis, self._within, until=until, batch=plan.epoch)
@@ -176,9 +197,11 @@ class SynopsisSource(FollowingSource):
         return placed(self._ending(rows), names, self.layout, move_of(plan, self.planned))
 
     @cached_property
-    def _arrived(self) -> ArrivedRows:
+    def _arrived(self) -> ArrivedRows | ArrivedResults:
         """Where its rows come from."""
         own = self.own
+        if self.view is not None:
+            return ArrivedResults(own, self.view())
         stream, live = own.synopsis.source, own.synopsis.live
         return ArrivedRows(self.plan, own, stream, self.last, self.files, self.below, lambda: self.session, live=live)
 
@@ -232,9 +255,11 @@ def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: M
     """
     own, state = planned.synopsis, before.table(planned.name) if before else None
     record = state.synopsis if state else None
-    if own is None or partial:
+    if own is None or partial or LACKING in metadata:
         return plan.slot + 1
     known = plan.slot + 1 if record is None or record.emptied else record.full_from
+    if own.since is not None or own.built:  # what died before is not known; what lives is
+        return plan.slot if own.synopsis.live else plan.slot + 1
     if own.synopsis.live:
         if own.opening or own.history:
             known = min(known, planned.k0 + 1 if own.opening or before is None else before.slot)

@@ -129,6 +129,7 @@ def outlook(
     if not erased.keys:
         raise UsageError("no key was given; name at least one, or --expired")
     above = tables_above(last, state.name)
+    _require_no_values(last, state.name, above)
     types = {column.name.lower(): column for column in state.declaration.columns}
     erasure = Erasure(
         table=state.name,
@@ -150,9 +151,39 @@ def outlook(
     return Outlook(plan, before, landing_files(catalog, state, erased), nothing=not some and not before.traces)
 
 
+def _over_views(epoch: Epoch, above: Sequence[TableState]) -> list[TableState]:
+    """The answers of aggregates over views that hold what was derived from a table."""
+    names = {each.name for each in above}
+    return [each for each in epoch.tables if each.answers is not None and each.followed in names]
+
+
+def _require_no_values(epoch: Epoch, table: str, above: Sequence[TableState]) -> None:
+    """Refuse what an aggregate over a view above may show: it knows rows that are gone, and nobody can tell whose they were.
+
+    Raises
+    ------
+    UsageError
+        With the way on.
+
+    """
+    for each in _over_views(epoch, above):
+        if each.answers is not None and each.answers.definition.shows_values:
+            raise UsageError(
+                f'the aggregate "{each.name}" over the view "{each.followed}" shows groups or values of rows of "{table}", and '
+                f"nobody can tell which of them come from the keys; take it out of warehouse.toml, `stream-wh update`, "
+                f"`stream-wh drop {each.name}`, then erase"
+            )
+
+
 def _left_in_answers(epoch: Epoch, erasure: Erasure) -> Iterator[str]:
     """Yield what aggregates that are not grouped by the key still hold of erased rows: nobody can tell their part."""
     table = erasure.table or ""
+    for each in _over_views(epoch, tables_above(epoch, table)) if erasure.keys else ():
+        yield (
+            f'the aggregate "{each.name}" over the view "{each.followed}" still has these rows\' part in its counts and sums, '
+            f"until its windows and `keep` have passed; to be rid of it, take it out of warehouse.toml, `stream-wh update` and "
+            f"`stream-wh drop {each.name}`"
+        )
     for each in answers_of(epoch, table) if erasure.keys else ():
         if each.answers is not None and each not in related_tables(epoch, table):
             yield (

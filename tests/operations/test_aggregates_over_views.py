@@ -1,0 +1,250 @@
+"""Aggregates over views against brute force: the view has the rows of its stream, by two selections that are put together."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.checking.check import check
+from warehouse.epochs.points import Point
+from warehouse.errors import UsageError
+from warehouse.operations.migration import MigrationRequest
+from warehouse.time import HOUR, to_micros
+
+from .drawn_aggregates import Drawn, declare, require_sound
+from .projects import ANCHOR, Project, at, csv, stream, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+STOPS = (Point.STEP_READY, Point.STEP_COMMITTED)
+PARTS = "SELECT k, v FROM a WHERE v < 3 UNION ALL SELECT k, v FROM below WHERE v >= 3"
+
+
+def over_view(directory: Path, spark: SparkSession) -> Project:
+    """A view over the stream and a view of it, and an aggregate of each kind over that."""
+    project = Project(directory, spark)
+    project.views = {
+        "below": {"sql": "SELECT k, v FROM a", "search_key": "k", "short_lived": "report"},
+        "rows": {"sql": PARTS, "search_key": "k", "short_lived": "report"},
+        "top": {"sql": "SELECT k, window_end, n FROM arrived WHERE n > 1", "search_key": "k"},
+    }
+    return declare(project, over="rows")
+
+
+def require_top(project: Project) -> None:
+    """Compare the view of answers with them."""
+    shown = sorted((row["k"], row["window_end"], row["n"]) for row in project.live("top"))
+    assert shown == sorted((row["k"], row["window_end"], row["n"]) for row in project.live("arrived") if row["n"] > 1)
+
+
+@pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(6)])
+def test_full_answers_equal_brute_force(seed: int, tmp_path: Path, spark: SparkSession) -> None:
+    """Rows that lived between two updates count, and late ones; after rollbacks and restatements nothing is said to be full."""
+    draw = random.Random(seed)  # noqa: S311 - rows of a test
+    drawn = Drawn(over_view(tmp_path, spark), draw)
+    drawn.update(draw.randrange(1, 3))
+    drawn.update(12)
+    drawn.update(draw.randrange(4, 11))
+    assert require_sound(drawn) > 40
+    require_top(drawn.project)
+    ways = ["one", "each", "back", "again"]
+    draw.shuffle(ways)
+    for way in ways:
+        match way:
+            case "one":
+                drawn.update(1)
+            case "each":
+                drawn.update(draw.randrange(2, 4), each=True)
+            case "back":
+                drawn.back()
+            case _:
+                drawn.again()
+    drawn.update(14)
+    before = require_sound(drawn)
+    drawn.update(3)
+    assert require_sound(drawn) > before
+    require_top(drawn.project)
+    assert list(check(drawn.project.root).findings) == []
+
+
+@pytest.mark.parametrize("part", [pytest.param(part, marks=[pytest.mark.long] if part else []) for part in range(6)])
+def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path, spark: SparkSession) -> None:
+    """Before and after a step's commit; what lived between two updates is found once more by who finishes."""
+    drawn = Drawn(over_view(tmp_path, spark), random.Random(part))  # noqa: S311 - rows of a test
+    drawn.update(1)
+    drawn.update(1)
+    for place in range(3):
+        drawn.killed(drawn.draw.randrange(1, 6), STOPS[(part + place) % 2], (part + 6 * place) / 18)
+        require_sound(drawn)
+    assert require_sound(drawn) > 20
+    require_top(drawn.project)
+    assert list(check(drawn.project.root).findings) == []
+
+
+PAIRS = "SELECT a.k, a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
+COLUMNS = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+
+
+def joined(directory: Path, spark: SparkSession, **keys: object) -> Project:
+    """Two streams, their join, and what arrives in it by key."""
+    streams = {name: stream(landing=f"landing/{name}", columns=COLUMNS, max_lifetime="3h") for name in ("a", "b")}
+    views: dict[str, dict[str, object]] = {"pairs": {"sql": PAIRS, "search_key": "k", "short_lived": "report"}}
+    asked = {"from": "pairs", "group_by": ["k"], "select": {"n": "count(*)", "high": "max(w)"}, "keep": "200h"}
+    windows = {"windows": ["1h", "3h"], "every": ["1h", "1h"]}
+    aggregates: dict[str, dict[str, object]] = {"met": {**asked, **windows, **keys}}
+    return Project(directory, spark, streams, views=views, aggregates=aggregates)
+
+
+def land(project: Project, draw: random.Random, since: float, until: float) -> None:
+    """Put a file down in each landing directory whose rows arrive between two instants."""
+    for name in ("a", "b"):
+        rows = [(draw.choice("xy"), draw.randrange(10**6), draw.uniform(since, until), draw.uniform(0.1, 2.5)) for _ in range(5)]
+        rows.append(("x", draw.randrange(10**6), until - 0.2, 1.0))
+        lines = (f"{k},{v},{text(begins)},{text(begins + lives)}" for k, v, begins, lives in rows)
+        project.land(f"{until}.csv", csv(*lines, header="k,v,b,e"), landing=f"landing/{name}")
+
+
+def results(project: Project) -> set[tuple[object, ...]]:
+    """Every result that the view ever had, seen by an epoch or not."""
+    rows = [row for number in project.numbers for row in project.live("pairs", number)]
+    return {(row["k"], row["v"], row["w"], row["_ts"], row["_exp"]) for row in (*rows, *project._side("restored", "pairs", None))}
+
+
+def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tuple[int, int]]:
+    """The full answers, by length, end (hours) and key."""
+    return {
+        (row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR, row["k"]): (row["n"], row["high"])
+        for row in project.stored(table)
+        if row["full"]
+    }
+
+
+def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: SparkSession) -> None:
+    """A result arrives with the later of its parts; those that nobody could see count as the others."""
+    project, draw = joined(tmp_path, spark), random.Random(3)  # noqa: S311 - rows of a test
+    often = {"item": "k", "above": 0.1, "exact": True}
+    project.aggregates["often"] = {"from": "pairs", "over": "live", "frequent": often, "windows": ["3h"], "keep": "9h"}
+    project.declare()
+    now = 0
+    for slots in (1, 2, 5, 1):
+        land(project, draw, now + 0.01, now + slots)
+        now += slots
+        project.update(now)
+    expected: dict[tuple[str, int, str], tuple[int, int]] = {}
+    every = results(project)
+    for length, slots in (("1h", 1), ("3h", 3)):
+        for end in range(1 + slots, now + 1):
+            for key in "xy":
+                found = [row for row in every if row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end]  # type: ignore[arg-type]
+                if found:
+                    expected[length, end, key] = len(found), max(row[2] for row in found)  # type: ignore[type-var]
+    assert len(expected) > 15
+    assert met(project) == expected
+    live = Counter(row["k"] for row in project.live("pairs") if (to_micros(row["_ts"]) - ANCHOR) / HOUR > now - 3)
+    counted = {row["item"]: row["at_least"] for row in project.stored("often") if to_micros(row["window_end"]) == at(now)}
+    assert counted == {key: count for key, count in live.items() if count > 0.1 * live.total()}
+
+
+def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: SparkSession) -> None:
+    """What lives when a changed view is built was counted already; windows that reach back to then are not full."""
+    project, draw = joined(tmp_path, spark), random.Random(5)  # noqa: S311 - rows of a test
+    project.aggregates["alive"] = {**project.aggregates["met"], "over": "live"}
+    project.declare()
+    for now in (1, 2, 3):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    known = sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h")
+    project.views["pairs"]["sql"] = PAIRS + " WHERE b.v < 10000000"
+    project.declare()
+    project.update(4)
+    answers = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(4) and row["window_length"] == "3h"]
+    assert {row["full"] for row in answers} == {False}
+    assert sum(row["n"] for row in project.stored("met") if row["window_length"] == "1h") == known
+    live = [row for row in project.stored("alive") if to_micros(row["window_end"]) == at(4) and row["window_length"] == "3h"]
+    assert sum(row["n"] for row in live) == sum(to_micros(row["_ts"]) > at(1) for row in project.live("pairs"))
+    assert all(row["full"] for row in live)
+    land(project, draw, 4.01, 5)
+    project.update(5)
+    newest = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(5)]
+    assert {row["window_length"]: row["full"] for row in newest} == {"1h": True, "3h": False}
+    assert list(check(project.root).findings) == []
+
+
+def test_where_the_view_stands_still_due_ends_wait(tmp_path: Path, spark: SparkSession) -> None:
+    """Its query fails for a row; answers of all ends that passed come once it is built, none of them counts a row twice."""
+    project, draw = joined(tmp_path, spark), random.Random(7)  # noqa: S311 - rows of a test
+    project.views["pairs"]["sql"] = "SELECT a.k, a.v, b.v AS w, 1 / (a.v - 77) AS never FROM a JOIN b ON a.k = b.k"
+    project.declare()
+    for now in (1, 2):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    before = met(project)
+    lines = [f"x,77,{text(2.5)},{text(3.9)}"]
+    project.land("bad.csv", csv(*lines, header="k,v,b,e"))
+    land(project, draw, 2.01, 3)
+    project.update(3)
+    state = project.epoch.table("pairs")
+    assert state is not None
+    assert state.view is not None
+    assert state.view.failed
+    assert met(project) == before
+    answers = project.epoch.table("met")
+    assert answers is not None
+    assert answers.declared
+    assert answers.answers is not None
+    assert answers.answers.through == 2
+    assert list(check(project.root).findings) == []
+    project.update(4)
+    project.update(5)
+    ends = {(row["window_length"], (to_micros(row["window_end"]) - ANCHOR) // HOUR) for row in project.stored("met")}
+    assert ("3h", 3) in ends
+    assert ("3h", 4) in ends
+    assert all(not row["full"] for row in project.stored("met") if to_micros(row["window_end"]) == at(4))
+    assert list(check(project.root).findings) == []
+
+
+def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, spark: SparkSession) -> None:
+    """Groups may show the key, so such an aggregate goes first; one of counts and sums stays, and the receipt says so."""
+    project, draw = joined(tmp_path, spark), random.Random(9)  # noqa: S311 - rows of a test
+    project.aggregates["all"] = {"from": "pairs", "select": {"n": "count(*)"}, "windows": ["3h"], "keep": "9h"}
+    project.declare()
+    for now in (1, 2):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    with pytest.raises(UsageError, match=r'"met" over the view "pairs" shows groups .* `stream-wh drop met`, then erase'):
+        project.updater().erase("a", ["x"])
+    del project.aggregates["met"]
+    project.declare()
+    project.update(3)
+    project.updater().drop("met")
+    receipt = project.updater().erase("a", ["x"])
+    assert '"all" over the view "pairs" still has' in str(receipt)
+    assert {row["k"] for row in project.live("pairs")} <= {"y"}
+    project.update(4)
+    assert list(check(project.root).findings) == []
+
+
+def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession) -> None:
+    """Slots of a view's synopses merge as those of a stream's do."""
+    project, draw = joined(tmp_path, spark, windows=["2h", "4h"], every="2h"), random.Random(11)  # noqa: S311 - rows of a test
+    for now in (2, 4, 6):
+        land(project, draw, now - 1.99, now)
+        project.update(now)
+    project.warehouse["update_interval"] = "2h"
+    project.declare()
+    project.updater().migrate(None, MigrationRequest())
+    land(project, draw, 6.01, 8)
+    project.update(8)
+    every = results(project)
+    newest = {key: value for key, value in met(project).items() if key[1] == 8}
+    for (length, end, key), (n, _) in newest.items():
+        slots = int(length.removesuffix("h"))
+        assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in every)  # type: ignore[arg-type]
+    assert {length for length, _, _ in newest} == {"2h", "4h"}
+    assert list(check(project.root).findings) == []

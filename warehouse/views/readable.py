@@ -1,0 +1,84 @@
+"""Which views an aggregate can read: those whose rows arrive once each, whenever updates run.
+
+Of selections, UNION ALL and joins of windows each result has an arrival of its own, the latest of its parts. DISTINCT shows one
+row for as long as a value lives: how often it shows another depends on when updates run. A view whose rows are replaced (GROUP
+BY, outer joins, first rows, relations) says what is so, not what arrived.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.read_views import ReadView
+from warehouse.catalog.types import parse_type
+from warehouse.views.algebra import Filter, Join, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.language.dialect import parse_query
+from warehouse.views.language.faults import RefusedError
+from warehouse.views.plans import judged_views, named_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from warehouse.catalog.model import Catalog
+    from warehouse.views.algebra import Operator
+    from warehouse.views.plans import ViewPlan
+
+__all__ = ["readable_views"]
+
+_ARRIVING = (Scan, Filter, Project, UnionAll, Join, TimeWindow)
+_INSTEAD = "a stream, or a view of selections, UNION ALL and joins of windows"
+
+
+def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
+    """Return what aggregates see of each declared view; ``catalog`` has no aggregate that reads a view."""
+    plans, _ = judged_views(catalog)
+    found: dict[str, ReadView] = {}
+    for plan in plans:
+        types = {name: None if kind is None else parse_type(kind) for name, kind in plan.columns.items()}
+        found[plan.name] = ReadView(
+            types,
+            _unreadable(plan, found),
+            unreported=plan.label.kind != "MON" and plan.view.short_lived == "drop",
+            stays=plan.label.kind == "MON",
+            erase_within=plan.view.erase_within,
+        )
+    for name, reason in plans.refused.items():
+        faulty = f"which cannot be maintained: {reason}", "a view that can be"
+        found[name] = ReadView({}, _over_answers(catalog, name) or faulty)
+    for view in catalog.views:
+        found.setdefault(view.name, ReadView({}, ("which reads a view with a fault, or itself", "a view that can be maintained")))
+    return found
+
+
+def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:
+    """Why a view cannot be read that reads an aggregate which itself reads a view; None of another."""
+    declared = {key.split(".")[1] for key, _ in catalog.keys if key.startswith("aggregates.")}
+    over_views = {name.lower(): name for name in declared if catalog.aggregate(name) is None}
+    sql = next(each.sql for each in catalog.views if each.name == view)
+    try:
+        read = sorted(named_in(parse_query(sql)) & over_views.keys())
+    except RefusedError:
+        return None
+    return (f'which reads "{over_views[read[0]]}", an aggregate over a view', "a view over streams") if read else None
+
+
+def _unreadable(plan: ViewPlan, below: Mapping[str, ReadView]) -> tuple[str, str] | None:
+    """Why no aggregate can read a view, and what would do."""
+    if plan.view.budget is not None:
+        return "with a budget: what an update leaves out of it comes later or never", "a view without `budget`"
+    if plan.label.kind == "STR":
+        return "whose rows are replaced: they say what is so, not what arrived", _INSTEAD
+    unfit = next((each for each in _operators(plan.tree) if not isinstance(each, _ARRIVING)), None)
+    if unfit is not None:
+        kind = "DISTINCT" if type(unfit).__name__ == "Distinct" else f"an operator ({type(unfit).__name__})"
+        return f"with {kind}, of which it depends on the update interval how many rows it shows", _INSTEAD
+    for name in scanned(plan.tree):
+        if name in below and (why := below[name].unreadable) is not None:
+            return f"over {name}, {why[0]}", why[1]
+    return None
+
+
+def _operators(tree: Operator) -> Iterator[Operator]:
+    yield tree
+    for each in inputs_of(tree):
+        yield from _operators(each)
