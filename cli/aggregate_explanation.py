@@ -33,7 +33,7 @@ def _synopsis(each: SynopsisRead) -> str:
     held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
     if each.listed is not None:
         held = f"the {each.listed} most frequent of {each.counted}"
-    told = [held]
+    told = [held if each.where is None else f"{held}, where {each.where}"]
     if each.rows is None or each.full_from is None:
         told.append("made by the next update")
     else:
@@ -64,6 +64,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "table": each.table,
                 "counted": each.counted,
                 "listed": each.listed,
+                "where": each.where,
                 "states": list(each.states),
                 "shared_with": list(each.shared_with),
                 "slots": each.slots,

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import statistics
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -12,11 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from warehouse.aggregates.definition import Definition, Value, Window
-from warehouse.aggregates.synopses import Synopsis, assigned, missing, needs
+from warehouse.aggregates.synopses import Synopsis, assigned, counts_values, missing, needs
 from warehouse.planning.steps import SynopsisRead
 from warehouse.steps.local_states import calculable, local_states
 from warehouse.steps.merging import merged
 from warehouse.storage.duckdb_sql import in_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from warehouse.aggregates.predicates import Kind
 
 AMOUNT = "decimal(10,2)"
 VALUES = (
@@ -49,11 +56,20 @@ batches = st.lists(st.lists(rows, max_size=8), max_size=4)
 def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -> Answers:
     """Return each answer by group, length and end: each batch adds its states to the slots of its rows."""
     definition = Definition("s", None, groups, VALUES, WINDOWS, 0, ())
-    synopses = missing(needs(definition), ())
+    return answers_of(definition, missing(needs(definition), ()), given_rows)
+
+
+def answers_of(
+    definition: Definition,
+    synopses: Sequence[Synopsis],
+    given_rows: list[list[Row]],
+    kinds: Mapping[str, Kind] | None = None,
+) -> Answers:
+    """Return each answer from synopses that are there."""
     reads = tuple(
         SynopsisRead(str(served.number), synopses[served.number], served.states, served.rows)
         for need in needs(definition)
-        for served in assigned(need, synopses)
+        for served in assigned(need, synopses, kinds)
     )
     due = [(window, end) for window, end in definition.due(0, SLOTS)]
     with in_memory(()) as connection:
@@ -66,7 +82,7 @@ def answered(given_rows: list[list[Row]], groups: tuple[tuple[str, str], ...]) -
         found = connection.sql(merged(definition, reads, ends="make_timestamptz(_end)", epoch=3)).to_arrow_table().to_pylist()
     keyed = {(row.get("k"), row["window_length"], due_end(row)): row for row in found}
     assert len(keyed) == len(found), "an answer is there once"
-    return {key: {value.name: row[value.name] for value in VALUES} for key, row in keyed.items()}
+    return {key: {value.name: row[value.name] for value in definition.values} for key, row in keyed.items()}
 
 
 def due_end(row: dict[str, object]) -> int:
@@ -77,6 +93,7 @@ def due_end(row: dict[str, object]) -> int:
 
 def stored(connection: object, number: int, synopsis: Synopsis, given_rows: list[list[Row]]) -> None:
     """Make the table of a synopsis from batches, as updates would."""
+    where, synopsis = synopsis.where or "true", replace(synopsis, where=None)
     assert calculable(synopsis)
     parts = []
     for batch in [*given_rows, []]:
@@ -88,7 +105,8 @@ def stored(connection: object, number: int, synopsis: Synopsis, given_rows: list
             "v": pa.array(columns[2], pa.int64()),
             "amount": pa.array(columns[3], pa.decimal128(10, 2)),
         })  # fmt: skip
-        connection.register("arrived", arrived)  # type: ignore[attr-defined]
+        connection.register("every", arrived)  # type: ignore[attr-defined]
+        connection.register("arrived", connection.sql(f"SELECT * FROM every WHERE {where}").to_arrow_table())  # type: ignore[attr-defined]
         parts.append(connection.sql(local_states(synopsis, "true")).to_arrow_table())  # type: ignore[attr-defined]
     connection.register(f"synopsis_{number}", pa.concat_tables(parts))  # type: ignore[attr-defined]
 
@@ -147,3 +165,69 @@ def test_a_sum_that_overflows_is_null_and_so_is_each_that_it_is_part_of() -> Non
     assert totals == {("a", 1): None, ("a", 2): 1, ("b", 1): 2}
     assert found["a", "3h", 2]["total"] is None
     assert found["a", "3h", 4]["total"] == 1
+
+
+def test_what_merges_with_counts_comes_from_one_synopsis() -> None:
+    """Sums and deviations of a column whose values another aggregate has counted before bring counts of the same rows."""
+    known = Definition("s", None, (), (Value("known", "count", "bigint", "v", "bigint"),), WINDOWS, 0, ())
+    there = missing(needs(known), ())
+    of_v = tuple(value for value in VALUES if value.column == "v" and value.share is None)
+    both = Definition("s", None, (), of_v, WINDOWS, 0, ())
+    every = (*there, *missing(needs(both), there))
+    row = answers_of(both, every, [[(1, "a", 5, None), (1, "a", 7, None)]])[None, "1h", 1]
+    spread = pytest.approx(2**0.5)
+    assert row == {"known": 2, "total": 12, "low": 5, "mean": 6.0, "spread": spread, "spread_of_all": 1.0, "kinds": 2}
+
+
+CONDITIONS = (
+    "v = 1", "v = 2", "v < 0", "k = 'a'", "v = 1 OR v = 2", "v < 0 OR v = 2 OR v = 1", "v = 1 OR k = 'a'", "v IN (1, 2)",
+)  # fmt: skip
+COVERED = (
+    tuple(value for value in VALUES if not counts_values(value)),
+    tuple(value for value in VALUES if value.function in ("min", "max")),
+    (Value("n", "rows", "bigint"),),
+)
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    batches,
+    st.lists(st.tuples(st.sampled_from(CONDITIONS), st.sampled_from(COVERED)), min_size=1, max_size=6),
+    st.sampled_from([(), (("k", "string"),)]),
+)
+def test_covers_answer_as_synopses_of_their_own(
+    given_rows: list[list[Row]], asked: list[tuple[str, tuple[Value, ...]]], groups: tuple[tuple[str, str], ...]
+) -> None:
+    """Whatever conditions and values come one after the other, some of them covered by those of before."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    definitions = [Definition("s", where, groups, values, WINDOWS, 0, ()) for where, values in asked]
+    there: tuple[Synopsis, ...] = ()
+    for definition in definitions:
+        there = (*there, *missing(needs(definition), there, kinds))
+    assert len(there) <= len(definitions)
+    for definition in definitions:
+        alone = missing(needs(definition), ())
+        found, wanted = (answers_of(definition, *each) for each in ((there, given_rows, kinds), (alone, given_rows)))
+        near = {key: {name: about(value) for name, value in row.items()} for key, row in wanted.items()}
+        assert found == near
+
+
+def about(value: object) -> object:
+    """Deviations are merged in another order, so they are rounded otherwise."""
+    return pytest.approx(value, rel=1e-6, abs=1e-6) if isinstance(value, float) else value
+
+
+def test_a_cover_saves_a_synopsis_and_repeats_only_what_may_repeat() -> None:
+    """The sheet's Q1 to Q6: those of few atoms first, in whatever order they are asked for; extremes of overlapping rows."""
+    kinds: dict[str, Kind] = {"v": "number", "k": "text"}
+    count, most = VALUES[0], VALUES[5]
+
+    def made(*asked: tuple[str, Value]) -> list[str | None]:
+        wanted = [Definition("s", where, (), (value,), WINDOWS, 0, ()) for where, value in asked]
+        return [each.where for each in missing([need for each in wanted for need in needs(each)], (), kinds)]
+
+    assert made(("v = 1 OR v = 2", count), ("v = 2", count), ("v = 1", count)) == ["v = 2", "v = 1"]
+    assert made(("v = 1 OR k = 'a'", most), ("k = 'a'", most), ("v = 1", most)) == ["k = 'a'", "v = 1"]
+    assert len(made(("v = 1 OR k = 'a'", count), ("k = 'a'", count), ("v = 1", count))) == 3
+    assert len(made(("v = 1 OR v = 2", count), ("v = 2", most), ("v = 1", most))) == 2, "every synopsis counts rows"
+    assert len(made(("v = 1 OR v = 2", most), ("v = 2", most), ("v = 1", count))) == 3

@@ -2,6 +2,10 @@
 
 A predicate here is a disjunction of atoms `attribute op constant` with one of the operators =, <>, < and >, as a set of atoms.
 Conjunctions, ranges that overlap and everything else need a synopsis of their own.
+
+The sheet also subtracts: the rows of one predicate are those of a wider one less those of others. That needs synopses which
+know the same rows, and ours need not: they are of other lengths, begin at other times and lack rows of their own. A sum of what
+parts know is at most what arrived; a difference may be too large, or below zero.
 """
 
 from __future__ import annotations
@@ -14,13 +18,17 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["Algebra", "Atom", "Cover", "Predicate", "atoms_of", "cover", "disjoint"]
+__all__ = ["Algebra", "Atom", "Kind", "Predicate", "atoms_of", "cover", "disjoint", "kinds_of"]
 
-Algebra = Literal["duplicate-insensitive", "additive", "subtractable"]
-"""What merging states of overlapping, disjoint, or containing bags gives (section 2): MIN, MAX and sketches of distinct values
-are duplicate-insensitive; sums, counts and counters are subtractable; other states that add up are additive."""
+Algebra = Literal["duplicate-insensitive", "additive"]
+"""What merging states of overlapping or disjoint bags gives (section 2): MIN, MAX and sketches of distinct values are
+duplicate-insensitive; all states here add up where no row is in two of them."""
+Kind = Literal["text", "number"]
+"""What a column is compared as."""
+_NUMBERS = ("tinyint", "smallint", "int", "bigint", "double")
+"""Types of numbers besides decimals; a float may equal two constants that are different doubles."""
 
 _OPERATORS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.GT: ">"}
 _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<"}
@@ -43,15 +51,22 @@ Predicate = frozenset[Atom]
 """A disjunction."""
 
 
-@dataclass(frozen=True)
-class Cover:
-    """Names of synopses whose states are merged, and of those whose states are subtracted from that."""
+def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
+    """Return what columns, with their types, are compared as, by name in lower case; others are in no atom.
 
-    merged: tuple[str, ...]
-    subtracted: tuple[str, ...] = ()
+    >>> kinds_of([("Port", "int"), ("host", "string"), ("day", "date"), ("share", "float")])
+    {'port': 'number', 'host': 'text'}
+    """
+    found: dict[str, Kind] = {}
+    for name, kind in columns:
+        if kind == "string":
+            found[name.lower()] = "text"
+        elif kind in _NUMBERS or kind.startswith("decimal"):
+            found[name.lower()] = "number"
+    return found
 
 
-def atoms_of(condition: str, texts: Collection[str]) -> Predicate | None:
+def atoms_of(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
     """Return the atoms of a condition in Spark's SQL, or None if it is no disjunction of atoms.
 
     A list `x IN (1, 2)` is a disjunction of equalities. A comparison that would convert a column or a string is no atom:
@@ -61,14 +76,15 @@ def atoms_of(condition: str, texts: Collection[str]) -> Predicate | None:
     ----------
     condition
         An expression.
-    texts
-        Columns of type string, in lower case; all others that are compared have numbers.
+    kinds
+        What columns are compared as.
 
     Examples
     --------
-    >>> sorted(atom.constant for atom in atoms_of("protocol = 'TCP' OR 'UDP' = protocol", ["protocol"]))
+    >>> kinds = {"protocol": "text", "port": "number"}
+    >>> sorted(atom.constant for atom in atoms_of("protocol = 'TCP' OR 'UDP' = protocol", kinds))
     ['TCP', 'UDP']
-    >>> atoms_of("protocol = 'TCP' AND port = 80", ["protocol"]) is None
+    >>> atoms_of("protocol = 'TCP' AND port = 80", kinds) is None
     True
     """
     try:
@@ -78,7 +94,8 @@ def atoms_of(condition: str, texts: Collection[str]) -> Predicate | None:
     if any(each is None for each in found):
         return None
     atoms = frozenset(each for each in found if each is not None)
-    return atoms if all(isinstance(each.constant, str) == (each.attribute in texts) for each in atoms) else None
+    sound = (kinds.get(each.attribute) == ("text" if isinstance(each.constant, str) else "number") for each in atoms)
+    return atoms if all(sound) else None
 
 
 def _atoms(tree: exp.Expr) -> Iterator[Atom | None]:
@@ -150,12 +167,11 @@ _HOLDS: Mapping[str, Callable[[str | Decimal, str | Decimal], bool]] = {
 }
 
 
-def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) -> Cover | None:
+def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) -> tuple[str, ...] | None:
     """Return the fewest synopses that together give the answer for a predicate, or None if they do not.
 
     Duplicate-insensitive states need a cover: predicates whose atoms together are those wanted. Additive ones need a disjoint
-    cover: no two of its atoms hold for one row, so none is counted twice. Subtractable ones may also come from a disjoint
-    cover of more atoms, less a disjoint cover of the atoms that are too many.
+    cover: no two of its atoms hold for one row, so none is counted twice.
 
     Parameters
     ----------
@@ -168,22 +184,13 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
 
     Examples
     --------
-    >>> tcp, udp = atoms_of("p = 'TCP'", ["p"]), atoms_of("p = 'UDP'", ["p"])
-    >>> cover(tcp | udp, {"q1": tcp, "q2": udp}, "subtractable")
-    Cover(merged=('q1', 'q2'), subtracted=())
-    >>> cover(tcp, {"q2": udp, "q3": tcp | udp}, "subtractable")
-    Cover(merged=('q3',), subtracted=('q2',))
+    >>> tcp, udp = atoms_of("p = 'TCP'", {"p": "text"}), atoms_of("p = 'UDP'", {"p": "text"})
+    >>> cover(tcp | udp, {"q1": tcp, "q2": udp}, "additive")
+    ('q1', 'q2')
     """
     search = _Search(dict(sorted(stored.items())), algebra)
-    for terms in range(1, _TERMS + 1):
-        for merged in search.covers(wanted, terms, wider=False):
-            return Cover(merged)
-        if algebra == "subtractable":
-            for merged in (found for size in range(1, terms) for found in search.covers(wanted, size, wider=True)):
-                extra = frozenset[Atom]().union(*(stored[name] for name in merged)) - wanted
-                for subtracted in search.covers(extra, terms - len(merged), wider=False):
-                    return Cover(merged, subtracted)
-    return None
+    found = (merged for terms in range(1, _TERMS + 1) for merged in search.covers(wanted, terms))
+    return next(found, None)
 
 
 @dataclass
@@ -192,12 +199,12 @@ class _Search:
     algebra: Algebra
     tried: int = 0
 
-    def covers(self, wanted: Predicate, terms: int, *, wider: bool) -> Iterator[tuple[str, ...]]:
-        """Covers of exactly so many synopses; wider ones may have more atoms than are wanted."""
-        yield from self._further(wanted, frozenset(), (), terms, wider=wider)
+    def covers(self, wanted: Predicate, terms: int) -> Iterator[tuple[str, ...]]:
+        """Covers of exactly so many synopses."""
+        yield from self._further(wanted, frozenset(), (), terms)
 
     def _further(
-        self, wanted: Predicate, covered: Predicate, names: tuple[str, ...], terms: int, *, wider: bool
+        self, wanted: Predicate, covered: Predicate, names: tuple[str, ...], terms: int
     ) -> Iterator[tuple[str, ...]]:
         self.tried += 1
         missing = wanted - covered
@@ -209,8 +216,8 @@ class _Search:
             return
         atom = min(missing, key=lambda each: (each.attribute, each.operator, str(each.constant)))
         for name, atoms in self.stored.items():
-            if atom in atoms and (wider or atoms <= wanted) and self._joins(atoms, covered):
-                yield from self._further(wanted, covered | atoms, (*names, name), terms - 1, wider=wider)
+            if atom in atoms and atoms <= wanted and self._joins(atoms, covered):
+                yield from self._further(wanted, covered | atoms, (*names, name), terms - 1)
 
     def _joins(self, atoms: Predicate, covered: Predicate) -> bool:
         if self.algebra == "duplicate-insensitive":

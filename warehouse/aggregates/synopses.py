@@ -18,10 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
+from warehouse.aggregates.predicates import atoms_of, cover
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.aggregates.definition import Definition, Value
+    from warehouse.aggregates.predicates import Kind
 
 __all__ = [
     "AFTER",
@@ -64,6 +67,9 @@ AFTER = "_after"
 StateFunction = Literal["count", "sum", "min", "max", "mean", "m2", "hll", "kll"]
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 _COUNTED = ("distinct", "percentile")
+_MERGED_WITH_COUNTS = ("count", "sum", "mean", "m2")
+_REPEATING = ("min", "max", "hll")
+"""States that are the same if a row is in them twice."""
 
 
 @dataclass(frozen=True)
@@ -124,10 +130,11 @@ class Synopsis:
 
 @dataclass(frozen=True)
 class Need:
-    """A synopsis that a definition reads, and for how many slots."""
+    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether it matters how many rows there are."""
 
     synopsis: Synopsis
     slots: int
+    rows: bool = True
 
 
 def needs(definition: Definition) -> tuple[Need, ...]:
@@ -149,7 +156,8 @@ def needs(definition: Definition) -> tuple[Need, ...]:
         Synopsis(*common, None, tuple(states), live=live, computed=computed),
         *(Synopsis(*common, column, (), live=live, computed=computed) for column in counted),
     )
-    return tuple(Need(synopsis, definition.longest) for synopsis in every)
+    rows = any(value.function == "rows" for value in definition.values)
+    return tuple(Need(synopsis, definition.longest, rows) for synopsis in every)
 
 
 def counts_values(value: Value) -> bool:
@@ -207,10 +215,12 @@ class Served:
     rows: bool
 
 
-def assigned(need: Need, there: Sequence[Synopsis]) -> tuple[Served, ...]:
+def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None) -> tuple[Served, ...]:
     """Return which of the synopses that are there serve a need; what none of them has is in :func:`missing`.
 
-    Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once.
+    Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once. With ``kinds``,
+    what the columns of the source are compared as, states may come from synopses of other conditions that together have the same
+    rows (SS4): those of `a = 1 OR a = 2` from those of `a = 1` and of `a = 2`.
 
     >>> count, low = State("count", "x", "bigint"), State("min", "x", "int")
     >>> there = [Synopsis("s", None, (), None, (count,)), Synopsis("s", None, (), None, (low,))]
@@ -218,26 +228,80 @@ def assigned(need: Need, there: Sequence[Synopsis]) -> tuple[Served, ...]:
     >>> [(served.number, [state.name for state in served.states], served.rows) for served in assigned(need, there)]
     [(0, ['_count_x'], True), (1, ['_min_x'], False)]
     """
+    found = _alike(need.synopsis, there)
+    known = {state for served in found for state in served.states}
+    left = tuple(state for state in need.synopsis.states if state not in known)
+    if kinds is not None and (left or not found):
+        found += _covering(need, left, there, kinds, rows=not found)
+    return tuple(found)
+
+
+def _bundles(states: Sequence[State]) -> list[tuple[State, ...]]:
+    """States by what merges together: a column's sums and moments need the counts of the same rows, so one synopsis has all."""
+    bundles: dict[tuple[str, str], tuple[State, ...]] = {}
+    for state in states:
+        key = (state.column, "" if state.function in _MERGED_WITH_COUNTS else state.name)
+        bundles[key] = (*bundles.get(key, ()), state)
+    return [*bundles.values()]
+
+
+def _alike(wanted: Synopsis, there: Sequence[Synopsis]) -> list[Served]:
+    """The synopses of the same rows and groups that have states which are wanted; the first says how many rows there are."""
     found: list[Served] = []
-    left = list(need.synopsis.states)
+    left = _bundles(wanted.states)
     for number, known in enumerate(there):
-        if not known.alike(need.synopsis):
+        if not known.alike(wanted):
             continue
-        states = tuple(state for state in left if state in known.states)
-        if states or not found:
-            found.append(Served(number, states, rows=not found))
-        left = [state for state in left if state not in states]
-    return tuple(served for served in found if served.states or served.rows)
+        taken = [bundle for bundle in left if set(bundle) <= set(known.states)]
+        if taken or not found:
+            found.append(Served(number, tuple(state for bundle in taken for state in bundle), rows=not found))
+        left = [bundle for bundle in left if bundle not in taken]
+    return [served for served in found if served.states or served.rows]
 
 
-def missing(wanted: Sequence[Need], there: Sequence[Synopsis]) -> tuple[Synopsis, ...]:
+def _covering(
+    need: Need, left: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+) -> list[Served]:
+    """The synopses of other conditions from which states come, each from a cover of its own if there is none for all of them."""
+    whole = _cover_of(need, left, there, kinds, rows=rows)
+    bundles = _bundles(left)
+    if whole or len(bundles) < 2:  # noqa: PLR2004 - one was tried
+        return whole
+    parts: list[Served] = []
+    for bundle in bundles:
+        parts += _cover_of(need, bundle, there, kinds, rows=rows and not parts)
+    return parts
+
+
+def _cover_of(
+    need: Need, states: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
+) -> list[Served]:
+    own = need.synopsis
+    wanted = None if own.where is None or own.counted is not None else atoms_of(own.where, kinds)
+    if wanted is None:
+        return []
+    stored, serving = {}, {}
+    for where in dict.fromkeys(each.where for each in there if each.where not in (None, own.where)):
+        found = _alike(replace(own, where=where, states=states), there)
+        atoms = atoms_of(where or "", kinds)
+        if atoms is not None and found and set(states) == {state for served in found for state in served.states}:
+            stored[where or ""], serving[where or ""] = atoms, found
+    repeats = not (rows and need.rows) and all(state.function in _REPEATING for state in states)
+    chosen = cover(wanted, stored, "duplicate-insensitive" if repeats else "additive") or ()
+    return [replace(served, rows=served.rows and rows) for where in chosen for served in serving[where]]
+
+
+def missing(
+    wanted: Sequence[Need], there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None
+) -> tuple[Synopsis, ...]:
     """Return the synopses to make, so that each need is served: one for all needs of the same rows and groups.
 
-    A state that is new gets a synopsis of its own, so that those that are there keep their history.
+    A state that is new gets a synopsis of its own, so that those that are there keep their history. Conditions of few atoms come
+    first: with ``kinds`` others may be covered by them.
     """
     made: list[Synopsis] = []
-    for need in wanted:
-        served = assigned(need, there)
+    for need in sorted(wanted, key=lambda need: _atoms(need, kinds)):
+        served = assigned(need, [*there, *made], kinds)
         known = {state for each in served for state in each.states}
         left = tuple(state for state in need.synopsis.states if state not in known)
         if served and not left:
@@ -249,6 +313,11 @@ def missing(wanted: Sequence[Need], there: Sequence[Synopsis]) -> tuple[Synopsis
             made[place] = replace(made[place], states=tuple(dict.fromkeys((*made[place].states, *left))))
             made[place] = lengthened(made[place], need.synopsis.listed)
     return tuple(made)
+
+
+def _atoms(need: Need, kinds: Mapping[str, Kind] | None) -> int:
+    where = need.synopsis.where
+    return 0 if where is None or kinds is None else len(atoms_of(where, kinds) or ())
 
 
 def lengthened(synopsis: Synopsis, listed: int | None) -> Synopsis:

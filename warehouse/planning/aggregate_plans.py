@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from warehouse.aggregates.definition import Due
+from warehouse.aggregates.predicates import kinds_of
 from warehouse.aggregates.synopses import ARRIVED, assigned, lengthened, missing, needs
 from warehouse.catalog.declaration import ColumnRecord, table_declaration
 from warehouse.layout import resolve
@@ -23,12 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.predicates import Kind
     from warehouse.aggregates.synopses import Need, Synopsis
     from warehouse.catalog.model import Aggregate, Catalog
     from warehouse.epochs.records import AnswersRecord, Epoch, SynopsisRecord, TableState
     from warehouse.planning.steps import InputFiles, NodePlan
 
-__all__ = ["Followed", "aggregate_plans", "over_views", "without_history"]
+__all__ = ["Followed", "aggregate_plans", "compared", "over_views", "without_history"]
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,12 @@ class Followed:
         return tuple(cls(node.name, node.first, more, node.k0, arrives=True, view=True) for node in own)
 
 
+def compared(catalog: Catalog, source: str) -> Mapping[str, Kind] | None:
+    """Return what the columns of a stream are compared as in conditions; None of a view, whose types are Spark's."""
+    stream = catalog.stream(source)
+    return None if stream is None else kinds_of((column.name, column.type) for column in stream.columns)
+
+
 def over_views(catalog: Catalog) -> tuple[str, ...]:
     """Return the aggregates that read a view."""
     return tuple(each.name for each in catalog.aggregates if catalog.view(each.definition.source) is not None)
@@ -73,7 +81,11 @@ def without_history(catalog: Catalog, last: Epoch | None) -> list[str]:
         if catalog.stream(aggregate.definition.source) is not None:
             wanted.setdefault(aggregate.definition.source, []).extend(needs(aggregate.definition))
     known = [state.synopsis.synopsis for state in last.tables if state.synopsis is not None]
-    return [name for name, asked in wanted.items() if last.table(name) is not None and missing(asked, known)]
+    return [
+        name
+        for name, asked in wanted.items()
+        if last.table(name) is not None and missing(asked, known, compared(catalog, name))
+    ]
 
 
 def aggregate_plans(
@@ -124,12 +136,13 @@ class _Following:
         wanted = [need for aggregate in aggregates for need in needs(aggregate.definition)]
         there = [*self._recorded()]
         known = [synopsis for _, synopsis in there]
-        new = missing(wanted, known)
+        kinds = compared(self.catalog, self.stream.name)
+        new = missing(wanted, known, kinds)
         every = [*there, *((f"{self.stream.name}.synopsis{self.epoch}_{place}", each) for place, each in enumerate(new))]
         slots: dict[str, int] = {}
         lists: dict[str, Synopsis] = {}
         for need in wanted:
-            for served in assigned(need, [synopsis for _, synopsis in every]):
+            for served in assigned(need, [synopsis for _, synopsis in every], kinds):
                 name, synopsis = every[served.number]
                 asked = need.synopsis.listed
                 lists[name] = lengthened(lists.get(name, replace(synopsis, listed=asked)), asked)
@@ -223,7 +236,8 @@ class _Following:
         columns = tuple(ColumnRecord(column, kind) for column, kind in definition.columns)
         layout = state.layout if state is not None else resolve(periods=kept, label="WKS")
         lowest = self.slot - layout.periods
-        reads = tuple(read for need in needs(definition) for read in _reads(need, there))
+        kinds = compared(self.catalog, self.stream.name)
+        reads = tuple(read for need in needs(definition) for read in _reads(need, there, kinds))
         return StreamPlan(
             name=aggregate.name,
             declaration=table_declaration(columns, definition.search_key, label="WKS", max_lifetime=definition.keep),
@@ -259,7 +273,9 @@ class _Following:
         return at_slot(due.end, anchor, interval) + definition.keep > at_slot(self.slot, anchor, interval)
 
 
-def _reads(need: Need, there: Sequence[tuple[str, Synopsis]]) -> Iterator[SynopsisRead]:
-    for served in assigned(need, [synopsis for _, synopsis in there]):
+def _reads(
+    need: Need, there: Sequence[tuple[str, Synopsis]], kinds: Mapping[str, Kind] | None
+) -> Iterator[SynopsisRead]:
+    for served in assigned(need, [synopsis for _, synopsis in there], kinds):
         name, synopsis = there[served.number]
         yield SynopsisRead(name, synopsis, served.states, served.rows)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warehouse.aggregates.synopses import assigned, missing, needs
+from warehouse.planning.aggregate_plans import compared
 from warehouse.time import at_slot
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.aggregates.definition import Definition
+    from warehouse.aggregates.predicates import Kind
     from warehouse.aggregates.synopses import State, Synopsis
     from warehouse.catalog.model import Catalog
     from warehouse.epochs.records import Epoch
@@ -27,7 +29,8 @@ class SynopsisRead:
     ``table`` is None until an update has made it, ``counted`` the column whose values are counted, of which a slot has the
     ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
-    it has all that arrived; None while it does not exist.
+    it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:
+    several such together have the rows of the aggregate.
     """
 
     table: str | None
@@ -38,6 +41,7 @@ class SynopsisRead:
     rows: int | None
     full_from: int | None
     listed: int | None = None
+    where: str | None = None
 
 
 @dataclass(frozen=True)
@@ -78,10 +82,11 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
         if state.synopsis is not None and state.owner == own.source
     }
     known = [record.synopsis for record in recorded.values()]
-    every = [*known, *missing([need for each in beside.values() for need in needs(each)], known)]
-    readers = _readers(beside, every)
+    kinds = compared(catalog, own.source)
+    every = [*known, *missing([need for each in beside.values() for need in needs(each)], known, kinds)]
+    readers = _readers(beside, every, kinds)
     found = []
-    for number, states in _read(own, every):
+    for number, states in _read(own, every, kinds):
         table = [*recorded][number] if number < len(recorded) else None
         state = epoch.table(table) if epoch and table else None
         record = recorded[table] if table else None
@@ -97,22 +102,27 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 rows=sum(part.rows for part in state.partitions) if state else None,
                 full_from=at_slot(record.full_from - 1, catalog.anchor, catalog.update_interval) if record else None,
                 listed=every[number].listed,
+                where=None if every[number].where == own.where else every[number].where,
             )
         )
     windows = tuple(_windows(catalog, own, epoch, found))
     return AggregateExplanation(name, own, tuple(found), windows, epoch.number if epoch else None)
 
 
-def _read(definition: Definition, every: Sequence[Synopsis]) -> Iterator[tuple[int, tuple[State, ...]]]:
+def _read(
+    definition: Definition, every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None
+) -> Iterator[tuple[int, tuple[State, ...]]]:
     for need in needs(definition):
-        yield from ((served.number, served.states) for served in assigned(need, every))
+        yield from ((served.number, served.states) for served in assigned(need, every, kinds))
 
 
-def _readers(beside: Mapping[str, Definition], every: Sequence[Synopsis]) -> dict[int, list[str]]:
+def _readers(
+    beside: Mapping[str, Definition], every: Sequence[Synopsis], kinds: Mapping[str, Kind] | None
+) -> dict[int, list[str]]:
     """The aggregates that read each synopsis."""
     readers: dict[int, list[str]] = {}
     for name, definition in beside.items():
-        for number, _ in _read(definition, every):
+        for number, _ in _read(definition, every, kinds):
             readers.setdefault(number, []).append(name)
     return readers
 

@@ -77,7 +77,7 @@ def _states(definition: Definition, reads: Sequence[SynopsisRead], groups: Seque
 def _merged(definition: Definition, reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """A row for each due window and group with its merged states; without groups always one for each window."""
     by = ", ".join([*(f"d.{name}" for name in _DUE), *(f"s.{name}" for name in groups)])
-    kept = [state for read in reads if read.synopsis.counted is None for state in read.states]
+    kept = dict.fromkeys(state for read in reads if read.synopsis.counted is None for state in read.states)
     side = "JOIN" if groups else "LEFT JOIN"
     inner = f"FROM due AS d {side} states AS s ON {_reached(definition)}"
     moments = dict.fromkeys(value.column for value in definition.values if value.function in _MOMENTS and value.column)

@@ -19,6 +19,7 @@ from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
 from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
+from warehouse.steps.together import Together
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import INTERPRETED, table_session
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.epochs.records import Epoch
     from warehouse.errors import FileProblem
@@ -86,11 +87,13 @@ class Sources:
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
     _following: dict[str, SynopsisSource | AnswersSource | CoalescedSource] = field(default_factory=dict)
     _viewed: dict[str, NodeTable] = field(default_factory=dict)
+    _together: Together = field(init=False)
 
     def __post_init__(self) -> None:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
         self._in_time = AnswersInTime(lambda: [*self._unanswered()])
+        self._together = Together(self._beside)
 
     def of(self, name: str) -> Source:
         """Return the source of a table."""
@@ -116,8 +119,29 @@ class Sources:
         if planned.synopsis.view and planned.synopsis.arrives:
             view = partial(self._view_table, below)
         return SynopsisSource(
-            self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark, view, lambda: not self.unstored
-        )
+            self.plan, planned, self.last, self.files, lambda: self.stream(below), self.spark, view, lambda: not self.unstored,
+            self._together.of,
+        )  # fmt: skip
+
+    def _beside(self, name: str) -> dict[str, DataFrame]:
+        """What Spark calculates for a synopsis, and for the others of its stream or view that no commit of the plan has yet."""
+        followed, asked = self.plan.stream(name).followed, self.of(name)
+        found = {}
+        for planned in self.plan.streams:
+            if planned.name != name and (planned.synopsis is None or planned.followed != followed):
+                continue
+            source = self.of(planned.name)
+            if not isinstance(source, SynopsisSource) or (source is not asked and not self._goes_with(source, asked)):
+                continue
+            if source.query is not None:
+                found[planned.name] = source.query
+        return found
+
+    def _goes_with(self, source: SynopsisSource, asked: Source) -> bool:
+        """Whether a synopsis is collected with another one."""
+        if source.alone or not isinstance(asked, SynopsisSource) or asked.alone:
+            return False
+        return next(self._batch_commits(source.planned.name), None) is None
 
     def _view_table(self, name: str) -> NodeTable:
         """The table of a view as synopses read it: what it gained in this plan."""
@@ -308,6 +332,7 @@ class Sources:
             following.release()
         self._following.clear()
         self._viewed.clear()
+        self._together.release()
 
 
 

@@ -62,10 +62,13 @@ class SynopsisSource(FollowingSource):
         Gives the table of its view as the plan has left it; None: it follows a stream, or gets no rows.
     lacking
         Whether results of the view may be missing.
+    together
+        Collects what Spark calculates, by the name of the table, with what others of the same stream or view gain.
     """
 
     view: Callable[[], NodeTable] | None = None
     lacking: Callable[[], bool] = lambda: False
+    together: Callable[[str], pa.Table] | None = None
 
     @property
     def own(self) -> SynopsisPlan:
@@ -94,18 +97,29 @@ class SynopsisSource(FollowingSource):
     @cached_property
     def batch(self) -> Batch:
         """What the synopsis gains, in the driver: it is as many rows as there are groups."""
-        few = self._few()
-        if few is not None:
-            return known_batch(few, self.session)
-        parts = [*self._gained()]
-        if not parts:
+        if self._few is not None:
+            return known_batch(self._few, self.session)
+        query = self.query
+        if query is None:
             return empty_batch(self.session, self.columns)
+        return known_batch(query.toArrow() if self.together is None else self.together(self.planned.name), self.session)
+
+    @cached_property
+    def query(self) -> DataFrame | None:
+        """What Spark is to calculate; None where it is nothing, or the driver has it."""
+        parts = [] if self._few is not None else [*self._gained()]
+        if not parts:
+            return None
         rows = parts[0]
         for part in parts[1:]:
             rows = rows.unionByName(part)
         names = [column.name for column in self.columns]
-        known = placed(rows, names, self.layout, move_of(self.plan, self.planned)).toArrow()
-        return known_batch(known, self.session)
+        return placed(rows, names, self.layout, move_of(self.plan, self.planned))
+
+    @property
+    def alone(self) -> bool:
+        """Whether its rows are collected by a job of their own: those of before are many, and come once."""
+        return not self.own.arrives or self.own.history or self.own.carried or self.own.built
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
@@ -115,6 +129,7 @@ class SynopsisSource(FollowingSource):
         lacking = {LACKING: True} if self.own.view and self.lacking() else {}
         return lacking if first is None else {EARLIEST: first}
 
+    @cached_property
     def _few(self) -> pa.Table | None:
         """What few rows that the driver has add to the synopsis, by DuckDB; None when Spark is to calculate it."""
         own, plan = self.own, self.plan

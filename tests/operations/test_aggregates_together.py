@@ -1,0 +1,90 @@
+"""Synopses that Spark calculates: one job for all of a stream, however many aggregates there are."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from tests.publishing.reading import attached, comparable
+from tests.publishing.test_connect import executed
+from tests.steps.test_together import jobs_of
+from warehouse.project import Warehouse
+from warehouse.serving import Reader
+
+from .projects import Project, csv, stream, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+COLUMNS = {"k": "string", "g": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+ROWS = [("a", "x", 1), ("a", "y", 2), ("b", "x", 3), ("b", "y", 40)]
+
+
+def declared(directory: Path, spark: SparkSession, names: str) -> Project:
+    """Some of five aggregates, of which no two share a synopsis; conditions are Spark's to evaluate."""
+    common = {"from": "a", "windows": ["1h", "2h"], "every": "1h", "keep": "9h"}
+    every: dict[str, dict[str, object]] = {
+        "k": {**common, "group_by": ["k"], "where": "v < 10", "select": {"n": "count(*)", "kinds": "count(DISTINCT g)"}},
+        "g": {**common, "group_by": ["g"], "where": "v > 1", "select": {"n": "sum(v)"}},
+        "h": {**common, "group_by": ["concat(k, g) AS h"], "select": {"n": "max(v)"}},
+        "o": {**common, "where": "v < 10", "over": "live", "select": {"n": "min(v)"}},
+        "i": {**common, "where": "v < 10", "frequent": {"item": "g", "top": 2}},
+    }
+    aggregates = {name: every[name] for name in names}
+    return Project(directory, spark, {"a": stream(columns=COLUMNS)}, aggregates=aggregates)
+
+
+def jobs(project: Project, spark: SparkSession) -> int:
+    """Make three updates, and return how many jobs the last one takes."""
+    taken = 0
+    for now in (1, 2, 3):
+        lines = (f"{k},{g},{v},{text(now - 0.5)},{text(now + 1)}" for k, g, v in ROWS)
+        project.land(f"{now}.csv", csv(*lines, header="k,g,v,b,e"))
+        taken = jobs_of(spark, partial(project.update, now))
+    return taken
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, int]:
+    """All five after three updates, and how many jobs the last one took."""
+    project = declared(tmp_path_factory.mktemp("many"), spark, "kghoi")
+    return project, jobs(project, spark)
+
+
+def test_aggregates_share_the_job_of_their_stream(
+    many: tuple[Project, int], tmp_path: Path, spark: SparkSession
+) -> None:
+    """Six synopses take as many jobs as one does, and every answer is that of its own query."""
+    project, taken = many
+    assert taken == jobs(declared(tmp_path / "one", spark, "g"), spark)
+    newest = {name: [row for row in project.stored(name) if row["window_length"] == "2h"] for name in "kghoi"}
+    hour = {name: [row for row in rows if row["epoch"] == 2] for name, rows in newest.items()}
+    assert {row["k"]: (row["n"], row["kinds"]) for row in hour["k"]} == {"a": (4, 2), "b": (2, 1)}
+    assert {row["g"]: row["n"] for row in hour["g"]} == {"x": 6, "y": 84}
+    assert {row["h"]: row["n"] for row in hour["h"]} == {"ax": 1, "ay": 2, "bx": 3, "by": 40}
+    assert [row["n"] for row in hour["o"]] == [1]
+    assert {row["item"]: row["at_least"] for row in hour["i"]} == {"x": 4, "y": 2}
+
+
+def test_other_tools_read_answers_row_by_row(many: tuple[Project, int]) -> None:
+    """`warehouse.duckdb` and what `connect` prints give the live rows of the table, with all columns and their types."""
+    project, _ = many
+    warehouse = Warehouse(project.directory, project.root)
+    with Reader.open(project.root) as reader, attached(project.root) as connection:
+        for name in "kghoi":
+            answer = reader.scan(name)
+            shown = connection.sql(f"SELECT * FROM w.main.{name}")
+            assert shown.columns == [column for column, _ in answer.columns]
+            assert [str(kind) for kind in shown.types] == [kind for _, kind in answer.columns]
+            rows = comparable(answer.all())
+            assert len(rows) == len(project.live(name)) > 3
+            assert comparable(shown.fetchall()) == rows
+            with duckdb.connect() as other:
+                other.execute("SET TimeZone = 'UTC'")
+                assert comparable(other.execute(warehouse.connect("duckdb", name)).fetchall()) == rows
+            assert comparable(executed(warehouse.connect("polars", name)).rows()) == rows

@@ -1,0 +1,52 @@
+"""Results of several queries, collected by one job: each is as it would be alone."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from warehouse.steps.together import Together, collected
+from warehouse.storage.session import table_session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import SparkSession
+
+
+def jobs_of(spark: SparkSession, work: Callable[[], object]) -> int:
+    """Return how many Spark jobs some work takes."""
+    group, context = str(uuid.uuid4()), spark.sparkContext
+    context.setJobGroup(group, group)
+    try:
+        work()
+    finally:
+        context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+    return len(context.statusTracker().getJobIdsForGroup(group))
+
+
+def test_each_result_has_its_own_columns_types_and_rows(spark: SparkSession) -> None:
+    """Also names that are odd or twice in different queries, nulls, decimals, times, binaries, and a query without rows."""
+    queries = [
+        spark.sql("SELECT id, id * 2 AS `odd name`, CAST(id AS string) AS k FROM range(4)"),
+        spark.sql("SELECT k, count(*) AS id, timestamp_micros(max(n)) AS t FROM VALUES ('a', 1), (NULL, 3) v(k, n) GROUP BY k"),
+        spark.sql("SELECT CAST(1.5 AS decimal(10, 2)) AS d, X'00ff' AS s, CAST(NULL AS int) AS n, true AS b, 1.5D AS id"),
+        spark.sql("SELECT k, CAST(k AS date) AS day FROM VALUES ('2024-01-01') AS v(k) WHERE k = 'x'"),
+    ]
+    found = collected(queries)
+    for query, rows in zip(queries, found, strict=True):
+        alone = query.toArrow()
+        assert rows.schema.names == alone.schema.names
+        assert rows.schema.types == alone.schema.types
+        assert sorted(rows.to_pylist(), key=repr) == sorted(alone.to_pylist(), key=repr)
+
+
+def test_one_job_collects_all_that_go_together(spark: SparkSession) -> None:
+    """The first that is asked for brings the others; each is given once."""
+    session = table_session(spark, {})
+    grouped = "SELECT id % {} AS k, count(*) AS n FROM range(20) GROUP BY 1"
+    queries = {name: session.sql(grouped.format(number)) for number, name in ((2, "a"), (3, "b"))}
+    together = Together(lambda _: queries)
+    given = []
+    assert jobs_of(spark, lambda: given.extend([together.of("a").num_rows, together.of("b").num_rows])) == 1
+    assert given == [2, 3]
