@@ -66,7 +66,7 @@ def _table(found: Advice) -> Iterator[str]:
 def _cells(found: Advice, each: Evaluation) -> tuple[str, ...]:
     mark = (">" if each is found.best else " ") + ("*" if each is found.current else " ")
     return (
-        mark, in_words(each.layout), _seconds(each.update), _seconds(each.probe), size_text(each.disk),
+        mark, in_words(each.layout), _seconds(each.update, 2), _seconds(each.probe, 2), size_text(each.disk),
         f"{each.footprint.files:.0f}",
     )  # fmt: skip
 
@@ -121,7 +121,12 @@ def _source(samples: int, word: str) -> str:
     return f"{samples} {word}s measured here" if samples else f"{word}s from the benchmarks' machine"
 
 
-def _seconds(estimate: Estimate) -> str:
+def _seconds(estimate: Estimate, digits: int = 3) -> str:
+    """Return a time with its bounds; these have so many digits, or all before the point."""
     scale, unit = (1000, "ms") if estimate.value < 1 else (1, "s")
-    value, low, high = (f"{each * scale:.3g}" for each in (estimate.value, estimate.low, estimate.high))
-    return f"{value} {unit} ({low} to {high})"
+    low, high = (_rounded(each * scale, digits) for each in (estimate.low, estimate.high))
+    return f"{estimate.value * scale:.3g} {unit} ({low} to {high})"
+
+
+def _rounded(value: float, digits: int) -> str:
+    return f"{value:.0f}" if value >= 10 ** (digits - 1) else f"{value:.{digits}g}"
