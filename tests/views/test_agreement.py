@@ -9,7 +9,8 @@ import pytest
 from warehouse.catalog.declaration import ColumnRecord
 from warehouse.errors import ConfigurationError
 from warehouse.views.language.own_text import without_windows
-from warehouse.views.maintenance.analysis import Analyser, Shape
+from warehouse.views.maintenance.analysis import Shape
+from warehouse.views.verification.analyser import Analyser
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -106,8 +106,9 @@ def with_columns(
     if not again:
         return list(nodes)
     from warehouse.storage.session import own_session  # noqa: PLC0415 - planning alone needs no Spark
-    from warehouse.views.maintenance.analysis import Analyser, shape_of  # noqa: PLC0415 - same
+    from warehouse.views.maintenance.analysis import shape_of  # noqa: PLC0415 - same
     from warehouse.views.maintenance.inputs import Move  # noqa: PLC0415 - same
+    from warehouse.views.verification.analyser import Analyser  # noqa: PLC0415 - same
 
     known: dict[str, Sequence[ColumnRecord]] = {
         source.name: [ColumnRecord(column.name, column.type) for column in source.columns]
@@ -137,7 +138,8 @@ def with_columns(
                 shape = shape_of(session, given.node, layout_of(given, state), move, known, given.view)
                 if not given.node.hidden:
                     tables = {name: columns for name, columns in known.items() if name not in hidden}
-                    analyser.check(given.view, given.sql, tables, shape)
+                    own = [each.node for each in nodes if each.view == given.view]
+                    analyser.check(given.view, given.sql, tables, shape, own)
             except ConfigurationError as error:
                 if refused is None:
                     raise

@@ -1,28 +1,18 @@
-"""What Spark's analyser says of a node over empty inputs, and of its view's own text: column by column the same, or no view.
-
-The text is analysed over empty tables with the columns of those that the view names, so nothing runs. A type that differs says
-that a name, a function or a conversion means something else to one of the two.
-"""
+"""What Spark's analyser says of a node over empty inputs: the columns of its table. Nothing runs."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, field
-from itertools import zip_longest
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyspark.errors import AnalysisException, PySparkException
 
 from warehouse.catalog.declaration import ColumnRecord
-from warehouse.catalog.identifiers import quoted
-from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import canonical, is_key_type, parse_type
 from warehouse.errors import ConfigurationError, Problem
 from warehouse.storage.scan import TableFiles
 from warehouse.views.algebra import Changes, Distinct, Group, Join, OutputWindow, stateful_of, tables_read
-from warehouse.views.language.own_text import without_windows
-from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.maintenance.answers import answer
 from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.feeds import live, over
@@ -39,7 +29,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Node
     from warehouse.views.maintenance.inputs import Move
 
-__all__ = ["Analyser", "Shape", "shape_of"]
+__all__ = ["Shape", "shape_of"]
 
 
 @dataclass(frozen=True)
@@ -131,77 +121,3 @@ def _problem(view: str, node: Node, name: str, kind: str) -> Problem | None:
         allowed = "key columns that are strings, integers, decimals, dates, timestamps or booleans"
         return Problem("warehouse.toml", f"views.{view}.search_key", f'the column "{name}" of type {kind}', allowed)
     return None
-
-
-@dataclass
-class Analyser:
-    """Analyses the texts of views in a session of its own, where they are given tables without rows by their names."""
-
-    session: SparkSession
-    _known: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-
-    def check(self, view: str, sql: str, tables: Mapping[str, Sequence[ColumnRecord]], shape: Shape) -> None:
-        """Compare the columns that Spark gives a view's text with those of its table.
-
-        Parameters
-        ----------
-        view, sql
-            The view, and its query as declared.
-        tables
-            The columns of streams, relations and views.
-        shape
-            What the view's own node gives.
-
-        Raises
-        ------
-        ConfigurationError
-            When Spark refuses the text, or gives it other columns, types, or nulls where the node has none.
-
-        """
-        self._declare(tables)
-        text = without_windows(for_spark(sql))
-        try:
-            found = self.session.sql(text).schema.fields
-        except PySparkException as error:
-            raise _refusal(view, f"a query that Spark refuses: {str(error).strip().splitlines()[0]}") from None
-        theirs = [(column.name, _type(column.dataType.simpleString())) for column in found]
-        ours = [(column.name, _type(column.type)) for column in shape.columns]
-        differing = [
-            f"{_named(one)} where Spark has {_named(other)}"
-            for one, other in zip_longest(ours, theirs)
-            if one is None or other is None or not _agree(one, other)
-        ]
-        if differing:
-            raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differing)}")
-        nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
-        if nulls:
-            raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
-
-    def _declare(self, tables: Mapping[str, Sequence[ColumnRecord]]) -> None:
-        for name, columns in tables.items():
-            known = tuple((column.name, column.type) for column in columns)
-            if self._known.get(name) != known:
-                empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
-                self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
-                self._known[name] = known
-
-
-def _type(kind: str) -> str:
-    try:
-        return canonical(parse_type(kind))
-    except FaultError:
-        return kind
-
-
-def _agree(ours: tuple[str, str], theirs: tuple[str, str]) -> bool:
-    """Whether a column is the same. Spark calls one without a name by its expression; here a field is called as it is."""
-    named = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
-    return named and ours[1].lower() == theirs[1].lower()
-
-
-def _named(column: tuple[str, str] | None) -> str:
-    return "no column" if column is None else f"{column[0]} {column[1]}"
-
-
-def _refusal(view: str, found: str) -> ConfigurationError:
-    return ConfigurationError([Problem("warehouse.toml", f"views.{view}.sql", found, "a query that Spark can run")])

@@ -1,0 +1,136 @@
+"""What Spark's analyser says of a view's own text: column by column what the nodes have, or no view.
+
+The text is analysed over empty tables with the columns of those that the view names, so nothing runs. A type that differs says
+that a name, a function or a conversion means something else to one of the two. So do the columns that the two refer to: the
+nodes are written as one query, and each column, condition, group key and order of it has to come from the columns that those of
+the text come from.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from pyspark.errors import PySparkException
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.catalog.spelling import FaultError
+from warehouse.catalog.types import canonical, parse_type
+from warehouse.errors import ConfigurationError, Problem
+from warehouse.views.language.own_text import without_windows
+from warehouse.views.language.temporal_text import for_spark
+from warehouse.views.verification.references import UnknownPlanError, agree, differing, references
+from warehouse.views.verification.written import query_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from warehouse.catalog.declaration import ColumnRecord
+    from warehouse.views.algebra import Node
+    from warehouse.views.maintenance.analysis import Shape
+
+__all__ = ["Analyser"]
+
+
+@dataclass
+class Analyser:
+    """Analyses the texts of views in a session of its own, where they are given tables without rows by their names."""
+
+    session: SparkSession
+    _known: dict[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+    def check(
+        self, view: str, sql: str, tables: Mapping[str, Sequence[ColumnRecord]], shape: Shape, nodes: Sequence[Node] = ()
+    ) -> None:
+        """Compare the columns that Spark gives a view's text with those of its table, and what both refer to.
+
+        Parameters
+        ----------
+        view, sql
+            The view, and its query as declared.
+        tables
+            The columns of streams, relations and views.
+        shape
+            What the view's own node gives.
+        nodes
+            All nodes of the view, its own the last; without them only columns are compared.
+
+        Raises
+        ------
+        ConfigurationError
+            When Spark refuses the text, gives it other columns, types, or nulls where the node has none, or finds a name in it
+            in another column than the nodes do.
+
+        """
+        self._declare(tables)
+        text = without_windows(for_spark(sql))
+        try:
+            rows = self.session.sql(text)
+            found = rows.schema.fields
+        except PySparkException as error:
+            raise _refusal(view, f"a query that Spark refuses: {str(error).strip().splitlines()[0]}") from None
+        theirs = [(column.name, _type(column.dataType.simpleString())) for column in found]
+        ours = [(column.name, _type(column.type)) for column in shape.columns]
+        differing = [
+            f"{_named(one)} where Spark has {_named(other)}"
+            for one, other in zip_longest(ours, theirs)
+            if one is None or other is None or not _agree(one, other)
+        ]
+        if differing:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: {'; '.join(differing)}")
+        nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
+        if nulls:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
+        if not nodes:
+            return
+        names = {name: tuple(column.name for column in columns) for name, columns in tables.items()}
+        unlike = self._differing_references(view, rows, query_of(nodes, names))
+        if unlike:
+            raise _refusal(view, f"a query that this build reads in another way than Spark: {unlike}")
+
+    def _differing_references(self, view: str, rows: DataFrame, ours: str) -> str:
+        """Say what the nodes, written as a query, refer to and the view's text does not; nothing where that cannot be told."""
+        try:
+            mine, theirs = references(_plan(self.session.sql(ours))), references(_plan(rows))
+        except (UnknownPlanError, PySparkException) as error:
+            logging.getLogger("warehouse").debug("%s: what its nodes refer to is not compared: %s", view, error)
+            return ""
+        return "" if agree(mine, theirs) else differing(mine, theirs)
+
+    def _declare(self, tables: Mapping[str, Sequence[ColumnRecord]]) -> None:
+        for name, columns in tables.items():
+            known = tuple((column.name, column.type) for column in columns)
+            if self._known.get(name) != known:
+                empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
+                self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
+                self._known[name] = known
+
+
+def _plan(rows: DataFrame) -> str:
+    return str(rows._jdf.queryExecution().analyzed().toJSON())  # noqa: SLF001 - the public interface only prints a plan
+
+
+def _type(kind: str) -> str:
+    try:
+        return canonical(parse_type(kind))
+    except FaultError:
+        return kind
+
+
+def _agree(ours: tuple[str, str], theirs: tuple[str, str]) -> bool:
+    """Whether a column is the same. Spark calls one without a name by its expression; here a field is called as it is."""
+    named = ours[0].lower() == theirs[0].lower() or not re.fullmatch(r"\w+", theirs[0])
+    return named and ours[1].lower() == theirs[1].lower()
+
+
+def _named(column: tuple[str, str] | None) -> str:
+    return "no column" if column is None else f"{column[0]} {column[1]}"
+
+
+def _refusal(view: str, found: str) -> ConfigurationError:
+    return ConfigurationError([Problem("warehouse.toml", f"views.{view}.sql", found, "a query that Spark can run")])

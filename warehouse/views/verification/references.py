@@ -1,0 +1,401 @@
+"""What a query refers to, node by node, by the attributes of Spark's analysed plan. Pure: the plan comes as Spark's JSON.
+
+Every attribute is followed by its id to where it comes from: a column of a table that the query scans, or fields of one. What
+is said of a query then does not depend on how it is written: the sources of each output column, of each condition that is one of
+a conjunction (a sub-query's included), of each group key, partition column and term of an order. Two queries that mean the same
+by their names say the same; one that takes a name for another column does not, unless both columns play the same part.
+
+A table that is scanned twice has two scans. Which scan of one query is which of the other is not known: the two agree when they
+do for one way to pair them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import permutations, product
+from math import factorial, prod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+__all__ = ["References", "Source", "UnknownPlanError", "agree", "differing", "references"]
+
+_MOST_WAYS = 720
+"""Ways to pair scans that are tried; beyond, scans of a table count as one."""
+
+
+class UnknownPlanError(ValueError):
+    """A plan has a node whose columns are not known here, so nothing can be said of it."""
+
+
+class Source(NamedTuple):
+    """A column of a table by the scan that reads it, and the fields that are taken of it; names in lower case."""
+
+    table: str
+    scan: int
+    column: str
+    fields: tuple[str, ...] = ()
+
+
+Sources = frozenset[Source]
+Fact = tuple[str, Sources]
+"""The kind of a thing, and the sources that it refers to."""
+
+
+@dataclass(frozen=True)
+class References:
+    """What a query refers to: sources of its columns, in order, and of each thing of a kind (condition, group, order, ...).
+
+    A column that is a rank has none: what it is the place in is said apart.
+    """
+
+    columns: tuple[tuple[str, Sources | None], ...]
+    others: frozenset[Fact]
+
+
+def agree(one: References, other: References) -> bool:
+    """Whether two queries refer to the same, for some way to pair their scans."""
+    if len(one.columns) != len(other.columns):
+        return False
+    mine, wanted = _numbered(one), _numbered(other)
+    counts = Counter(table for table, _ in _scans(mine))
+    if counts != Counter(table for table, _ in _scans(wanted)) or prod(map(factorial, counts.values())) > _MOST_WAYS:
+        return _same(_as_one_scan(mine), _as_one_scan(wanted))
+    ways = product(*(permutations(range(count)) for count in counts.values()))
+    return any(_same(_paired(mine, dict(zip(counts, way, strict=True))), wanted) for way in ways)
+
+
+def differing(ours: References, theirs: References) -> str:
+    """Say in which columns and other things two queries differ that do not agree."""
+    columns = [
+        f"column {name} from {_told(mine)} where Spark has it from {_told(wanted)}"
+        for (name, mine), (_, wanted) in zip(ours.columns, theirs.columns, strict=False)
+        if mine != wanted
+    ]
+    more, less = (
+        sorted(f"{kind} of {_told(sources)}" for kind, sources in one - other)
+        for one, other in ((ours.others, theirs.others), (theirs.others, ours.others))
+    )
+    rest = [f"{', '.join(more) or 'nothing'} where Spark has {', '.join(less) or 'nothing'}"] if more or less else []
+    return "; ".join([*columns, *rest]) or "other occurrences of the same tables"
+
+
+def _told(sources: Sources | None) -> str:
+    names = sorted({".".join([each.table, each.column, *each.fields]) for each in sources or ()})
+    return " and ".join(names) or "no column"
+
+
+def _same(one: References, other: References) -> bool:
+    pairs = zip(one.columns, other.columns, strict=True)
+    columns = all(None in (mine, wanted) or mine == wanted for (_, mine), (_, wanted) in pairs)
+    return columns and one.others == other.others
+
+
+def _scans(given: References) -> list[tuple[str, int]]:
+    every = [sources for _, sources in (*given.columns, *given.others) if sources]
+    return sorted({(each.table, each.scan) for sources in every for each in sources})
+
+
+def _changed(given: References, scan: Mapping[tuple[str, int], int]) -> References:
+    def changed(sources: Sources) -> Sources:
+        return frozenset(each._replace(scan=scan[each.table, each.scan]) for each in sources)
+
+    columns = tuple((name, None if sources is None else changed(sources)) for name, sources in given.columns)
+    return References(columns, frozenset((kind, changed(sources)) for kind, sources in given.others))
+
+
+def _as_one_scan(given: References) -> References:
+    return _changed(given, dict.fromkeys(_scans(given), 0))
+
+
+def _numbered(given: References) -> References:
+    """The same with the scans of each table that are referred to numbered from 0."""
+    counts: Counter[str] = Counter()
+    numbers = {}
+    for table, scan in _scans(given):
+        numbers[table, scan] = counts[table]
+        counts[table] += 1
+    return _changed(given, numbers)
+
+
+def _paired(given: References, way: Mapping[str, Sequence[int]]) -> References:
+    return _changed(given, {(table, scan): way[table][scan] for table, scan in _scans(given)})
+
+
+# --- Spark's plan ---
+
+
+def references(plan: str) -> References:
+    """Return what a query refers to.
+
+    Parameters
+    ----------
+    plan
+        Its analysed plan, as ``toJSON`` of Spark gives it.
+
+    Raises
+    ------
+    UnknownPlanError
+        When it has a node that is not known here.
+
+    """
+    reading = _Reading()
+    try:
+        columns = reading.columns(_tree(json.loads(plan)), {})
+    except (AttributeError, IndexError, KeyError, StopIteration, TypeError) as error:
+        raise UnknownPlanError(f"a plan of another form ({type(error).__name__}: {error})") from error
+    for _, _, value in columns:
+        reading.others |= value.owing
+    named = tuple((name, None if value.ranked else value.sources) for _, name, value in columns)
+    return References(named, frozenset(reading.others))
+
+
+@dataclass
+class _Tree:
+    """A node of a plan or an expression: its class, its fields and its children."""
+
+    kind: str
+    fields: Mapping[str, Any]
+    children: list[_Tree] = field(default_factory=list)
+
+    def expression(self, name: str) -> _Tree | None:
+        found = self.fields.get(name)
+        return _tree(found) if found else None
+
+    def expressions(self, name: str) -> list[_Tree]:
+        return [_tree(each) for each in self.fields.get(name) or ()]
+
+    @property
+    def id(self) -> int:
+        try:
+            return int(self.fields["exprId"]["id"])
+        except (KeyError, TypeError):
+            raise UnknownPlanError(f"{self.kind} without an id") from None
+
+    @property
+    def name(self) -> str:
+        return str(self.fields.get("name", ""))
+
+
+def _tree(nodes: Sequence[Mapping[str, Any]]) -> _Tree:
+    rest = iter(nodes)
+
+    def made() -> _Tree:
+        node = next(rest)
+        tree = _Tree(str(node["class"]).rpartition(".")[2], node)
+        tree.children = [made() for _ in range(int(node["num-children"]))]
+        return tree
+
+    return made()
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What a column is computed from.
+
+    ``plain``: it is one source, so that fields of it can be followed. ``owing`` is what is said once the column is used: group
+    keys of an aggregate, since DISTINCT is kept with counts that nobody reads; what a rank is the place in, which makes it
+    ``ranked``.
+    """
+
+    sources: Sources
+    plain: bool = False
+    ranked: bool = False
+    owing: frozenset[Fact] = frozenset()
+
+
+_Columns = list[tuple[int, str, _Value]]
+"""The columns of a plan: id, name, value."""
+_Known = dict[int, _Value]
+_NOTHING = _Value(frozenset())
+_PASSING = frozenset({
+    "Filter", "Sort", "GlobalLimit", "LocalLimit", "Limit", "Offset", "SubqueryAlias", "Distinct", "Deduplicate", "ResolvedHint",
+    "Repartition", "LocalLimitAndOffset", "UnresolvedHint",
+})  # fmt: skip
+_RANKS = frozenset({"RowNumber", "Rank", "DenseRank"})
+_LIMITS = frozenset({"GlobalLimit", "LocalLimit", "Limit", "Offset", "Tail"})
+
+
+@dataclass
+class _Reading:
+    """One plan that is read."""
+
+    others: set[tuple[str, Sources]] = field(default_factory=set)
+    scans: Counter[str] = field(default_factory=Counter)
+    queries: dict[int, _Tree] = field(default_factory=dict)
+
+    def columns(self, plan: _Tree, outer: _Known, *, limited: bool = False) -> _Columns:
+        """Return the columns of a plan, and note what else it refers to; ``outer`` is what a sub-query can name outside it."""
+        if plan.kind == "View":
+            return self._table(plan)
+        if plan.kind == "WithCTE":
+            *named, last = plan.children
+            self.queries |= {int(each.fields["id"]): each for each in named}
+            return self.columns(last, outer)
+        if plan.kind == "CTERelationRef":
+            inner = self.columns(self.queries[int(plan.fields["cteId"])].children[0], {})
+            return [(own.id, own.name, value) for own, (_, _, value) in zip(plan.expressions("output"), inner, strict=True)]
+        sorts = plan.kind in _LIMITS or (limited and plan.kind == "Project")
+        below = [self.columns(each, outer, limited=sorts) for each in plan.children]
+        known = outer | {number: value for each in below for number, _, value in each}
+        return self._node(plan, below, known, limited=limited)
+
+    def _node(self, plan: _Tree, below: list[_Columns], known: _Known, *, limited: bool) -> _Columns:
+        match plan.kind:
+            case "Project":
+                return self._named(plan.expressions("projectList"), known)
+            case "Aggregate":
+                keys = self._facts("group", plan.expressions("groupingExpressions"), known)
+                made = plan.expressions("aggregateExpressions")
+                return [
+                    (number, name, _owing(value, keys) if _has(each, "AggregateExpression") else value)
+                    for each, (number, name, value) in zip(made, self._named(made, known), strict=True)
+                ]
+            case "Window":
+                terms = self._facts("partition", plan.expressions("partitionSpec"), known)
+                terms |= self._facts("order", plan.expressions("orderSpec"), known)
+                ranks = self._named(plan.expressions("windowExpressions"), known)
+                return [*below[0], *((number, name, _owing(value, terms)) for number, name, value in ranks)]
+            case "Join":
+                self._conditions(plan.expression("condition"), known)
+                kind = str(plan.fields["joinType"])
+                return below[0] if "Semi" in kind or "Anti" in kind else [*below[0], *below[1]]
+            case "Union" | "Intersect":
+                return _united(below)
+            case "Except":
+                for (_, _, one), (_, _, other) in zip(*below, strict=True):
+                    self.others.add(("without", one.sources | other.sources))
+                return below[0]
+            case "Expand":
+                sides = [self._named_as(plan, each, known) for each in plan.fields["projections"]]
+                return _united(sides)
+            case "Range" | "LocalRelation" | "OneRowRelation" | "LogicalRDD":
+                return [(each.id, each.name, _NOTHING) for each in plan.expressions("output")]
+            case kind if kind in _PASSING:
+                if kind == "Filter":
+                    self._conditions(plan.expression("condition"), known)
+                if kind == "Sort" and limited:
+                    self._note("order", plan.expressions("order"), known)
+                return below[0]
+            case _:
+                raise UnknownPlanError(plan.kind)
+
+    def _table(self, view: _Tree) -> _Columns:
+        table = str(view.fields["desc"]["identifier"]["table"]).lower()
+        scan = self.scans[table]
+        self.scans[table] += 1
+        inner = _Reading().columns(view.children[0], {})
+        return [
+            (number, name, _Value(frozenset({Source(table, scan, name.lower())}), plain=True)) for number, name, _ in inner
+        ]
+
+    def _named(self, expressions: Iterable[_Tree], known: _Known) -> _Columns:
+        return [(each.id, each.name, self._value(each, known)) for each in expressions]
+
+    def _named_as(self, plan: _Tree, projection: Sequence[Any], known: _Known) -> _Columns:
+        values = [self._value(_tree(each), known) for each in projection]
+        return [(own.id, own.name, value) for own, value in zip(plan.expressions("output"), values, strict=True)]
+
+    def _note(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> None:
+        self.others |= self._facts(kind, expressions, known)
+
+    def _facts(self, kind: str, expressions: Iterable[_Tree], known: _Known) -> frozenset[Fact]:
+        """What is said of expressions of a kind; of one that a rank decides only what it is the place in."""
+        values = [self._value(each, known) for each in expressions]
+        own = frozenset((kind, each.sources) for each in values if each.sources and not each.ranked)
+        return own.union(*(each.owing for each in values))
+
+    def _conditions(self, condition: _Tree | None, known: _Known) -> None:
+        if condition is None:
+            return
+        if condition.kind == "And":
+            for each in condition.children:
+                self._conditions(each, known)
+            return
+        query = next((each for each in _every(condition) if each.kind in {"Exists", "InSubquery"}), None)
+        if query is None:
+            self._note("condition", [condition], known)
+        elif query.kind == "Exists":
+            self.columns(_inside(query), known)
+        else:
+            self._membership(query, known)
+
+    def _membership(self, query: _Tree, known: _Known) -> None:
+        """Note that each value of IN is compared with the column of the sub-query at its place."""
+        found = next((each for each in query.children if each.kind == "ListQuery"), None)
+        values = [each for each in query.children if each.kind != "ListQuery"]
+        if found is None:
+            raise UnknownPlanError(query.kind)
+        inner = self.columns(_inside(found), known)
+        for each, (_, _, value) in zip(values, inner, strict=False):
+            own = self._value(each, known)
+            self.others |= {("condition", own.sources | value.sources)} | own.owing | value.owing
+
+    def _value(self, tree: _Tree, known: _Known) -> _Value:
+        match tree.kind:
+            case "AttributeReference":
+                return known.get(tree.id, _NOTHING)
+            case "OuterReference":
+                inner = tree.expression("e") or next(iter(tree.children), None)
+                return _NOTHING if inner is None else self._value(inner, known)
+            case "Alias":
+                return self._value(tree.children[0], known)
+            case "GetStructField" | "GetArrayStructFields":
+                return _with_field(self._value(tree.children[0], known), _field_of(tree))
+            case "ScalarSubquery" | "LateralSubquery":
+                raise UnknownPlanError(tree.kind)
+        values = [self._value(each, known) for each in tree.children]
+        return _together(values, ranked=tree.kind in _RANKS)
+
+
+def _together(values: Sequence[_Value], *, ranked: bool = False) -> _Value:
+    return _Value(
+        frozenset[Source]().union(*(each.sources for each in values)),
+        ranked=ranked or any(each.ranked for each in values),
+        owing=frozenset[Fact]().union(*(each.owing for each in values)),
+    )
+
+
+def _owing(value: _Value, facts: frozenset[Fact]) -> _Value:
+    return replace(value, owing=value.owing | facts)
+
+
+def _united(sides: Sequence[_Columns]) -> _Columns:
+    """Columns that come from one of several plans, each under the first one's id and name."""
+    made = []
+    for places in zip(*sides, strict=True):
+        number, name, value = places[0]
+        values = [each for _, _, each in places]
+        made.append((number, name, value if len(set(values)) == 1 else _together(values)))
+    return made
+
+
+def _with_field(value: _Value, name: str) -> _Value:
+    if not value.plain:
+        return value
+    return replace(value, sources=frozenset(each._replace(fields=(*each.fields, name.lower())) for each in value.sources))
+
+
+def _field_of(tree: _Tree) -> str:
+    name = tree.fields.get("name")
+    return str(name if isinstance(name, str) else tree.fields["field"]["name"])
+
+
+def _every(tree: _Tree) -> Iterator[_Tree]:
+    yield tree
+    for each in tree.children:
+        yield from _every(each)
+
+
+def _has(tree: _Tree, kind: str) -> bool:
+    return any(each.kind == kind for each in _every(tree))
+
+
+def _inside(query: _Tree) -> _Tree:
+    plan = query.expression("plan")
+    if plan is None:
+        raise UnknownPlanError(query.kind)
+    return plan

@@ -1,0 +1,151 @@
+"""A plan of ours, written as a query that Spark reads: what its nodes refer to is then compared with what the view's text does.
+
+Windows are left out, as they are of the text: they decide which rows are there, and no name stands in them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.identifiers import quoted
+from warehouse.views.algebra import (
+    AntiJoin,
+    AsOf,
+    BagDifference,
+    Distinct,
+    Filter,
+    Group,
+    Join,
+    OuterJoin,
+    Project,
+    Scan,
+    Top,
+    UnionAll,
+    inputs_of,
+)
+from warehouse.views.language.columns import columns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from warehouse.views.algebra import Node, Operator, Order
+
+__all__ = ["query_of", "written"]
+
+_RANK = "#rank"
+_KEY = "#key."
+
+
+def query_of(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the query that a view's nodes are together, its own the last; ``tables`` has the columns of the others."""
+    every = {**tables, **{node.table: node.columns for node in nodes}}
+    *hidden, own = nodes
+    return written(own.operator, every, {node.table: node.operator for node in hidden})
+
+
+def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Mapping[str, Operator]) -> str:
+    """Return the query that an operator is.
+
+    Parameters
+    ----------
+    operator
+        A plan.
+    tables
+        The columns of the tables that it scans.
+    below
+        The plans of those that are tables of its own view; they take the tables' place.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Filter, Scan
+    >>> written(Filter(Scan("v.1"), "`k` > 1"), {"a": ("k",), "v.1": ("k",)}, {"v.1": Scan("a")})
+    'SELECT * FROM (SELECT `k` FROM (SELECT `k` FROM `a`)) WHERE `k` > 1'
+
+    """
+    if isinstance(operator, Scan):
+        source = f"({written(below[operator.table], tables, below)})" if operator.table in below else quoted(operator.table)
+        return f"SELECT {_listed(tables[operator.table])} FROM {source}"
+    inputs = [f"({written(each, tables, below)})" for each in inputs_of(operator)]
+    return _over(operator, inputs, columns_of(operator, tables))
+
+
+def _over(operator: Operator, inputs: list[str], columns: tuple[str, ...]) -> str:
+    """The query of an operator over those of its inputs."""
+    match operator:
+        case Filter():
+            return f"SELECT * FROM {inputs[0]} WHERE {operator.condition}"
+        case Project():
+            made = ", ".join(f"{each.sql} AS {quoted(each.name)}" for each in operator.columns)
+            return f"SELECT {made or '1'} FROM {inputs[0]}"
+        case AsOf():
+            return _looked_up(operator, inputs[0], columns)
+        case UnionAll():
+            return " UNION ALL ".join(f"SELECT * FROM {each}" for each in inputs)
+        case BagDifference():
+            return f"SELECT * FROM {inputs[0]} EXCEPT ALL SELECT * FROM {inputs[1]}"
+        case Distinct():
+            return f"SELECT DISTINCT * FROM {inputs[0]}"
+        case Join():
+            return _joined(operator, inputs, columns)
+        case AntiJoin():
+            on = _all_hold(f"l.{quoted(one)} = r.{quoted(other)}" for one, other in operator.on)
+            return f"SELECT * FROM {inputs[0]} AS l LEFT ANTI JOIN {inputs[1]} AS r ON {on}"
+        case OuterJoin():
+            on = _all_hold([*(f"{quoted(one)} = {quoted(other)}" for one, other in operator.on), *_given(operator.where)])
+            return f"SELECT * FROM {inputs[0]} {operator.kind.upper()} JOIN {inputs[1]} ON {on}"
+        case Group():
+            return _grouped(operator, inputs[0])
+        case Top() if operator.order:
+            return _first(operator, inputs[0], columns)
+        case _:
+            return f"SELECT * FROM {inputs[0]}"
+
+
+def _grouped(group: Group, source: str) -> str:
+    calls = [f"{each.sql} AS {quoted(each.name)}" for each in group.aggregates]
+    keys = f" GROUP BY {_listed(group.keys)}" if group.keys else ""
+    return f"SELECT {', '.join([*map(quoted, group.keys), *calls])} FROM {source}{keys}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(quoted, names)) or "1"
+
+
+def _all_hold(conditions: Iterable[str]) -> str:
+    return " AND ".join(f"({each})" for each in conditions) or "true"
+
+
+def _given(condition: str | None) -> tuple[str, ...]:
+    return () if condition is None else (condition,)
+
+
+def _looked_up(operator: AsOf, source: str, columns: tuple[str, ...]) -> str:
+    keys = [f"{quoted(key)} AS {quoted(_KEY + key)}" for _, key in operator.on]
+    added = ", ".join([*keys, *(f"{each.sql} AS {quoted(each.name)}" for each in operator.columns)])
+    on = _all_hold(f"{quoted(own)} = {quoted(_KEY + key)}" for own, key in operator.on)
+    kind = "LEFT" if operator.outer else "INNER"
+    return f"SELECT {_listed(columns)} FROM {source} {kind} JOIN (SELECT {added} FROM {quoted(operator.relation)}) ON {on}"
+
+
+def _joined(join: Join, inputs: list[str], columns: tuple[str, ...]) -> str:
+    if _is_intersection(join):  # Spark has one column for both
+        pairs = {each.left_column: each.right_column for each in join.equal}
+        either = {name: f"coalesce({quoted(name)}, {quoted(pairs[name])}) AS {quoted(name)}" for name in pairs}
+        return f"SELECT {', '.join(either.get(name, quoted(name)) for name in columns)} FROM {' CROSS JOIN '.join(inputs)}"
+    sign = "<=>" if join.null_safe else "="
+    equal = [f"{quoted(each.left_column)} {sign} {quoted(each.right_column)}" for each in join.equal]
+    return f"SELECT * FROM {' CROSS JOIN '.join(inputs)} WHERE {_all_hold([*equal, *_given(join.where)])}"
+
+
+def _is_intersection(join: Join) -> bool:
+    return join.null_safe and all(each.right_column.startswith("#2.") for each in join.equal)
+
+
+def _first(top: Top, source: str, columns: tuple[str, ...]) -> str:
+    partition = f"PARTITION BY {_listed(top.partition)} " if top.partition else ""
+    rank = f"row_number() OVER ({partition}ORDER BY {', '.join(map(_term, top.order))}) AS {quoted(_RANK)}"
+    return f"SELECT {_listed(columns)} FROM (SELECT *, {rank} FROM {source}) WHERE {quoted(_RANK)} <= {top.limit}"
+
+
+def _term(order: Order) -> str:
+    return f"{quoted(order.column)} {'DESC' if order.descending else 'ASC'}"
