@@ -174,7 +174,7 @@ def report_command(function: Callable[..., Report]) -> Callable[..., int]:
         "output",
         type=click.Choice(["text", "json"]),
         default="text",
-        help="text: a report on stderr; json: its record on stdout.",
+        help="text: lines for people; json: the record of it, on stdout.",
     )
     @functools.wraps(function)
     def wrapper(*args: Any, output: str, **kwargs: Any) -> int:  # noqa: ANN401
@@ -192,7 +192,7 @@ def moment_options(function: _Function) -> _Function:
 
 def isolation_option(function: _Function) -> _Function:
     """Add ``--isolation``."""
-    text = "latest: if an update ends meanwhile, answer again, of its epoch [pinned]."
+    text = "pinned: of the epoch that was newest at the start; latest: again, if an update ends meanwhile [pinned]."
     return click.option("--isolation", type=click.Choice(["pinned", "latest"]), default="pinned", help=text)(function)
 
 

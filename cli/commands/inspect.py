@@ -54,7 +54,7 @@ def health(directory: Path) -> Report:
 @rows_command
 @project
 def tables(directory: Path) -> Rows:
-    """Print the names of the tables, and whether each is a stream, a relation or a view."""
+    """Print the names of the tables, and what each is: a stream, a relation, a view, an aggregate, a coalesced table."""
     return knowledge.tables(directory)
 
 
