@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import click
 
 from benchmarks.field.page import markdown_table
-from warehouse.aggregates.deadlines import Sharing, SubGroup, Task, conservative, hybrid, next_run
+from warehouse.aggregates.deadlines import DeadlineTask, Sharing, SubGroup, conservative, hybrid, next_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ WINDOWS = (20, 100)
 _RESULTS = Path(__file__).parents[1] / "results" / "source"
 
 
-def schedule(tasks: Sequence[Task], sharing: Sharing, updates: int) -> list[tuple[int, tuple[Task, ...]]]:
+def schedule(tasks: Sequence[DeadlineTask], sharing: Sharing, updates: int) -> list[tuple[int, tuple[DeadlineTask, ...]]]:
     """Return the joint runs if each update leaves time for one run at most: the update's number, and the tasks.
 
     Parameters
@@ -124,15 +124,16 @@ def _draw(size: int, seed: int) -> list[SubGroup]:
     return found
 
 
-def _tasks(technique: str, subgroups: Sequence[SubGroup]) -> tuple[Task, ...]:
+def _tasks(technique: str, subgroups: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
     if technique == "AS":
         return tuple(
-            Task(tuple(each for each in subgroups if each.group == group)) for group in sorted({each.group for each in subgroups})
+            DeadlineTask(tuple(each for each in subgroups if each.group == group))
+            for group in sorted({each.group for each in subgroups})
         )
     return hybrid(subgroups) if technique.startswith("H") else conservative(subgroups)
 
 
-def _play(tasks: Sequence[Task], load: Load, sharing: Sharing, updates: int) -> Outcome:
+def _play(tasks: Sequence[DeadlineTask], load: Load, sharing: Sharing, updates: int) -> Outcome:
     """Runs follow each other; an update that falls into a run is done when it ends, and counts for all tasks."""
     left = {task: task.period for task in tasks}
     ran: dict[SubGroup, list[int]] = {part: [0] for task in tasks for part in task.parts}

@@ -9,7 +9,7 @@ from itertools import pairwise
 import pytest
 
 from benchmarks.source.refreshes import schedule
-from warehouse.aggregates.deadlines import SubGroup, Task, conservative, cost_rate, harmonic, hybrid, next_run
+from warehouse.aggregates.deadlines import DeadlineTask, SubGroup, conservative, cost_rate, harmonic, hybrid, next_run
 
 A, B, C = SubGroup("A", "g", 2, 9, 3), SubGroup("B", "g", 3, 14, 2), SubGroup("C", "g", 5, 29, 2)
 """Section 8.4: seven queries in three sub-groups."""
@@ -26,7 +26,8 @@ TWO_GROUPS = (
     SubGroup("B3", "B", 4, 1, 2),
 )
 MERGED = tuple(
-    Task(tuple(each for each in TWO_GROUPS if each.name in names)) for names in (("A1", "A2"), ("A3",), ("B1", "B2"), ("B3",))
+    DeadlineTask(tuple(each for each in TWO_GROUPS if each.name in names))
+    for names in (("A1", "A2"), ("A3",), ("B1", "B2"), ("B3",))
 )
 
 
@@ -44,13 +45,13 @@ MERGED = tuple(
 )
 def test_cost_rates(tasks: list[list[SubGroup]], rate: Fraction) -> None:
     """Section 8.4, case by case; 358 / 30 where the source says 11.63."""
-    assert cost_rate([Task(tuple(parts)) for parts in tasks]) == pytest.approx(float(rate))
+    assert cost_rate([DeadlineTask(tuple(parts)) for parts in tasks]) == pytest.approx(float(rate))
 
 
 def test_hybrid_merges_what_costs_least() -> None:
     """A and B run together, C apart (11.40); with its period rounded down to 4 C coincides every second time (10.75)."""
     tasks = hybrid([C, A, B])
-    assert tasks == (Task((A, B)), Task((C,)))
+    assert tasks == (DeadlineTask((A, B)), DeadlineTask((C,)))
     assert cost_rate(harmonic(tasks)) == pytest.approx(10.75)
     assert [task.period for task in harmonic(tasks)] == [2, 4]
 
@@ -62,7 +63,7 @@ def test_hybrid_is_never_worse_than_its_choices() -> None:
         drawn = [SubGroup(f"{at:02}", "g", chance.randint(2, 12), chance.randint(5, 99)) for at in range(chance.choice([4, 14]))]
         tasks = hybrid(drawn)
         assert sorted(part for task in tasks for part in task.parts) == sorted(drawn)
-        assert cost_rate(tasks) <= min(cost_rate(conservative(drawn)), cost_rate([Task(tuple(drawn))]))
+        assert cost_rate(tasks) <= min(cost_rate(conservative(drawn)), cost_rate([DeadlineTask(tuple(drawn))]))
         assert cost_rate(harmonic(tasks)) <= cost_rate(tasks)
 
 
@@ -135,7 +136,7 @@ ROWS = """\
         (6, "pending", MERGED, 291, 0.30),
     ],
 )
-def test_two_groups(column: int, sharing: str, tasks: tuple[Task, ...], refreshes: int, latency: float) -> None:
+def test_two_groups(column: int, sharing: str, tasks: tuple[DeadlineTask, ...], refreshes: int, latency: float) -> None:
     """Section 8.6: who runs at each update, refreshes of queries in 60 updates, and the mean latency of a refresh."""
     runs = schedule(tasks, sharing, 60)  # type: ignore[arg-type]
     named = {

@@ -15,7 +15,7 @@ from warehouse.epochs.records import StepSeconds
 from warehouse.health import Concern, Health
 from warehouse.picturing.charts import Axis, Series, stacked
 from warehouse.picturing.figures import EpochFigures, Figures, StepFigures, figures_of
-from warehouse.picturing.graph import Node, graph
+from warehouse.picturing.graph import GraphNode, graph
 from warehouse.picturing.heat_map import HeatCell, heat_map
 from warehouse.picturing.page import html_page
 from warehouse.picturing.scales import COUNT
@@ -104,7 +104,7 @@ def test_lifetimes_are_those_of_the_live_rows(house: House, figures: Figures) ->
 def test_views_stand_right_of_what_they_read(figures: Figures) -> None:
     """The graph has an arrow from each input."""
     assert {(edge.table, edge.view) for edge in figures.edges} == {("names", "results"), ("planes", "results")}
-    nodes = [Node("results", "view"), Node("names", "stream"), Node("planes", "relation")]
+    nodes = [GraphNode("results", "view"), GraphNode("names", "stream"), GraphNode("planes", "relation")]
     picture = graph(nodes, [("names", "results"), ("planes", "results")])
     assert picture.count("marker-end") == 2
     assert picture.index('x="230" y="10"') < picture.index(">results<")
@@ -113,7 +113,8 @@ def test_views_stand_right_of_what_they_read(figures: Figures) -> None:
 
 def test_an_arrow_past_a_column_has_a_way_of_its_own() -> None:
     """`a` is read by `b` and by `c`, which reads `b` too: the arrow from a to c passes below b's box, not behind it."""
-    picture = graph([Node("a", "stream"), Node("b", "view"), Node("c", "view")], [("a", "b"), ("b", "c"), ("a", "c")])
+    nodes = [GraphNode("a", "stream"), GraphNode("b", "view"), GraphNode("c", "view")]
+    picture = graph(nodes, [("a", "b"), ("b", "c"), ("a", "c")])
     assert "<title>c reads a</title>" in picture
     past = next(part for part in picture.split("<path") if "c reads a" in part)
     boxes = re.findall(r'x="(\d+)" y="(\d+)" width="150"', picture)

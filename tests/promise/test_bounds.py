@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from warehouse.promise.bounds import Estimate, Unread, average, count, median, total
+from warehouse.promise.bounds import BoundedEstimate, Unread, average, count, median, total
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def drawn(seed: int) -> Drawn:
     return Drawn(files, random.randint(0, len(files)), all_counted)
 
 
-def holds(found: Estimate, truth: Any) -> bool:  # noqa: ANN401 - any number
+def holds(found: BoundedEstimate, truth: Any) -> bool:  # noqa: ANN401 - any number
     """Whether bounds hold, and the estimate is within them."""
     for value in (truth, found.value):
         if value is not None and not (found.low is None or found.low <= value):
@@ -88,16 +88,16 @@ def test_bounds_hold_in_a_thousand_random_queries(batch: int) -> None:
         for name, (estimate, truth) in found.items():
             assert holds(estimate, truth), (seed, name, estimate, truth)
             if case.read == len(case.files) and values:
-                assert estimate == Estimate(truth, truth, truth), (seed, name)
+                assert estimate == BoundedEstimate(truth, truth, truth), (seed, name)
 
 
 def test_bounds_are_reached() -> None:
     """No tighter bound holds: the unread rows can be such that the aggregate is the bound."""
     unread = [Unread(0, 2, 1, 9), Unread(1, 3, -4, 5)]
-    assert total(10, 2, unread, None) == Estimate(10, 10 - 12, 10 + 18 + 15)
+    assert total(10, 2, unread, None) == BoundedEstimate(10, 10 - 12, 10 + 18 + 15)
     low = average(Fraction(10), 2, unread)
     assert (low.low, low.high) == (Fraction(10 - 12, 5), Fraction(10 + 18 + 5, 5))
-    assert count(2, unread, None) == Estimate(5, 3, 7)
+    assert count(2, unread, None) == BoundedEstimate(5, 3, 7)
 
 
 def test_half_of_the_rows_leave_the_width_of_the_others() -> None:
@@ -110,19 +110,19 @@ def test_half_of_the_rows_leave_the_width_of_the_others() -> None:
 
 def test_a_file_without_bounds_leaves_the_aggregate_open() -> None:
     """Where a footer says nothing (NaN, a text that was cut), nothing is claimed, but of a file without such rows."""
-    assert total(1, 1, [Unread(0, 1)], 1.0) == Estimate(2, None, None)
+    assert total(1, 1, [Unread(0, 1)], 1.0) == BoundedEstimate(2, None, None)
     assert average(1, 1, [Unread(0, 1)]).low is None
-    assert median(np.array([1.0]), 1.0, [Unread(0, 1)]) == Estimate(1.0, None, None)
-    assert total(1, 1, [Unread(0, 0)], 1.0) == Estimate(1, 1, 1)
-    assert total(1, 1, [Unread(0, 1, 0)], 1.0) == Estimate(2, 1, None)
+    assert median(np.array([1.0]), 1.0, [Unread(0, 1)]) == BoundedEstimate(1.0, None, None)
+    assert total(1, 1, [Unread(0, 0)], 1.0) == BoundedEstimate(1, 1, 1)
+    assert total(1, 1, [Unread(0, 1, 0)], 1.0) == BoundedEstimate(2, 1, None)
 
 
 def test_nothing_read_gives_what_the_footers_say() -> None:
     """Before the first file the estimate is the middle of the bounds."""
-    assert count(0, [Unread(2, 6)], None) == Estimate(4, 2, 6)
-    assert total(0, 0, [Unread(2, 6, 1, 3)], None) == Estimate(10, 2, 18)
-    assert average(0, 0, [Unread(0, 6, 1, 3)]) == Estimate(2, 1, 3)
+    assert count(0, [Unread(2, 6)], None) == BoundedEstimate(4, 2, 6)
+    assert total(0, 0, [Unread(2, 6, 1, 3)], None) == BoundedEstimate(10, 2, 18)
+    assert average(0, 0, [Unread(0, 6, 1, 3)]) == BoundedEstimate(2, 1, 3)
     found = median(np.array([]), None, [Unread(0, 6, 1, 3)])
     assert found.value is not None
     assert math.isclose(found.value, 2)
-    assert average(0, 0, []) == Estimate(None, None, None)
+    assert average(0, 0, []) == BoundedEstimate(None, None, None)

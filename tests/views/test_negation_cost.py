@@ -9,17 +9,17 @@ import pytest
 
 from warehouse.views.costs.join_order import JoinInput
 from warehouse.views.costs.negation_cost import (
+    ActPrices,
     Negation,
     Placement,
     PlanCost,
-    Prices,
     StructureCost,
     negation_placement,
     structure_cost,
     uniform_negation,
 )
 
-FREE = Prices(compare=0, count=0, scan=0, look_up=0, negative=0, keep=0)
+FREE = ActPrices(compare=0, count=0, scan=0, look_up=0, negative=0, keep=0)
 
 
 # --- how an answer is kept, section 5.4 ---
@@ -27,7 +27,7 @@ FREE = Prices(compare=0, count=0, scan=0, look_up=0, negative=0, keep=0)
 
 def test_structure_costs_as_written() -> None:
     """Calendar e·π·R·c_scan, hash e·c_hash + rate·c_extra_negatives, the rate by default that of natural expirations."""
-    prices = Prices(scan=0.5, look_up=3, negative=2)
+    prices = ActPrices(scan=0.5, look_up=3, negative=2)
     assert structure_cost(100, 10, 0.4, prices=prices) == StructureCost(calendar=200, hash=30 + 12)
     assert structure_cost(100, 10, 0.4, extra_negatives=50, prices=prices) == StructureCost(calendar=200, hash=30 + 100)
     assert structure_cost(100, 10, 0.4) == StructureCost(calendar=400, hash=16)
@@ -42,7 +42,7 @@ def test_without_premature_expirations_the_calendar_queue_wins() -> None:
 @pytest.mark.parametrize("premature", [0.01, 0.4, 1])
 def test_small_results_stay_in_a_calendar_queue(premature: float) -> None:
     """For a given π the calendar queue wins up to a size of the result, hash beyond; equal costs leave the calendar queue."""
-    prices = Prices(scan=0.25, look_up=4, negative=2)
+    prices = ActPrices(scan=0.25, look_up=4, negative=2)
     limit = (prices.look_up + (1 - premature) * prices.negative) / (premature * prices.scan)
     assert structure_cost(limit * 0.99, 7, premature, prices=prices).cheaper == "calendar"
     assert structure_cost(limit * 1.01, 7, premature, prices=prices).cheaper == "hash"
@@ -231,7 +231,7 @@ def test_hash_index() -> None:
     found = negation_placement(*hashed, acts, prices=compare)
     assert found.pull_up.total == pytest.approx(plain.pull_up.total / 4)
     assert found.push_down.total == pytest.approx(plain.push_down.total / 4)
-    others = Prices(compare=0)
+    others = ActPrices(compare=0)
     assert negation_placement(*hashed, acts, prices=others) == negation_placement(LEFT, RIGHT, NEGATED, acts, prices=others)
 
 

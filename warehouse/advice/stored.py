@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Stored", "stored_rows"]
+__all__ = ["StoredSample", "stored_rows"]
 
 _MOST_ROWS = 5_000_000
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredSample:
     """The live rows of a table, or of every so many of its files.
 
     Parameters
@@ -43,7 +43,7 @@ class Stored:
     looked_at: int
 
 
-def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stored:
+def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> StoredSample:
     """Look at the slots, and the keys, of a table's live rows; of a large table at those of evenly chosen files.
 
     A row of distance d is live after d updates, so of the live rows those of distance d are d times as many as each
@@ -63,7 +63,7 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
     places = reader.pin.local([file.path for file in chosen])
     require(places)
     if not chosen:
-        return Stored((0.0,) * periods, 1.0, 0)
+        return StoredSample((0.0,) * periods, 1.0, 0)
     paths = ", ".join(map(literal, places))
     source = f"read_parquet([{paths}], union_by_name = true, hive_partitioning = false) WHERE _exp_slot > {slot}"
     try:
@@ -78,7 +78,7 @@ def stored_rows(reader: Reader, state: TableState, *, keys: bool = True) -> Stor
     except duckdb.Error as error:
         raise read_error(error, places) from error
     counts = {int(distance): int(count) for distance, count in distances}
-    return Stored(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
+    return StoredSample(_shares(counts, periods), rows / values if values else 1.0, sum(counts.values()))
 
 
 def _chosen(files: Sequence[DataFile]) -> list[DataFile]:

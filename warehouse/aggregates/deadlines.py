@@ -18,7 +18,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Sharing", "SubGroup", "Task", "conservative", "cost_rate", "harmonic", "hybrid", "next_run"]
+__all__ = ["DeadlineTask", "Sharing", "SubGroup", "conservative", "cost_rate", "harmonic", "hybrid", "next_run"]
 
 Sharing = Literal["none", "equal", "late", "pending"]
 """What joins a run of its group: nothing; tasks with the same, lowest time left; if that is negative, all that are late, or
@@ -56,7 +56,7 @@ class SubGroup:
 
 
 @dataclass(frozen=True)
-class Task:
+class DeadlineTask:
     """Sub-groups of one group that always run together, with the shortest of their periods."""
 
     parts: tuple[SubGroup, ...]
@@ -82,12 +82,12 @@ class Task:
         return max(each.cost for each in self.parts)
 
 
-def conservative(subgroups: Iterable[SubGroup]) -> tuple[Task, ...]:
+def conservative(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
     """Return a task for each sub-group: no query is refreshed more often than it asks for."""
-    return tuple(Task((each,)) for each in sorted(subgroups))
+    return tuple(DeadlineTask((each,)) for each in sorted(subgroups))
 
 
-def hybrid(subgroups: Iterable[SubGroup]) -> tuple[Task, ...]:
+def hybrid(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
     """Return the tasks with the least cost for each update: sub-groups run more often where that makes them coincide.
 
     The partitions tried are contiguous in order of period: in 800 random instances the best of all was always one of them
@@ -96,49 +96,49 @@ def hybrid(subgroups: Iterable[SubGroup]) -> tuple[Task, ...]:
     groups: defaultdict[str, list[SubGroup]] = defaultdict(list)
     for each in sorted(subgroups):
         groups[each.group].append(each)
-    found: list[Task] = []
+    found: list[DeadlineTask] = []
     for members in groups.values():
         ordered = sorted(members, key=lambda each: (each.period, each.name))
         found += _best(ordered) if len(ordered) <= _ENUMERATED else _merged(ordered)
     return tuple(sorted(found, key=lambda task: task.name))
 
 
-def _best(ordered: Sequence[SubGroup]) -> tuple[Task, ...]:
+def _best(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
     return min(_contiguous(ordered), key=lambda tasks: (cost_rate(tasks), -len(tasks)))
 
 
-def _contiguous(ordered: Sequence[SubGroup]) -> Iterator[tuple[Task, ...]]:
+def _contiguous(ordered: Sequence[SubGroup]) -> Iterator[tuple[DeadlineTask, ...]]:
     for cuts in range(len(ordered)):
         for places in combinations(range(1, len(ordered)), cuts):
             bounds = (0, *places, len(ordered))
-            yield tuple(Task(tuple(ordered[low:high])) for low, high in pairwise(bounds))
+            yield tuple(DeadlineTask(tuple(ordered[low:high])) for low, high in pairwise(bounds))
 
 
-def _merged(ordered: Sequence[SubGroup]) -> tuple[Task, ...]:
+def _merged(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
     """The best of the partitions on the way from all apart to all together, neighbours merged where it costs least."""
-    tasks = best = tuple(Task((each,)) for each in ordered)
+    tasks = best = tuple(DeadlineTask((each,)) for each in ordered)
     while len(tasks) > 1:
         tasks = min((_joined(tasks, place) for place in range(len(tasks) - 1)), key=cost_rate)
         best = min(best, tasks, key=cost_rate)
     return best
 
 
-def _joined(tasks: tuple[Task, ...], place: int) -> tuple[Task, ...]:
-    return (*tasks[:place], Task(tasks[place].parts + tasks[place + 1].parts), *tasks[place + 2 :])
+def _joined(tasks: tuple[DeadlineTask, ...], place: int) -> tuple[DeadlineTask, ...]:
+    return (*tasks[:place], DeadlineTask(tasks[place].parts + tasks[place + 1].parts), *tasks[place + 2 :])
 
 
-def harmonic(tasks: Iterable[Task]) -> tuple[Task, ...]:
+def harmonic(tasks: Iterable[DeadlineTask]) -> tuple[DeadlineTask, ...]:
     """Return tasks whose periods are rounded down to multiples of shorter ones of their group where that costs less.
 
     A task that then coincides with a dearer one costs nothing of its own. The sub-groups keep their names, costs and queries;
     each has the period of its task.
     """
-    groups: defaultdict[str, list[Task]] = defaultdict(list)
+    groups: defaultdict[str, list[DeadlineTask]] = defaultdict(list)
     for each in tasks:
         groups[each.group].append(each)
-    found: list[Task] = []
+    found: list[DeadlineTask] = []
     for members in groups.values():
-        kept: tuple[Task, ...] = tuple(sorted(members, key=lambda task: task.period))
+        kept: tuple[DeadlineTask, ...] = tuple(sorted(members, key=lambda task: task.period))
         for place in range(1, len(kept)):
             choices = {kept[place].period, *(kept[place].period // shorter.period * shorter.period for shorter in kept[:place])}
             kept = min(
@@ -152,12 +152,12 @@ def harmonic(tasks: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(sorted(found, key=lambda task: task.name))
 
 
-def _with_period(task: Task, period: int) -> Task:
+def _with_period(task: DeadlineTask, period: int) -> DeadlineTask:
     parts = (SubGroup(each.name, each.group, min(each.period, period), each.cost, each.queries) for each in task.parts)
-    return Task(tuple(parts))
+    return DeadlineTask(tuple(parts))
 
 
-def cost_rate(tasks: Sequence[Task]) -> float:
+def cost_rate(tasks: Sequence[DeadlineTask]) -> float:
     """Return the mean cost of an update if each task of one group runs at the multiples of its period.
 
     Tasks that are due together run together. The mean is exact if the periods' least common multiple is at most 2 520.
@@ -176,7 +176,9 @@ def cost_rate(tasks: Sequence[Task]) -> float:
     return float(dearest.mean())
 
 
-def next_run(tasks: Sequence[Task], left: Mapping[Task, int], sharing: Sharing, *, eager: bool = False) -> tuple[Task, ...]:
+def next_run(
+    tasks: Sequence[DeadlineTask], left: Mapping[DeadlineTask, int], sharing: Sharing, *, eager: bool = False
+) -> tuple[DeadlineTask, ...]:
     """Return the tasks of the next joint run, the earliest deadline first; nothing if none is due.
 
     Parameters

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-__all__ = ["Bounds", "FrequentItem", "Summary", "above", "bounds", "summarise", "top"]
+__all__ = ["FrequentItem", "ItemBounds", "Summary", "above", "bounds", "summarise", "top"]
 
 Item = Any
 """A value of the item's column: hashable, and ordered among the values of the column; None comes last."""
@@ -99,7 +99,7 @@ def _rank(entry: tuple[Item, int]) -> tuple[int, bool, Item]:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class ItemBounds:
     """What the lists of a window say about every item.
 
     Parameters
@@ -117,7 +117,7 @@ class Bounds:
     rows: int
 
 
-def bounds(summaries: Iterable[Summary]) -> Bounds:
+def bounds(summaries: Iterable[Summary]) -> ItemBounds:
     """Return the bounds of a window from the summaries of disjoint bags that make it up.
 
     Examples
@@ -135,7 +135,7 @@ def bounds(summaries: Iterable[Summary]) -> Bounds:
         for item, count in each.listed:
             least[item] += count
             listed[item] += each.delta
-    return Bounds({item: (count, count + delta - listed[item]) for item, count in least.items()}, delta, rows)
+    return ItemBounds({item: (count, count + delta - listed[item]) for item, count in least.items()}, delta, rows)
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Frequent:
     complete: bool
 
 
-def above(window: Bounds, share: Fraction | float) -> Frequent:
+def above(window: ItemBounds, share: Fraction | float) -> Frequent:
     """Return the items that make up more than a share of a window: certain ones, and those that may.
 
     An item is certain if it surely occurs more than ``share * rows`` times (no false positives, G2), possible if its upper
@@ -187,7 +187,7 @@ certain=False)), False)
     return Frequent(_ranked(found), complete=threshold >= window.delta)
 
 
-def top(window: Bounds, n: int) -> Frequent:
+def top(window: ItemBounds, n: int) -> Frequent:
     """Return the items that can be among the ``n`` most frequent of a window, by least count.
 
     An item is certain if fewer than ``n`` others can occur as often: listed ones by their upper bound, unlisted ones by

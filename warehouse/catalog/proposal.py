@@ -19,7 +19,7 @@ from warehouse.catalog.load import FILE_NAME
 from warehouse.catalog.patterns import split_landing
 from warehouse.catalog.proposed_key import ProposedKey, proposed_key
 from warehouse.catalog.proposed_layout import layout_lines
-from warehouse.catalog.proposed_times import Times, proposed_times
+from warehouse.catalog.proposed_times import ProposedTimes, proposed_times
 from warehouse.catalog.sniff import sniff
 from warehouse.catalog.values import name_fault
 from warehouse.catalog.wishes import NEVER, Wishes, column_called
@@ -151,14 +151,14 @@ class _Parts:
     name: str
     source: Path
     found: Found
-    times: Times
+    times: ProposedTimes
     key: ProposedKey
     grid: _Grid
     first: FirstUpdate | None
     folder: Folder | None
 
 
-def _grid(times: Times, wishes: Wishes) -> _Grid:
+def _grid(times: ProposedTimes, wishes: Wishes) -> _Grid:
     lifetime = _rounded_up(times.lifetime) if times.lifetime is not None else None
     if lifetime is None and times.expires is not None:
         lifetime = DAY
@@ -288,7 +288,7 @@ def _life(duration: float) -> str:
     return rough(int(duration)) if duration >= SECOND else format_duration(int(duration))
 
 
-def _expiry_lines(times: Times, lifetime: int | None, wishes: Wishes) -> list[str]:
+def _expiry_lines(times: ProposedTimes, lifetime: int | None, wishes: Wishes) -> list[str]:
     if wishes.expires == NEVER:
         return ["# Rows never expire."]
     if times.expires is None or lifetime is None:
@@ -309,7 +309,7 @@ def _expiry_lines(times: Times, lifetime: int | None, wishes: Wishes) -> list[st
     ]
 
 
-def _others(times: Times) -> str:
+def _others(times: ProposedTimes) -> str:
     return f" other times: {_list(times.others)}" if times.others else ""
 
 

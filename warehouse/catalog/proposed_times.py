@@ -18,7 +18,7 @@ from warehouse.time import DAY, HOUR, MINUTE, SECOND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Times", "proposed_times"]
+__all__ = ["ProposedTimes", "proposed_times"]
 
 _UNITS = (
     (re.compile(r"_(ms|msec|millis\w*)$"), "MILLISECOND", 1000),
@@ -40,7 +40,7 @@ _WORDS_OF_SQL = frozenset({"date", "end", "from", "interval", "start", "timestam
 
 
 @dataclass(frozen=True)
-class Times:
+class ProposedTimes:
     """Guessed expressions; ``first`` and ``last`` are arrivals, ``lives`` quantiles of lives, in hundredths; all microseconds.
 
     ``unset`` is the share of rows that have no end, and ``endless`` whether these stay for ever; ``unsure`` says why the sample
@@ -74,7 +74,7 @@ class Times:
         return sum(min(1.0, life / interval) for life in lives) / max(1, len(lives))
 
 
-def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> Times | None:
+def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes) -> ProposedTimes | None:
     """Return the times as they are wished, or guessed where nothing is."""
     arrival = None if wishes.arrival is None else expression_of(wishes.arrival, usable, "--arrival", ts=False)
     if isinstance(arrival, SniffedColumn) and arrival.type not in ("timestamp", "date"):
@@ -82,7 +82,7 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
         raise UsageError(f"{said}; name another, or give an expression")
     if isinstance(arrival, str):
         stamp = next((column for column in usable if column.type in ("timestamp", "date")), None)
-        times: Times | None = Times(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
+        times: ProposedTimes | None = ProposedTimes(arrival, (), stamp.low if stamp else None, last=stamp.high if stamp else None)
     else:
         times = _times(found, usable, arrival)
     if times is None or wishes.expires is None:
@@ -103,7 +103,7 @@ def proposed_times(found: Found, usable: Sequence[SniffedColumn], wishes: Wishes
     return lasting
 
 
-def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> Times | None:
+def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn | None = None) -> ProposedTimes | None:
     parts = {part for column in found.made for part in column.parts}
     stamps = [column for column in usable if column.type == "timestamp" and column.name not in parts]
     dates = [column for column in usable if column.type == "date" and column.name not in parts]
@@ -115,7 +115,7 @@ def _times(found: Found, usable: Sequence[SniffedColumn], wished: SniffedColumn 
     later = [column for column in (*alike, *(each for each in dates if EXPIRY_NAME.search(_words(each))))
              if (arrival.name, column.name) in found.gaps]  # fmt: skip
     named = [column for column in later if EXPIRY_NAME.search(_words(column))]
-    bare = Times(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
+    bare = ProposedTimes(_instant(arrival), (arrival.name,), arrival.low, others=others, last=arrival.high)
     if later and (named or arrival.type == "timestamp"):
         expiry = (named or later)[0]
         unused = tuple(name for name in others if name != expiry.name)
@@ -133,7 +133,7 @@ def _instant(column: SniffedColumn) -> str:
     return f"CAST({_sql(column.name)} AS TIMESTAMP)" if column.type == "date" else _sql(column.name)
 
 
-def _ending(times: Times, expiry: SniffedColumn) -> Times:
+def _ending(times: ProposedTimes, expiry: SniffedColumn) -> ProposedTimes:
     """Return the times of rows that end at a column; where it is empty they have not ended."""
     return replace(times, expires=_end(expiry), unset=expiry.unset, endless=expiry.unset > 0)
 
@@ -162,7 +162,7 @@ def _arrival(found: Found, stamps: Sequence[SniffedColumn]) -> SniffedColumn | N
     return max(stamps, key=rank)
 
 
-def _with_duration(times: Times, usable: Sequence[SniffedColumn]) -> Times:
+def _with_duration(times: ProposedTimes, usable: Sequence[SniffedColumn]) -> ProposedTimes:
     for column in usable:
         words = _words(column)
         if column.name not in times.columns and LIFETIME_NAME.search(words) and (lasting := _of_duration(times, column)):
@@ -170,7 +170,7 @@ def _with_duration(times: Times, usable: Sequence[SniffedColumn]) -> Times:
     return times
 
 
-def _of_duration(times: Times, column: SniffedColumn) -> Times | None:
+def _of_duration(times: ProposedTimes, column: SniffedColumn) -> ProposedTimes | None:
     """Return the times of rows that live as long as a column says, in the unit of its name; none if it says no such thing."""
     lives = [life for life in column.lives if life != _NEVER]
     endless = len(lives) < len(column.lives)

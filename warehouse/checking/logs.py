@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from warehouse.checking.records import Records
+    from warehouse.checking.records import ReadableRecords
     from warehouse.epochs.records import Epoch, SideTable, Stopped, TableState
     from warehouse.storage.replay import LogState
 
@@ -82,7 +82,7 @@ def named_tables(epochs: Sequence[Epoch]) -> list[NamedTable]:
     return list(found.values())
 
 
-def logs_findings(root: Path, records: Records, table: NamedTable) -> Iterator[Finding]:
+def logs_findings(root: Path, records: ReadableRecords, table: NamedTable) -> Iterator[Finding]:
     """Yield what is wrong with one table's log, and fill in its states for those who look at its files."""
     versions = sorted({_version(entry) for entry in table.epochs})
     try:

@@ -13,7 +13,7 @@ from warehouse.checking.findings import Finding, fault, note
 from warehouse.epochs.journal import newest_epoch
 from warehouse.errors import MissingPartError
 from warehouse.publishing.database import DATABASE
-from warehouse.publishing.difference import Difference, difference
+from warehouse.publishing.difference import DatabaseDifference, difference
 from warehouse.publishing.live.difference import LiveDifference, live_difference
 from warehouse.publishing.live.log import LIVE
 from warehouse.publishing.live.publish import live_states
@@ -72,7 +72,7 @@ _LOOKS, _PAUSE_SECONDS = 10, 0.2
 
 def database_findings(root: Path) -> list[Finding]:
     """Return what is wrong with the file, having given an update that is at work some time to replace it."""
-    found: Difference | None = None
+    found: DatabaseDifference | None = None
     for look in range(_LOOKS):
         if look:
             time.sleep(_PAUSE_SECONDS)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.epochs.journal import Kind
     from warehouse.epochs.records import Counts, Loaded
 
-__all__ = ["Records", "read_records", "records_findings"]
+__all__ = ["ReadableRecords", "read_records", "records_findings"]
 
 _BODIES = {"plan": Plan, "epoch": Epoch, "past": Epoch, "ledger": Ledger}
 _RESTORE = "restore the file from a copy of the warehouse"
@@ -35,7 +35,7 @@ _REMOVED = "`stream-wh check --repair` removes it"
 
 
 @dataclass(frozen=True)
-class Records:
+class ReadableRecords:
     """The readable epochs in order, the plan that is not finished yet, and what could not be read."""
 
     epochs: tuple[Epoch, ...]
@@ -53,7 +53,7 @@ class Records:
         return self.epochs[-1] if self.epochs else None
 
 
-def read_records(root: Path) -> Records:
+def read_records(root: Path) -> ReadableRecords:
     """Read every record; those that are damaged are listed, not raised."""
     damaged: list[tuple[Kind, int, str]] = []
     found: dict[str, dict[int, object]] = {kind: {} for kind in _BODIES}
@@ -70,10 +70,10 @@ def read_records(root: Path) -> Records:
     epochs = tuple(body for _, body in sorted(found["epoch"].items()) if isinstance(body, Epoch))
     above = numbers(root, "epoch")[-1] + 1 if numbers(root, "epoch") else 0
     plan = found["plan"].get(above)
-    return Records(epochs, plan if isinstance(plan, Plan) else None, tuple(damaged))
+    return ReadableRecords(epochs, plan if isinstance(plan, Plan) else None, tuple(damaged))
 
 
-def records_findings(root: Path, records: Records) -> Iterator[Finding]:
+def records_findings(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     """Yield what is wrong with the records."""
     yield from _damaged(root, records)
     yield from _numbered(root, records)
@@ -89,7 +89,7 @@ def _name(kind: Kind, number: int) -> str:
     return f"epochs/{number:020d}.{kind}.json"
 
 
-def _damaged(root: Path, records: Records) -> Iterator[Finding]:
+def _damaged(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     committed = numbers(root, "epoch")
     newest = committed[-1] if committed else -1
     for kind, number, reason in records.damaged:
@@ -111,14 +111,14 @@ def _back(number: int) -> str:
     return f"`stream-wh rollback --to-epoch {number - 1}` goes back to before" if number else "load all under a new root"
 
 
-def _can_finish_again(root: Path, records: Records, number: int) -> bool:
+def _can_finish_again(root: Path, records: ReadableRecords, number: int) -> bool:
     """Whether the newest epoch can be made again: its plan is there, and the epoch that the plan starts from."""
     readable = {epoch.number for epoch in records.epochs}
     damaged_plan = any(kind == "plan" and each == number for kind, each, _ in records.damaged)
     return number in numbers(root, "plan") and not damaged_plan and (number == 0 or number - 1 in readable)
 
 
-def _numbered(root: Path, records: Records) -> Iterator[Finding]:
+def _numbered(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     committed = numbers(root, "epoch")
     for before, after in pairwise(committed):
         for number in range(before + 1, after):
@@ -168,7 +168,7 @@ def _adds_up(counts: Counts) -> bool:
     return counts.rows + counts.taken == counts.inserted + counts.deferred + counts.dead + counts.rejected
 
 
-def _loaded(root: Path, records: Records) -> Iterator[Finding]:
+def _loaded(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     """The ledger and the records above it: complete, and no file twice."""
     newest = records.newest
     if newest is None:
@@ -199,7 +199,7 @@ def _loaded(root: Path, records: Records) -> Iterator[Finding]:
             again.update((entry.stream, path) for path in entry.reload)
 
 
-def _left_over(root: Path, records: Records) -> Iterator[Finding]:
+def _left_over(root: Path, records: ReadableRecords) -> Iterator[Finding]:
     directory = root / "epochs"
     names: list[str] = sorted(store_of(directory).entry_names(directory))
     for name in names:

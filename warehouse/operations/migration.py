@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from warehouse.planning.node_plans import NodeInput
     from warehouse.planning.steps import Plan
 
-__all__ = ["MigratedTable", "Migration", "MigrationReport", "MigrationRequest", "Outcome"]
+__all__ = ["MigratedTable", "Migration", "MigrationReport", "MigrationRequest", "MigrationWork"]
 
 _GRID_POINTS = 100_000
 """How many points of the former grid of times are looked at for one that lies on the new one."""
@@ -87,7 +87,7 @@ class MigrationReport:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MigrationWork:
     """What a migration is to do: execute a plan, or write an epoch in which ``tables`` differ in what is recorded of them.
 
     Without both nothing is to be done. ``followed`` is the file that the new epoch fits.
@@ -112,7 +112,7 @@ class Migration:
     clock: int
     spark: Callable[[], SparkSession]
 
-    def outcome(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> Outcome:
+    def outcome(self, table: str | None, request: MigrationRequest, *, dry_run: bool = False) -> MigrationWork:
         """Return what migrating a table, or every one whose declaration asks for it, is to do; a dry run gets no plan.
 
         Raises
@@ -292,9 +292,9 @@ class Migration:
 
     def _rebuild(
         self, targets: Sequence[Target], found: Sequence[Difference], *, reslotted: bool, dry_run: bool
-    ) -> Outcome:
+    ) -> MigrationWork:
         if not targets and not reslotted:
-            return Outcome(MigrationReport(None))
+            return MigrationWork(MigrationReport(None))
         nodes = self._nodes_to_build(targets, everything=reslotted)
         views = tuple(dict.fromkeys(given.view for given in nodes))
         tables = tuple(
@@ -302,7 +302,7 @@ class Migration:
             for each in targets
         )
         if dry_run:
-            return Outcome(MigrationReport(None, tables, views=views))
+            return MigrationWork(MigrationReport(None, tables, views=views))
         grids = Regridding(self.catalog, self.last) if reslotted else None
         base = migration_base(self.catalog, self.last, [given.node.table for given in nodes], grids)
         known = with_columns(self.nodes, self.catalog, base, base.slot, self.spark) if nodes else []
@@ -315,7 +315,7 @@ class Migration:
             grids=grids,
             clock=self.clock,
         )
-        return Outcome(MigrationReport(None, tables, views=views), plan)
+        return MigrationWork(MigrationReport(None, tables, views=views), plan)
 
     def _nodes_to_build(self, targets: Sequence[Target], *, everything: bool) -> list[NodeInput]:
         """The nodes of views that see another table afterwards; a layout alone nobody sees."""
@@ -329,7 +329,7 @@ class Migration:
 
     def _side_by_side(
         self, streams: Sequence[Stream], request: MigrationRequest, found: Sequence[Difference], *, dry_run: bool
-    ) -> Outcome:
+    ) -> MigrationWork:
         chosen = {stream.name for stream in streams}
         other = next((each for each in found if each.table in chosen and each.kind != "layout"), None)
         if other is not None:
@@ -346,10 +346,10 @@ class Migration:
                 tables.append(MigratedTable(state.name, state.layout, after.layout, sum(part.rows for part in state.partitions)))
         report = MigrationReport(None, tuple(tables), side_by_side=True)
         if dry_run or not moved:
-            return Outcome(report)
+            return MigrationWork(report)
         states = {state.name: state for state in moved}
         every = tuple(states.get(state.name, state) for state in self.last.tables)
-        return Outcome(report, tables=every, followed=self._followed(found, [stream.name for stream in streams]))
+        return MigrationWork(report, tables=every, followed=self._followed(found, [stream.name for stream in streams]))
 
     def _giving_way(self, state: TableState, layout: Layout) -> TableState:
         held = [part for part in state.partitions if not any(each.holds(part.sub_index) for each in state.former)]

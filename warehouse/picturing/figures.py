@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from warehouse.serving.reader import Reader
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Cell", "Edge", "EpochFigures", "Figures", "Lifetimes", "StepFigures", "TableFigures", "figures_of"]
+__all__ = ["Cell", "EpochFigures", "Figures", "LifetimeBins", "ReadEdge", "StepFigures", "TableFigures", "figures_of"]
 
 _BINS = 24
 _SECOND = 1_000_000
@@ -49,7 +49,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Lifetimes:
+class LifetimeBins:
     """How long live rows live: counts in bins of ``width`` microseconds from 0, those beyond the last bin, and for good."""
 
     width: int
@@ -75,7 +75,7 @@ class TableFigures:
     live_rows: int
     interval: int
     periods: int
-    lifetimes: Lifetimes
+    lifetimes: LifetimeBins
     probed: Latencies | None
     logged: Latencies | None
     failed: str | None
@@ -127,7 +127,7 @@ class EpochFigures:
 
 
 @dataclass(frozen=True)
-class Edge:
+class ReadEdge:
     """That a view reads a table."""
 
     table: str
@@ -142,7 +142,7 @@ class Figures:
     window_time: int
     tables: tuple[TableFigures, ...]
     epochs: tuple[EpochFigures, ...]
-    edges: tuple[Edge, ...]
+    edges: tuple[ReadEdge, ...]
     endings: tuple[Ending, ...] = ()
 
 
@@ -161,7 +161,7 @@ def figures_of(reader: Reader) -> Figures:
             tables=tuple(_table(reader, pin, state, logged.get(state.name)) for state in states),
             epochs=tuple(_epoch(epoch) for epoch in retained(reader)),
             edges=tuple(
-                Edge(read, state.name)
+                ReadEdge(read, state.name)
                 for state in states
                 if state.view is not None
                 for read in inputs_of_view(pin.epoch, state.name)
@@ -230,7 +230,7 @@ def _cells(state: TableState, files: Sequence[DataFile], live: dict[str, int]) -
     return tuple(cells)
 
 
-def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> Lifetimes:
+def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> LifetimeBins:
     width = max(1, -(-state.layout.periods * pin.epoch.update_interval // _BINS))
     source = pin.live_source(state, pin.epoch.window_time)
     require((source.schema_file, *source.files))
@@ -238,7 +238,7 @@ def _lifetimes(reader: Reader, pin: Pin, state: TableState) -> Lifetimes:
     life = f"(epoch_us(coalesce(_exp, {instant(NEVER)})) - epoch_us(_ts)) // {width}"
     query = f"SELECT CASE WHEN _exp IS NULL THEN -1 ELSE least({life}, {_BINS}) END AS bin, count(*) FROM ({lived}) GROUP BY bin"
     found: dict[int, int] = dict(reader.connection.execute(query).fetchall())
-    return Lifetimes(width, tuple(found.get(place, 0) for place in range(_BINS)), found.get(_BINS, 0), found.get(-1, 0))
+    return LifetimeBins(width, tuple(found.get(place, 0) for place in range(_BINS)), found.get(_BINS, 0), found.get(-1, 0))
 
 
 # --- epochs ---

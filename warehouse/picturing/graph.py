@@ -12,7 +12,7 @@ from warehouse.picturing.svg import picture, shortened, text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Node", "graph"]
+__all__ = ["GraphNode", "graph"]
 
 _HIGH, _ACROSS, _BETWEEN, _MARGIN = 42, 70, 16, 10
 _LETTER, _NARROWEST, _MOST = 8.6, 150, 34
@@ -23,7 +23,7 @@ _ARROW = (
 
 
 @dataclass(frozen=True)
-class Node:
+class GraphNode:
     """A table: its name, a line about it, the class of its box, and the place of the page that has details."""
 
     name: str
@@ -32,7 +32,7 @@ class Node:
     target: str = ""
 
 
-def graph(nodes: Sequence[Node], edges: Iterable[tuple[str, str]]) -> str:
+def graph(nodes: Sequence[GraphNode], edges: Iterable[tuple[str, str]]) -> str:
     """Return a box for each node and an arrow from each table to each that reads it; arrows pass between boxes, not behind."""
     own = list(edges)
     depths = _depths({node.name: [source for source, target in own if target == node.name] for node in nodes})
@@ -78,7 +78,7 @@ def _arrow(path: _Path, places: Sequence[tuple[float, float]], wide: float) -> s
     return f'<path class="edge" marker-end="url(#arrow)" d="{line}">{title}</path>'
 
 
-def _box(node: Node, x: float, y: float, wide: float) -> str:
+def _box(node: GraphNode, x: float, y: float, wide: float) -> str:
     box = (
         f'<g><title>{escape(f"{node.name}: {node.text}")}</title>'
         f'<rect class="box {node.kind}" x="{x:.0f}" y="{y:.0f}" width="{wide:.0f}" height="{_HIGH}" rx="6"/>'

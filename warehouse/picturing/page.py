@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warehouse.layout.wording import leaving_text
 from warehouse.picturing.charts import COLOURS, Axis, Series, legend, lines, stacked
-from warehouse.picturing.graph import Node, graph
+from warehouse.picturing.graph import GraphNode, graph
 from warehouse.picturing.pieces import anchor, figure, rows_table, section
 from warehouse.picturing.scales import COUNT, seconds_scale, times
 from warehouse.picturing.style import STYLE
@@ -157,7 +157,7 @@ def _endings(endings: Sequence[Ending]) -> Iterator[str]:
 
 def _graph(figures: Figures) -> str:
     nodes = [
-        Node(
+        GraphNode(
             table.name,
             f"{table.kind}{', stands still' if table.failed else ''}",
             "failed" if table.failed else "view" if table.kind == "view" else "",

@@ -11,7 +11,7 @@ from warehouse.time import format_instant
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COUNT", "Scale", "Times", "bytes_scale", "seconds_scale", "ticks", "times"]
+__all__ = ["COUNT", "Scale", "TimeLabels", "bytes_scale", "seconds_scale", "ticks", "times"]
 
 _TICKS = 4
 _THREE_DIGITS = 3
@@ -91,14 +91,14 @@ def _round_up(value: float) -> float:
 
 
 @dataclass(frozen=True)
-class Times:
+class TimeLabels:
     """Short labels of instants, and the name of their axis, which has what they share."""
 
     labels: tuple[str, ...]
     axis: str
 
 
-def times(instants: Sequence[int], what: str) -> Times:
+def times(instants: Sequence[int], what: str) -> TimeLabels:
     """Return labels for instants (microseconds): the day, or the year, that all have stands in the axis's name once.
 
     >>> noon = 1_356_998_400_000_000
@@ -113,5 +113,5 @@ def times(instants: Sequence[int], what: str) -> Times:
     for length, kept in ((10, "on "), (4, "in ")):
         shared = {text[:length] for text in texts}
         if len(shared) == 1:
-            return Times(tuple(text[length + 1 :] for text in texts), f"{what} {kept}{shared.pop()} (UTC)")
-    return Times(tuple(text[:10] for text in texts), f"{what} (UTC)")
+            return TimeLabels(tuple(text[length + 1 :] for text in texts), f"{what} {kept}{shared.pop()} (UTC)")
+    return TimeLabels(tuple(text[:10] for text in texts), f"{what} (UTC)")

@@ -16,7 +16,7 @@ from warehouse.units import counted, size_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from warehouse.picturing.figures import Cell, EpochFigures, Lifetimes, TableFigures
+    from warehouse.picturing.figures import Cell, EpochFigures, LifetimeBins, TableFigures
 
 __all__ = ["table_parts"]
 
@@ -89,7 +89,7 @@ def _sizes(name: str, epochs: Sequence[EpochFigures]) -> Iterator[str]:
 # --- lifetimes ---
 
 
-def _lifetimes(lifetimes: Lifetimes, live: int) -> str:
+def _lifetimes(lifetimes: LifetimeBins, live: int) -> str:
     title = "How long its rows live"
     ending = live - lifetimes.never
     if ending <= 0:

@@ -21,7 +21,7 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-__all__ = ["Estimate", "Unread", "average", "count", "median", "total"]
+__all__ = ["BoundedEstimate", "Unread", "average", "count", "median", "total"]
 
 Number = Any
 """An exact number (integer, fraction) or a float; those of one call are of one kind."""
@@ -38,7 +38,7 @@ class Unread:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class BoundedEstimate:
     """An aggregate's value as far as it is known, and its certain bounds; None: open, or over no rows null."""
 
     value: Number | None
@@ -46,7 +46,7 @@ class Estimate:
     high: Number | None
 
 
-def count(read: int, unread: Sequence[Unread], share: float | None) -> Estimate:
+def count(read: int, unread: Sequence[Unread], share: float | None) -> BoundedEstimate:
     """Return the number of rows.
 
     Parameters
@@ -61,10 +61,10 @@ def count(read: int, unread: Sequence[Unread], share: float | None) -> Estimate:
     """
     low, high = read + sum(each.least for each in unread), read + sum(each.most for each in unread)
     guess = read + round(share * sum(each.most for each in unread)) if share is not None else (low + high) // 2
-    return Estimate(_within(guess, low, high), low, high)
+    return BoundedEstimate(_within(guess, low, high), low, high)
 
 
-def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None) -> Estimate:
+def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None) -> BoundedEstimate:
     """Return the sum of values: ``read`` is that of the ``rows`` that were read; other parameters as for :func:`count`.
 
     >>> total(10, 2, [Unread(0, 3, -1, 4)], 0.5)
@@ -74,12 +74,12 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
     high = _sum(read, (_most_product(each) for each in unread))
     if not rows:
         middle = None if low is None or high is None else (low + high) / 2
-        return Estimate(middle if unread else None, low, high)
+        return BoundedEstimate(middle if unread else None, low, high)
     more = 0 if share is None else round(share * sum(each.most for each in unread))
-    return Estimate(_within(read + read * more / rows if more else read, low, high), low, high)
+    return BoundedEstimate(_within(read + read * more / rows if more else read, low, high), low, high)
 
 
-def average(read: Number, rows: int, unread: Sequence[Unread]) -> Estimate:
+def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the mean of values; parameters as for :func:`total`.
 
     The least mean takes all it may of the files whose least value is below it, and of the others what it must: files are taken
@@ -87,11 +87,11 @@ def average(read: Number, rows: int, unread: Sequence[Unread]) -> Estimate:
     """
     low, high = _mean(read, rows, unread, "low"), _mean(read, rows, unread, "high")
     if not rows:
-        return Estimate(None if low is None or high is None else (low + high) / 2, low, high)
-    return Estimate(_within(read / rows, low, high), low, high)
+        return BoundedEstimate(None if low is None or high is None else (low + high) / 2, low, high)
+    return BoundedEstimate(_within(read / rows, low, high), low, high)
 
 
-def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> Estimate:
+def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the median.
 
     It can be as low as v when as many rows can be at most v as must be above it: the least such v is a bound, and likewise above.
@@ -107,11 +107,11 @@ def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) ->
 
     """
     if not any(each.most for each in unread):
-        return Estimate(value, value, value)
+        return BoundedEstimate(value, value, value)
     low, high = _lowest_median(values, unread), _highest_median(values, unread)
     if value is None:
-        return Estimate(None if low is None or high is None else (low + high) / 2, low, high)
-    return Estimate(_within(value, low, high), low, high)
+        return BoundedEstimate(None if low is None or high is None else (low + high) / 2, low, high)
+    return BoundedEstimate(_within(value, low, high), low, high)
 
 
 def _within(value: Number, low: Number | None, high: Number | None) -> Number:

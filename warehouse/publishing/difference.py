@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import Epoch
 
-__all__ = ["Difference", "difference"]
+__all__ = ["DatabaseDifference", "difference"]
 
 _FOUND, _EXPECTED = "found", "expected"
 _PARTS = {
@@ -34,14 +34,14 @@ _ROOT_MACRO = "_root"
 
 
 @dataclass(frozen=True)
-class Difference:
+class DatabaseDifference:
     """What is wrong with the file; ``moved`` means that it was made for another directory, and nothing else was compared."""
 
     kind: Literal["missing", "damaged", "stale", "changed", "moved"]
     message: str
 
 
-def difference(root: Path, epoch: Epoch) -> Difference | None:
+def difference(root: Path, epoch: Epoch) -> DatabaseDifference | None:
     """Return how the file differs from that of an epoch, the newest; None when it does not, or none is made for such a root.
 
     Tables whose log or zero-row file cannot be read now are left out.
@@ -50,21 +50,21 @@ def difference(root: Path, epoch: Epoch) -> Difference | None:
         return None
     root = root.resolve()
     if not (root / DATABASE).exists():
-        return Difference("missing", "the file is not there")
+        return DatabaseDifference("missing", "the file is not there")
     connection = connect(Resources(threads=1))
     try:
         attach(connection, root / DATABASE, _FOUND)
         newest = connection.execute(f"SELECT max(number) FROM {_FOUND}._epochs").fetchone()
         if newest != (epoch.number,):
-            return Difference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
+            return DatabaseDifference("stale", f"it is of epoch {newest[0] if newest else None}, the newest is {epoch.number}")
         return _compared(connection, root, epoch)
     except duckdb.Error as error:
-        return Difference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
+        return DatabaseDifference("damaged", f"it cannot be read: {str(error).partition(chr(10))[0]}")
     finally:
         connection.close()
 
 
-def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> Difference | None:
+def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -> DatabaseDifference | None:
     readable = [each for each in epoch_numbers(root) if each <= epoch.number]
     with tempfile.TemporaryDirectory(prefix="stream-wh-") as scratch:
         expected = Path(scratch) / DATABASE  # DuckDB words definitions in another way once they are stored
@@ -73,10 +73,10 @@ def _compared(connection: duckdb.DuckDBPyConnection, root: Path, epoch: Epoch) -
         found = _different(connection, unreadable, readable[0])
         connection.execute(f"DETACH {_EXPECTED}")
     if found is not None:
-        return Difference("changed", f"its {found} not as epoch {epoch.number} makes them")
+        return DatabaseDifference("changed", f"its {found} not as epoch {epoch.number} makes them")
     made_for = connection.execute(f"SELECT {_FOUND}.main._root()").fetchone()
     if made_for != (str(root),):
-        return Difference("moved", f"it was made for {made_for[0] if made_for else None}, where its views look for files")
+        return DatabaseDifference("moved", f"it was made for {made_for[0] if made_for else None}, where its views look for files")
     return None
 
 

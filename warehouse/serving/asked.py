@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import duckdb
 
-__all__ = ["Asked", "Item", "asked_of"]
+__all__ = ["AskedColumn", "AskedQuery", "asked_of"]
 
 Node = dict[str, Any]
 _ALLOWED = (
@@ -31,7 +31,7 @@ _KINDS: Mapping[str, Literal["count", "sum", "avg", "median"]] = {
 
 
 @dataclass(frozen=True)
-class Item:
+class AskedColumn:
     """A column of the answer: a group (of that place) or an aggregate of an argument, whose column is given if it is one."""
 
     kind: Literal["group", "count", "sum", "avg", "median"]
@@ -41,7 +41,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuery:
     """A query, taken apart.
 
     Attributes
@@ -67,7 +67,7 @@ class Asked:
     alias: str
     groups: tuple[str, ...]
     group_columns: tuple[str | None, ...]
-    items: tuple[Item, ...]
+    items: tuple[AskedColumn, ...]
     where: str | None
     equal: Mapping[str, str]
     nothing_more: bool
@@ -80,7 +80,7 @@ class Asked:
 
 def asked_of(
     connection: duckdb.DuckDBPyConnection, query: str, columns: Collection[str], stable: Collection[str]
-) -> Asked:
+) -> AskedQuery:
     """Return what a checked query of one table asks.
 
     Parameters
@@ -108,7 +108,7 @@ def asked_of(
 
 @dataclass
 class _Taken(Halves):
-    def asked(self) -> Asked:
+    def asked(self) -> AskedQuery:
         """Take the query apart."""
         node = self.tree["statements"][0]["node"]
         table, alias = self._named(node)
@@ -127,7 +127,7 @@ class _Taken(Halves):
         if where is not None:
             self._plain(where)
         equal, nothing_more = self._equalities(where)
-        return Asked(
+        return AskedQuery(
             table,
             alias,
             tuple(self.states[name] for name in self.groups.values()),
@@ -154,18 +154,18 @@ class _Taken(Halves):
         is_column = node["class"] == "COLUMN_REF" and self._column(node) in self.columns
         return self._column(node) if is_column and self._column(node) == node["column_names"][-1].lower() else None
 
-    def _item(self, node: Node) -> Item:
+    def _item(self, node: Node) -> AskedColumn:
         if not self._is_aggregate(node):
-            return Item("group", int(self.groups[self._folded(node)][2:]))
+            return AskedColumn("group", int(self.groups[self._folded(node)][2:]))
         arguments = [each["expression"] for each in node["arguments"]]
         odd = node["distinct"] or node["order_bys"]["orders"] or node["schema"] or node["filter"]
         if odd or len(arguments) != (node["function_name"] != "count_star"):
             raise ElseError
         kind = _KINDS[node["function_name"]]
         if not arguments:
-            return Item(kind)
+            return AskedColumn(kind)
         self._plain(arguments[0])
-        return Item(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
+        return AskedColumn(kind, argument=self._sql(arguments[0]), column=self._plain_column(arguments[0]))
 
     def _equalities(self, where: Node | None) -> tuple[dict[str, str], bool]:
         """The columns that a condition demands to be equal to constants, and whether it demands nothing else."""

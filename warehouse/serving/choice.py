@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from warehouse.serving.pin import Pin
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Choice", "Chooser"]
+__all__ = ["Chooser", "ChosenFiles"]
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenFiles:
     """The files to read, and how many were left out by which rule."""
 
     files: tuple[DataFile, ...]
@@ -63,7 +63,7 @@ class Chooser:
 
     def choose(
         self, connection: duckdb.DuckDBPyConnection, pin: Pin, state: TableState, selection: Selection, tau: int
-    ) -> Choice:
+    ) -> ChosenFiles:
         """Return the files that can hold rows of a selection that are live at an instant."""
         if pin.lazy(state) is not None:
             selection, tau = self._of_points(pin, state, selection), pin.epoch.window_time
@@ -71,7 +71,7 @@ class Chooser:
         snapshot = pin.snapshot(state)
         pruned = prune(snapshot, state.declaration.search_key, selection, pin.last_slot(tau))
         files = self._holders(connection, pin, state, selection, pruned.files)
-        return Choice(
+        return ChosenFiles(
             files=files,
             sub_indices=len({file.sub_index for file in snapshot.files}),
             considered=pruned.considered,

@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from warehouse.serving.clock import Clock
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["Footers", "Known"]
+__all__ = ["FooterBounds", "Footers"]
 
 _AT_ONCE = 64
 _MOST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class FooterBounds:
     """The bounds of a column's values in a file (None: open), and its nulls (None: unknown)."""
 
     low: Any
@@ -37,9 +37,9 @@ class Known:
 class Footers:
     """What was read, by path and column."""
 
-    known: dict[tuple[str, str], Known] = field(default_factory=dict)
+    known: dict[tuple[str, str], FooterBounds] = field(default_factory=dict)
 
-    def of(self, file: DataFile, column: str) -> Known | None:
+    def of(self, file: DataFile, column: str) -> FooterBounds | None:
         """Return what is known of a column in a file; None: it was not read."""
         return self.known.get((file.path, column))
 
@@ -70,11 +70,11 @@ class Footers:
         found = {row[0]: row[1:] for row in connection.execute(text, [[file.path for file in files]]).fetchall()}
         for file in files:
             if file.path not in found:  # of before the column was added, perhaps
-                self.known[file.path, name] = Known(None, None, None)
+                self.known[file.path, name] = FooterBounds(None, None, None)
                 continue
             low, high, counted, nulls, is_open = found[file.path]
             number = int(nulls) if counted else None
-            self.known[file.path, name] = Known(None, None, number) if is_open else Known(low, high, number)
+            self.known[file.path, name] = FooterBounds(None, None, number) if is_open else FooterBounds(low, high, number)
 
 
 def _as_read(bound: str, kind: str) -> str:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["HotTables", "Rows"]
+__all__ = ["FileRows", "HotTables"]
 
 _MAX_SLICED = 16
 """Keys of one probe up to which each one's slice is looked for; for more of them a file is filtered by all at once."""
@@ -71,7 +71,7 @@ def _number(value: Any) -> Any:  # noqa: ANN401 - any key value
 
 
 @dataclass(frozen=True)
-class Rows:
+class FileRows:
     """The rows of a file in its order, and the values by which they ascend, if they do."""
 
     table: pa.Table
@@ -117,7 +117,7 @@ class HotTables:
 
     names: frozenset[str]
     resources: Resources
-    _held: dict[str, tuple[Columns, dict[str, Rows]]] = field(default_factory=dict)
+    _held: dict[str, tuple[Columns, dict[str, FileRows]]] = field(default_factory=dict)
     _connection: duckdb.DuckDBPyConnection | None = None
     _spare: duckdb.DuckDBPyConnection | None = None
 
@@ -191,7 +191,7 @@ class HotTables:
         """The tables of which rows are in memory."""
         return self._held.keys()
 
-    def read(self, columns: Columns, key: str, schema_file: str, place: str, file: DataFile) -> Rows:
+    def read(self, columns: Columns, key: str, schema_file: str, place: str, file: DataFile) -> FileRows:
         """Return the rows of a file on this machine, in its order."""
         if self._connection is None:
             self._connection = connect(self.resources)
@@ -212,9 +212,9 @@ class HotTables:
         return self.of(table, key)
 
     @staticmethod
-    def of(table: pa.Table, key: str) -> Rows:
+    def of(table: pa.Table, key: str) -> FileRows:
         """Return a file's rows, of which ``key`` is the first key column."""
-        return Rows(table, _ascending(table.column(key)))
+        return FileRows(table, _ascending(table.column(key)))
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """Return a new connection for a query of the user's, the one that :meth:`prepare` has opened if it did."""

@@ -23,7 +23,7 @@ import duckdb
 import numpy as np
 
 from warehouse.errors import QueryError
-from warehouse.promise.bounds import Estimate, Unread, average, count, median, total
+from warehouse.promise.bounds import BoundedEstimate, Unread, average, count, median, total
 from warehouse.promise.summaries import stored_part
 from warehouse.serving.clock import Coverage
 from warehouse.serving.keys import keys_of
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from warehouse.epochs.records import TableState
     from warehouse.promise.summaries import KeySummary
-    from warehouse.serving.asked import Asked, Item
+    from warehouse.serving.asked import AskedColumn, AskedQuery
     from warehouse.serving.clock import Clock
     from warehouse.serving.footers import Footers
     from warehouse.serving.key_summaries import Summaries
@@ -109,7 +109,7 @@ class Within:
         state: TableState,
         connection: duckdb.DuckDBPyConnection,
         sandbox: duckdb.DuckDBPyConnection,
-        asked: Asked,
+        asked: AskedQuery,
         columns: Sequence[tuple[str, str]],
         tau: int,
         summaries: Summaries,
@@ -304,12 +304,12 @@ class Within:
 
     def _estimate(
         self,
-        item: Item,
+        item: AskedColumn,
         key: Group,
         unread: Sequence[DataFile],
         stored: int,
         medians: Mapping[str, Mapping[Group, tuple[Any, np.ndarray]]],
-    ) -> Estimate:
+    ) -> BoundedEstimate:
         held = self._groups[key]
         rows, read = (held.rows, 0) if item.argument is None else held.values.get(item.argument, (0, 0))
         facts = [self._unread(item, file, key) for file in unread]
@@ -325,7 +325,7 @@ class Within:
             return found
         return _widened(found, read, facts)
 
-    def _unread(self, item: Item, file: DataFile, key: Group) -> Unread:
+    def _unread(self, item: AskedColumn, file: DataFile, key: Group) -> Unread:
         least, most = self._number(file, key)
         if item.argument is None:
             return Unread(least, most)
@@ -429,23 +429,23 @@ def _text(value: Any, kind: str) -> str | None:  # noqa: ANN401 - a number
     return str(value) if isinstance(value, (int, Decimal)) else repr(value)
 
 
-def _open_if_odd(found: Estimate, values: np.ndarray) -> Estimate:
+def _open_if_odd(found: BoundedEstimate, values: np.ndarray) -> BoundedEstimate:
     """Doubles are rounded, so bounds go a step outwards; among values that are not numbers nothing is certain."""
     if np.isnan(values).any():
-        return Estimate(found.value, None, None)
+        return BoundedEstimate(found.value, None, None)
     if found.low == found.high:
         return found
     low = None if found.low is None else math.nextafter(found.low, -math.inf)
     high = None if found.high is None else math.nextafter(found.high, math.inf)
-    return Estimate(found.value, low, high)
+    return BoundedEstimate(found.value, low, high)
 
 
-def _widened(found: Estimate, read: float, facts: Sequence[Unread]) -> Estimate:
+def _widened(found: BoundedEstimate, read: float, facts: Sequence[Unread]) -> BoundedEstimate:
     """Sums of floats depend on their order: their bounds go outwards by what rounding can make of so many values."""
     values = [abs(read), *(max(abs(each.low or 0), abs(each.high or 0)) * each.most for each in facts)]
     slack = sum(values) * _ROUNDING
     if not math.isfinite(slack):
-        return Estimate(found.value, None, None)
-    return Estimate(
+        return BoundedEstimate(found.value, None, None)
+    return BoundedEstimate(
         found.value, None if found.low is None else found.low - slack, None if found.high is None else found.high + slack
     )

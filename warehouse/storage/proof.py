@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from warehouse.storage.foreign import Change
     from warehouse.storage.snapshot import Bounds, DataFile
 
-__all__ = ["Proof", "proven"]
+__all__ = ["RowProof", "proven"]
 
 _SHOWN = 3
 
 
 @dataclass(frozen=True)
-class Proof:
+class RowProof:
     """Whether the rows are the same, or why not; if they are, a further reason against the files (empty: none)."""
 
     same_rows: bool
@@ -37,7 +37,7 @@ class Proof:
     unfit: str = ""
 
 
-def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bounded: Sequence[str]) -> Proof:
+def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bounded: Sequence[str]) -> RowProof:
     """Return whether the files that a change added hold the rows of those that it removed, partition by partition.
 
     Parameters
@@ -55,7 +55,7 @@ def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bo
     table = root / path
     missing = [name for name in (*change.removed, *change.added) if not (table / name).is_file()]
     if missing:
-        return Proof(same_rows=False, reason=f"{len(missing)} file(s) are not there ({', '.join(missing[:_SHOWN])})")
+        return RowProof(same_rows=False, reason=f"{len(missing)} file(s) are not there ({', '.join(missing[:_SHOWN])})")
     with ExitStack() as held:
         proving = _Proving(table)
         held.callback(proving.connection.close)
@@ -64,12 +64,12 @@ def proven(root: Path, path: str, change: Change, *, schema_file: str | None, bo
             every = [] if schema_file is None else [proving.place(root / schema_file)]
             differing = proving.difference(change, every)
             if differing:
-                return Proof(same_rows=False, reason=differing)
+                return RowProof(same_rows=False, reason=differing)
             known = {file.path: file for file in read_snapshot(root, path, change.last, bounded).files} if bounded else {}
-            return Proof(same_rows=True, unfit=proving.unfit(change, known, bounded))
+            return RowProof(same_rows=True, unfit=proving.unfit(change, known, bounded))
         except Exception as error:  # noqa: BLE001 - whatever damaged or odd files make their reader raise: they prove nothing
             first = next(iter(str(error).strip().splitlines()), type(error).__name__)
-            return Proof(same_rows=False, reason=f"its files cannot be compared ({first})")
+            return RowProof(same_rows=False, reason=f"its files cannot be compared ({first})")
 
 
 @dataclass

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
     _Rule = Callable[[Operator, Mapping[str, tuple[str, ...]]], Operator]
 
-__all__ = ["Alternative", "alternatives"]
+__all__ = ["EqualPlan", "alternatives"]
 
 
 @dataclass(frozen=True)
-class Alternative:
+class EqualPlan:
     """A plan that gives the same answer: the rewriting's name, the plan, and what it gains."""
 
     name: str
@@ -38,7 +38,7 @@ class Alternative:
     why: str
 
 
-def alternatives(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> list[Alternative]:
+def alternatives(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> list[EqualPlan]:
     """Return the rewritten plans, each rewriting applied wherever it can be.
 
     Parameters
@@ -53,7 +53,7 @@ def alternatives(tree: Operator, tables: Mapping[str, tuple[str, ...]]) -> list[
     for name, rule, why in _RULES:
         rewritten = _everywhere(tree, rule, tables)
         if rewritten != tree:
-            found.append(Alternative(name, simplified(rewritten, tables), why))
+            found.append(EqualPlan(name, simplified(rewritten, tables), why))
     return found
 
 

@@ -4,7 +4,7 @@ Pure: no clock, no file, no fitting; `warehouse.advice` brings measured workload
 """
 
 from warehouse.layout.advice.candidates import candidates
-from warehouse.layout.advice.choice import WORTH_IT, Choice, Evaluation, choose, evaluate
+from warehouse.layout.advice.choice import WORTH_IT, Evaluation, LayoutChoice, choose, evaluate
 from warehouse.layout.advice.decision import TableAnswer, decision, in_words, layout_keys
 from warehouse.layout.advice.footprint import EXACT, Footprint, footprint
 from warehouse.layout.advice.prices import DEFAULT_PRICES, Estimate, Prices, Pricing
@@ -15,10 +15,10 @@ __all__ = [
     "DEFAULT_PRICES",
     "EXACT",
     "WORTH_IT",
-    "Choice",
     "Estimate",
     "Evaluation",
     "Footprint",
+    "LayoutChoice",
     "Lifetimes",
     "Prices",
     "Pricing",

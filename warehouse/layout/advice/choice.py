@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from warehouse.layout.advice.workload import Workload
     from warehouse.layout.layout import Layout
 
-__all__ = ["WORTH_IT", "Choice", "Evaluation", "choose", "evaluate", "pareto", "probe_work"]
+__all__ = ["WORTH_IT", "Evaluation", "LayoutChoice", "choose", "evaluate", "pareto", "probe_work"]
 
 
 # --- what a layout is predicted to cost under a workload ---
@@ -92,14 +92,14 @@ _CLOSE = 0.10
 
 
 @dataclass(frozen=True)
-class Choice:
+class LayoutChoice:
     """The recommended layout, and the front it lies on, by update time."""
 
     best: Evaluation
     front: tuple[Evaluation, ...]
 
 
-def choose(found: Sequence[Evaluation], *, shown: int = 6) -> Choice:
+def choose(found: Sequence[Evaluation], *, shown: int = 6) -> LayoutChoice:
     """Return the layout that costs least for each update interval, and the few that no other one beats.
 
     Parameters
@@ -115,7 +115,7 @@ def choose(found: Sequence[Evaluation], *, shown: int = 6) -> Choice:
     front = sorted(_thinned(best, pareto(found)), key=_figures)
     while len(front) > shown:
         front.remove(max((each for each in front if each is not best), key=lambda each: each.interval))
-    return Choice(best, tuple(front))
+    return LayoutChoice(best, tuple(front))
 
 
 def pareto(found: Iterable[Evaluation]) -> list[Evaluation]:

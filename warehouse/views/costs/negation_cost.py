@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from warehouse.views.costs.join_order import JoinInput
 
 __all__ = [
+    "ActPrices",
     "Negation",
     "Placement",
     "PlanCost",
-    "Prices",
     "Structure",
     "StructureCost",
     "negation_placement",
@@ -37,7 +37,7 @@ Structure: TypeAlias = Literal["calendar", "hash"]
 
 
 @dataclass(frozen=True)
-class Prices:
+class ActPrices:
     """What single acts cost, all in one unit; only their ratios matter.
 
     Parameters
@@ -83,7 +83,7 @@ class StructureCost:
 
 
 def structure_cost(
-    rows: float, expirations: float, premature: float, *, extra_negatives: float | None = None, prices: Prices | None = None
+    rows: float, expirations: float, premature: float, *, extra_negatives: float | None = None, prices: ActPrices | None = None
 ) -> StructureCost:
     """Compare a calendar queue with a hash table on the key for a result labelled STR, section 5.4.
 
@@ -118,7 +118,7 @@ def structure_cost(
     """
     if not 0 <= premature <= 1:
         raise ValueError(f"premature = {premature}: give the share of expirations that are premature, 0 to 1")
-    each = prices or Prices()
+    each = prices or ActPrices()
     extra = expirations * (1 - premature) if extra_negatives is None else extra_negatives
     return StructureCost(
         calendar=expirations * premature * rows * each.scan,
@@ -210,7 +210,7 @@ def negation_placement(
     negation: Negation | None = None,
     *,
     joining: float | None = None,
-    prices: Prices | None = None,
+    prices: ActPrices | None = None,
 ) -> Placement:
     """Compare the negation above the join with the negation below it, section 6.3.
 
@@ -231,7 +231,7 @@ def negation_placement(
         Both costs. The kept answer is the same in both plans and is counted in both. A strict buffer takes the cheaper
         structure of :func:`structure_cost`.
     """
-    each = prices or Prices()
+    each = prices or ActPrices()
     acts = negation or uniform_negation(left, negated)
     pairs = float(selectivity(left.values, right.values)) if joining is None else joining
     rate, window = float(left.rate), float(left.window)
@@ -259,7 +259,7 @@ def negation_placement(
     )
 
 
-def _negatives(entering: float, rows: float, cancelled: float, prices: Prices) -> float:
+def _negatives(entering: float, rows: float, cancelled: float, prices: ActPrices) -> float:
     """The cost of a strict edge: making its negative tuples, and finding in the cheaper structure what leaves.
 
     In steady state as many rows leave as enter.

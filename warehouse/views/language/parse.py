@@ -23,7 +23,7 @@ from warehouse.views.language.outputs import outputs_of
 from warehouse.views.language.predicates import predicate_of
 from warehouse.views.language.ranks import with_ranks_bounded
 from warehouse.views.language.shaping import first_rows, shape_of
-from warehouse.views.language.sources import Sources, With, renaming
+from warehouse.views.language.sources import FromReader, With, renaming
 from warehouse.views.language.sub_queries import keyed_by, semi_joined, without
 from warehouse.views.language.time_groups import with_window_columns
 from warehouse.views.language.types import common_type
@@ -58,7 +58,7 @@ class Binder:
     def __init__(self, tables: Mapping[str, Table], faults: Faults) -> None:
         self.tables = tables
         self.faults = faults
-        self._sources = Sources(tables, faults, self._query, self.columns)
+        self._sources = FromReader(tables, faults, self._query, self.columns)
 
     def bind(self, query: exp.Query) -> Operator:
         """Return the plan of a view's query.

@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from warehouse.views.language.outputs import Output
     from warehouse.views.language.scope import Scope
 
-__all__ = ["Shape", "first_rows", "shape_of"]
+__all__ = ["SelectClauses", "first_rows", "shape_of"]
 
 _ONE_GROUPING = "GROUP BY columns; several groupings are views of their own, or UNION ALL"
 _SETS = ("grouping_sets", "rollup", "cube", "totals")
 
 
 @dataclass(frozen=True)
-class Shape:
+class SelectClauses:
     """The clauses of a SELECT above its FROM and WHERE, bound.
 
     ``keys`` is none when rows are not grouped; ``order`` and ``ranked`` are (expression, term).
@@ -156,7 +156,7 @@ def _first(
     return _only(Top(projected(operator, carried.columns, columns_of), (), terms, limit), names, columns_of)
 
 
-def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> Shape:
+def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> SelectClauses:
     """Read and bind the clauses of a SELECT above its FROM and WHERE.
 
     Raises
@@ -185,7 +185,7 @@ def shape_of(select: exp.Select, scope: Scope, outputs: list[Output]) -> Shape:
     order = [(names.in_order(term.expression), term) for term in order_of(select)]
     partition = [bound(each) for each in by]
     ranked = [(bound(term.expression), term) for term in terms]
-    return Shape(outputs, keys, having, partition, ranked, ranking.limit if ranking else None, distinct, order, limit)
+    return SelectClauses(outputs, keys, having, partition, ranked, ranking.limit if ranking else None, distinct, order, limit)
 
 
 def _keys(group: exp.Group | None, names: Names) -> list[exp.Expr]:

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.language.faults import Faults
     from warehouse.views.language.scope import Table
-    from warehouse.views.language.windows import Window
+    from warehouse.views.language.windows import DeclaredWindow
 
-__all__ = ["Known", "Sources", "With", "renaming"]
+__all__ = ["FromReader", "Known", "With", "renaming"]
 
 _IN_FROM = "streams, relations, views, windows over them and sub-queries in FROM"
 
@@ -49,7 +49,7 @@ Known = dict[str, With]
 
 
 @dataclass(frozen=True)
-class Sources:
+class FromReader:
     """Reads FROM clauses.
 
     ``plan`` gives the plan of a sub-query, ``columns`` the columns of a plan.
@@ -156,7 +156,7 @@ class Sources:
         operator = self._windowed(source, window, below)
         return Item(alias, source, operator, below.columns, internal=window.internal, types=below.types)
 
-    def _windowed(self, source: exp.Expr, window: Window, below: Item) -> Operator:
+    def _windowed(self, source: exp.Expr, window: DeclaredWindow, below: Item) -> Operator:
         if window.length is not None:
             bound = lifetime(below.operator, {each.name: each.lifetime for each in self.tables.values()})
             if bound is not None and window.length > bound:

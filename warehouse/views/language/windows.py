@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from warehouse.views.algebra import Operator
     from warehouse.views.labels import Label
 
-__all__ = ["WINDOW_FUNCTIONS", "Window", "check_output_window", "read_window"]
+__all__ = ["WINDOW_FUNCTIONS", "DeclaredWindow", "check_output_window", "read_window"]
 
 
 WINDOW_FUNCTIONS = ("time_window", "row_window")
@@ -42,7 +42,7 @@ _MOST_ARGUMENTS = {"time_window": 2, "row_window": 3}
 
 
 @dataclass(frozen=True)
-class Window:
+class DeclaredWindow:
     """A window over ``source``: of a length in microseconds, or of a number of rows (of each value of a column)."""
 
     source: exp.Expr
@@ -52,7 +52,7 @@ class Window:
     internal: bool = False
 
 
-def read_window(call: exp.Anonymous) -> Window:
+def read_window(call: exp.Anonymous) -> DeclaredWindow:
     """Return the window that a table function of FROM means.
 
     Raises
@@ -72,11 +72,11 @@ def read_window(call: exp.Anonymous) -> Window:
     if not isinstance(source, (exp.Column, exp.Subquery)) or (isinstance(source, exp.Column) and source.table):
         raise RefusedError(call, f"{text(source)} as the input of {name}", "the name of a stream, a view or a WITH query")
     if name == "time_window":
-        return Window(source, length=_length(plain[1]), internal=internal)
+        return DeclaredWindow(source, length=_length(plain[1]), internal=internal)
     partition = plain[2] if len(plain) == _MOST_ARGUMENTS[name] else None
     if partition is not None and not isinstance(partition, exp.Column):
         raise RefusedError(partition, f"{text(partition)} as the third argument of row_window", "a column of its input")
-    return Window(source, rows=_rows(plain[1]), partition=partition, internal=internal)
+    return DeclaredWindow(source, rows=_rows(plain[1]), partition=partition, internal=internal)
 
 
 def _internal(named: list[exp.Kwarg]) -> bool:

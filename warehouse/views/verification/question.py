@@ -16,23 +16,23 @@ from warehouse.views.algebra import AsOf, Changes, InternalRows, OutputWindow, T
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.own_text import windows_in
 from warehouse.views.language.temporal_text import for_spark
-from warehouse.views.language.windows import Window, read_window
+from warehouse.views.language.windows import DeclaredWindow, read_window
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from warehouse.views.algebra import Operator
 
-__all__ = ["Asked", "Question", "Unverifiable", "question_of"]
+__all__ = ["AskedWindow", "Question", "Unverifiable", "question_of"]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedWindow:
     """A window of ours over a table, as the temporary view ``name``."""
 
     name: str
     table: str
-    window: Window
+    window: DeclaredWindow
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Question:
 
     sql: str
     tables: tuple[str, ...]
-    windows: tuple[Asked, ...] = ()
+    windows: tuple[AskedWindow, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,12 +68,12 @@ def question_of(sql: str, operators: Sequence[Operator]) -> Question | Unverifia
     tree = parse_query(sql)
     own = {each.alias.lower() for each in tree.find_all(exp.CTE)}
     text, end = [], 0
-    windows: list[Asked] = []
+    windows: list[AskedWindow] = []
     for call in windows_in(sql):
         window = _window(sql[call.start : call.end])
         if not isinstance(window.source, exp.Column) or window.source.name.lower() in own:
             return Unverifiable("it has a window over a query of its own, of whose rows only the warehouse knows the times")
-        asked = Asked(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
+        asked = AskedWindow(f"stream_wh_window_{len(windows) + 1}", window.source.name.lower(), window)
         windows.append(asked)
         text += [sql[end : call.start], quoted(asked.name), "" if call.named else f" AS {quoted(window.source.name)}"]
         end = call.end
@@ -100,7 +100,7 @@ def _history(operator: Operator) -> str | None:
             return None
 
 
-def _window(call: str) -> Window:
+def _window(call: str) -> DeclaredWindow:
     source = parse_query(f"SELECT 1 FROM {call}").args["from_"].this
     if not isinstance(source.this, exp.Anonymous):
         raise TypeError(f"{call} is no call of a window")
