@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from warehouse.operations.verification import verdicts_of
 from warehouse.storage.session import INTERPRETED, interpreted, table_session
-from warehouse.views.maintenance.analysis import Analyser
 from warehouse.views.verification import comparison
+from warehouse.views.verification.analyser import Analyser
 
 from .projects import Project, csv, row, stream
 
