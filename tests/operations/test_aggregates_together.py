@@ -11,8 +11,10 @@ import pytest
 from tests.publishing.reading import attached, comparable
 from tests.publishing.test_connect import executed
 from tests.steps.test_together import jobs_of
+from warehouse.cli.aggregate_explanation import of_aggregate
 from warehouse.project import Warehouse
 from warehouse.serving import Reader
+from warehouse.serving.aggregate_explanation import explained_aggregate
 
 from .projects import Project, csv, stream, text
 
@@ -26,7 +28,7 @@ ROWS = [("a", "x", 1), ("a", "y", 2), ("b", "x", 3), ("b", "y", 40)]
 
 
 def declared(directory: Path, spark: SparkSession, names: str) -> Project:
-    """Some of five aggregates, of which no two share a synopsis; conditions are Spark's to evaluate."""
+    """Some of eight aggregates, of which only the last shares synopses; conditions are Spark's to evaluate."""
     common = {"from": "a", "windows": ["1h", "2h"], "every": "1h", "keep": "9h"}
     every: dict[str, dict[str, object]] = {
         "k": {**common, "group_by": ["k"], "where": "v < 10", "select": {"n": "count(*)", "kinds": "count(DISTINCT g)"}},
@@ -34,6 +36,9 @@ def declared(directory: Path, spark: SparkSession, names: str) -> Project:
         "h": {**common, "group_by": ["concat(k, g) AS h"], "select": {"n": "max(v)"}},
         "o": {**common, "where": "v < 10", "over": "live", "select": {"n": "min(v)"}},
         "i": {**common, "where": "v < 10", "frequent": {"item": "g", "top": 2}},
+        "p": {**common, "where": "v = 1", "group_by": ["k"], "select": {"n": "count(*)", "t": "sum(v)"}},
+        "q": {**common, "where": "v = 40 OR v = 3", "group_by": ["k"], "select": {"n": "sum(v)"}},
+        "r": {**common, "where": "v IN (1, 3, 40)", "group_by": ["k"], "select": {"n": "count(*)", "m": "avg(v)"}},
     }
     aggregates = {name: every[name] for name in names}
     return Project(directory, spark, {"a": stream(columns=COLUMNS)}, aggregates=aggregates)
@@ -51,15 +56,15 @@ def jobs(project: Project, spark: SparkSession) -> int:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> tuple[Project, int]:
-    """All five after three updates, and how many jobs the last one took."""
-    project = declared(tmp_path_factory.mktemp("many"), spark, "kghoi")
+    """All eight after three updates, and how many jobs the last one took."""
+    project = declared(tmp_path_factory.mktemp("many"), spark, "kghoipqr")
     return project, jobs(project, spark)
 
 
 def test_aggregates_share_the_job_of_their_stream(
     many: tuple[Project, int], tmp_path: Path, spark: SparkSession
 ) -> None:
-    """Six synopses take as many jobs as one does, and every answer is that of its own query."""
+    """Eight synopses take as many jobs as one does, and every answer is that of its own query."""
     project, taken = many
     assert taken == jobs(declared(tmp_path / "one", spark, "g"), spark)
     newest = {name: [row for row in project.stored(name) if row["window_length"] == "2h"] for name in "kghoi"}
@@ -71,18 +76,31 @@ def test_aggregates_share_the_job_of_their_stream(
     assert {row["item"]: row["at_least"] for row in hour["i"]} == {"x": 4, "y": 2}
 
 
+def test_a_condition_that_others_cover_has_no_synopsis(many: tuple[Project, int]) -> None:
+    """Its answers are those of its own query, and `explain` names the conditions that it reads."""
+    project, _ = many
+    newest = [row for row in project.stored("r") if row["window_length"] == "2h" and row["epoch"] == 2]
+    assert {row["k"]: (row["n"], row["m"], row["full"]) for row in newest} == {"a": (2, 1.0, True), "b": (4, 21.5, True)}
+    kept = [state.synopsis.synopsis.where for state in project.epoch.tables if state.synopsis is not None]
+    assert (len(kept), kept.count("v IN (1, 3, 40)")) == (8, 0)
+    told = explained_aggregate(project.updater().catalog, "r", project.epoch)
+    assert told is not None
+    assert [each.where for each in told.synopses] == ["v = 1", "v = 40 OR v = 3"]
+    assert "where v = 1; " in "\n".join(of_aggregate(told).lines)
+
+
 def test_other_tools_read_answers_row_by_row(many: tuple[Project, int]) -> None:
     """`warehouse.duckdb` and what `connect` prints give the live rows of the table, with all columns and their types."""
     project, _ = many
     warehouse = Warehouse(project.directory, project.root)
     with Reader.open(project.root) as reader, attached(project.root) as connection:
-        for name in "kghoi":
+        for name in "kghoipqr":
             answer = reader.scan(name)
             shown = connection.sql(f"SELECT * FROM w.main.{name}")
             assert shown.columns == [column for column, _ in answer.columns]
             assert [str(kind) for kind in shown.types] == [kind for _, kind in answer.columns]
             rows = comparable(answer.all())
-            assert len(rows) == len(project.live(name)) > 3
+            assert len(rows) == len(project.live(name)) > 3, name
             assert comparable(shown.fetchall()) == rows
             with duckdb.connect() as other:
                 other.execute("SET TimeZone = 'UTC'")
