@@ -116,6 +116,7 @@ FILES = {
     "calendar.csv": _times("%Y%m%dT%H%M%SZ"),
     "digits.csv": _times("%Y%m%d%H%M%S"),
     "offsets.csv": _times("%Y-%m-%d %H:%M:%S +0200"),
+    "zone_names.csv": _times("%d.%m.%Y %H:%M:%S CEST"),
     "minutes.csv": _times("%Y-%m-%dT%H:%MZ"),
     "camera.csv": _times("%Y:%m:%d %H:%M:%S"),
     "american.csv": _times("%B %d, %Y %H:%M"),
@@ -204,9 +205,27 @@ FILES = {
     "frame.parquet": Odd(_frame, "sensor", "measured_at", "timestampadd(MICROSECOND, CAST(round(ttl * 0.001) AS bigint), ts)"),
 }  # fmt: skip
 QUICK = frozenset(
-    {"minutes.csv", "hours_in_text.csv", "parts.csv", "redis.jsonl", "midnights.csv", "twice.csv", "cases.jsonl", "frame.parquet"}
+    {"minutes.csv", "zone_names.csv", "hours_in_text.csv", "parts.csv", "redis.jsonl", "midnights.csv", "twice.csv"}
+    | {"cases.jsonl", "frame.parquet"}
 )
 """Files that go the whole road in every run: what updates read in a way of its own."""
+
+
+@pytest.mark.parametrize(
+    ("winter", "summer", "form"),
+    [("CET", "CEST", "yyyy-M-d H:mm:ss z"), ("EET", "EEST", "yyyy-M-d H:mm:ss z"), ("CEST", "CET", None), ("XST", "CEST", None)],
+)
+def test_names_of_zones_are_read_where_they_are_right(tmp_path: Path, winter: str, summer: str, form: str | None) -> None:
+    """A name that another season has, or that nobody knows, leaves the text as it is."""
+
+    def line(row: int) -> str:
+        return f"h{row % 9},{_at(row)},2024-{'01' if row % 2 else '07'}-10 08:{row:02}:00 {winter if row % 2 else summer}"
+
+    _csv(tmp_path / "x.csv", "host,seen,until", line)
+    write_project(tmp_path / "project", source=tmp_path / "x.csv")
+    (stream,) = load_catalog(tmp_path / "project").streams
+    (until,) = [column for column in stream.columns if column.name == "until"]
+    assert (until.type, until.formats) == (("timestamp", (form,)) if form else ("string", ()))
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -242,7 +261,7 @@ def test_the_first_probe_answers(tmp_path: Path, spark: SparkSession, name: str)
         ("notes.csv", 'id,time,note\na,2024-05-13 08:00:00,"one\ntwo"\n', ("line break", "duckdb.sql(", "--from notes.parquet")),
         ("pretty.json", '{\n "id": "a"\n}\n{\n "id": "b"\n}\n', ("several lines", "jq -c . ", "--from rows.jsonl")),
         ("quakes.json", '{"type": "x",\n"features": [\n{"id": "a"}]}', ("several lines", "jq -c '.\"features\"[]'")),
-        ("frame.feather", "ARROW1", ("pyarrow.parquet.write_table",)),
+        ("frame.feather", "ARROW1", ("pyarrow.parquet.write_table", "--from frame.parquet")),
     ],
 )
 def test_what_has_no_record_a_line_is_told_the_way(tmp_path: Path, name: str, text: str, told: tuple[str, ...]) -> None:

@@ -250,3 +250,12 @@ def test_a_column_taken_from_elsewhere_leaves_its_own_name_unknown(tmp_path: Pat
         given = declared(**stream_of(tmp_path / unknown, "csv", columns, unknown_columns=unknown))  # type: ignore[arg-type]
         out = left_out(given, {"1.csv": "id.orig_h,b,k\n"})
         assert {name: found for name, (found, _) in out.items()} == ({"1.csv": reason} if reason else {})
+
+
+def test_month_names_of_another_language_become_english_ones(tmp_path: Path, spark: SparkSession) -> None:
+    """As the docs say: by an expression over what the file holds."""
+    made = "to_timestamp(replace(replace(day, 'Okt', 'Oct'), 'Mai', 'May'), 'd MMM yyyy')"
+    columns = {"k": "string", "b": {"type": "timestamp", "expr": made}}
+    keys = {"columns": columns, "sources": {"day": "string"}, "expires": None, "max_lifetime": None}
+    rows = read(spark, declared(tmp_path / "p", **keys), {"x.csv": "k,day\nx,3 Okt 2024\ny,17 Mai 2024\n"})
+    assert [row["b"][:10] for row in rows] == ["2024-10-03", "2024-05-17"]

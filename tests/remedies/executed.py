@@ -45,7 +45,7 @@ def executes(*parts: str) -> Callable[[Callable[..., None]], Callable[..., None]
 
 def advised(text: str, part: str) -> str:
     """Return the command in a part of a message that stands in a printed text, or the part itself where it is the command."""
-    pattern = r"([^`\n]+?)".join(re.escape(each) for each in part.split(HOLE))
+    pattern = r"([^`\n]*?)".join(re.escape(each) for each in part.split(HOLE))
     found = re.search(pattern + ("" if part.endswith(("`", ")")) else r"(?=[`;,)\n]|\. |$)"), text)
     assert found is not None, f"{part!r} is not in {text!r}"
     _found.add(part)

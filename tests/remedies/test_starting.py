@@ -7,8 +7,10 @@ import re
 import shutil
 import subprocess
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING
 
+import polars as pl
 import pytest
 
 from tests.catalog.project import loaded
@@ -46,6 +48,33 @@ def test_a_file_without_times(tmp_path: Path) -> None:
     typed(tmp_path, advised(told, part))
     example = told.partition("(--arrival ")[2].partition("), or declare")[0]
     typed(tmp_path, f"stream-wh init second --from {tmp_path / 'in.csv'} --key k --arrival {example}")
+
+
+@executes(
+    "`stream-wh init NEW --from FILE` gives the command that writes such a file as Parquet",
+    "cannot be read as it is; `○`○ writes it as Parquet",
+)
+def test_records_over_several_lines_in_an_update(tmp_path: Path, spark: SparkSession) -> None:
+    """The reason of the rejected rows says what `init` says more of; so it does of files of other formats."""
+    text = "k,b,text,n\n" + "".join(f'k{n},2026-01-01T00:{n:02}:00Z,"first\nsecond",{n}\n' for n in range(30))
+    columns = {"k": "string", "b": "timestamp", "text": "string", "n": "int"}
+    rows = read(spark, declared(tmp_path / "a", columns=columns, expires=None, max_lifetime=None), {"x.csv": text})
+    assert {row["fault"] for row in rows} == {"malformed"}
+    part = "`stream-wh init NEW --from FILE` gives the command that writes such a file as Parquet"
+    (command,) = {advised(row["why"], part) for row in rows}
+    (tmp_path / "x.csv").write_text(text)
+    told = typed(tmp_path, command, code=2, NEW="new", FILE=str(tmp_path / "x.csv"))
+    assert "writes them as Parquet, for --from x.parquet" in told
+    frame = pl.DataFrame({"k": ["a"] * 30, "seen": [datetime(2024, 5, 1)] * 30})  # noqa: DTZ001 - as others write them
+    frame.write_ipc(tmp_path / "y.feather")
+    frame.write_avro(tmp_path / "z.avro")
+    for name in ("y.feather", "z.avro"):
+        told = typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name}", code=2)
+        advised(told, "cannot be read as it is; `○`○ writes it as Parquet")
+        (line,) = re.findall(r"`(python -c [^`]+)`", told)
+        shell = line.replace("python", sys.executable, 1)
+        assert subprocess.run(shell, shell=True, cwd=tmp_path, check=False).returncode == 0  # noqa: S602 - as above
+        typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name[0]}.parquet --key k")
 
 
 @executes(

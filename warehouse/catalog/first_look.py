@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +38,6 @@ _ENDINGS: dict[str, Format] = {
     ".orc": "orc",
 }
 _CONVERTED = {
-    ".avro": 'write it as Parquet, for example with DuckDB: COPY (FROM read_avro("x.avro")) TO "x.parquet"',
-    ".feather": "write it as Parquet: pyarrow.parquet.write_table(pyarrow.feather.read_table(...), ...)",
-    ".arrow": "write it as Parquet: pyarrow.parquet.write_table(pyarrow.feather.read_table(...), ...)",
     ".pkl": "write its rows as Parquet or CSV",
     ".xls": "save its sheet as CSV",
     ".xlsx": "save its sheet as CSV",
@@ -52,6 +50,13 @@ _CONVERTED = {
     ".pcap": "let Zeek make a log of it",
 }
 """What is not read, with the way on."""
+_AS_PARQUET = {
+    ".avro": "import polars; polars.read_avro({source!r}).write_parquet({target!r})",
+    ".feather": "import pyarrow.feather, pyarrow.parquet; "
+    "pyarrow.parquet.write_table(pyarrow.feather.read_table({source!r}), {target!r})",
+}
+_AS_PARQUET[".arrow"] = _AS_PARQUET[".feather"]
+"""Programs that write as Parquet what is not read; that of Avro needs polars."""
 _BEGINNING = 1 << 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text; in UTF-16 half of them are zeros."""
@@ -73,6 +78,11 @@ def format_of(source: Path) -> tuple[Format, str]:
     suffixes = source.suffixes[-2:] if is_compressed(source.name) else source.suffixes[-1:]
     first = suffixes[0].lower() if suffixes else ""
     kind = _ENDINGS.get(first)
+    if first in _AS_PARQUET:
+        target = f"{source.name.split('.')[0]}.parquet"
+        command = f"python -c {shlex.quote(_AS_PARQUET[first].format(source=str(source), target=target))}"
+        needed = " (it needs polars: pip install polars)" if first == ".avro" else ""
+        raise UsageError(f"{source} cannot be read as it is; `{command}`{needed} writes it as Parquet, for --from {target}")
     if first in _CONVERTED:
         raise UsageError(f"{source} cannot be read as it is: {_CONVERTED[first]}")
     if kind is None or (kind in COLUMNAR and len(suffixes) > 1):

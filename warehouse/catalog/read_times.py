@@ -61,6 +61,12 @@ _IN_DIGITS = (
 )
 """Days and moments that are written as one number, such as 20240501, with their bounds."""
 _YEARS = (1000, 2200)
+_ZONE_NAMES = {
+    "CET": (1, "Europe/Paris"), "CEST": (2, "Europe/Paris"), "EET": (2, "Europe/Athens"), "EEST": (3, "Europe/Athens"),
+    "WET": (0, "Europe/Lisbon"), "WEST": (1, "Europe/Lisbon"), "UTC": (0, "UTC"), "GMT": (0, "UTC"),
+}
+"""Names of zones that mean one zone everywhere: hours before UTC, and a region by whose rules Spark reads them."""
+_BEFORE_ZONES = ("%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S", "%d.%m.%Y %H:%M", "%d %b %Y %H:%M:%S")
 
 
 def time_format(
@@ -178,6 +184,28 @@ def _pattern(connection: DuckDBPyConnection, source: str, sql: str) -> str | Non
             stamp = f"CAST(try_strptime({text}, '{spelling}') AS TIMESTAMPTZ) + {later}"
             connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {stamp}")
             return _spark_pattern(spelling)
+    return _with_zone_name(connection, column)
+
+
+def _with_zone_name(connection: DuckDBPyConnection, column: str) -> str | None:
+    """Return the pattern of times that all end with the name of a zone such as CEST, if Spark reads each as it is meant.
+
+    Spark takes a name for a region and its rules, whatever the season that the name says; so an hour that comes twice, and CET in
+    summer, are left alone. Names of several zones (BST, IST, CST) are none of these.
+    """
+    text = f"trim({column})"
+    name, local = f"regexp_extract({text}, ' ([A-Z]{{3,4}})$', 1)", f"regexp_replace({text}, ' [A-Z]{{3,4}}$', '')"
+    hours = " ".join(f"WHEN '{each}' THEN {hours}" for each, (hours, _) in _ZONE_NAMES.items())
+    regions = " ".join(f"WHEN '{each}' THEN '{region}'" for each, (_, region) in _ZONE_NAMES.items())
+    for spelling in _BEFORE_ZONES:
+        moment = f"try_strptime({local}, '{spelling}')"
+        said = f"timezone('UTC', {moment} - to_hours(CASE {name} {hours} END))"
+        read = f"timezone(CASE {name} {regions} END, {moment})"
+        count = f"count(*) FILTER (({said} = {read}) IS NOT TRUE)"
+        (bad,) = _row(connection, f"SELECT {count} FROM sample WHERE {column} != ''") or (1,)
+        if not bad:
+            connection.execute(f"ALTER TABLE sample ALTER {column} TYPE TIMESTAMPTZ USING {said}")
+            return f"{_spark_pattern(spelling)} z"
     return None
 
 

@@ -20,6 +20,7 @@ from warehouse.catalog.duck_sql import literal, quoted
 from warehouse.catalog.duck_types import spark_type
 from warehouse.catalog.first_look import format_of, spread_objects
 from warehouse.catalog.json_arrays import LINES_OF_IT, is_array_file, line_maker
+from warehouse.catalog.log_lines import way_of_log
 from warehouse.catalog.made_times import made_times
 from warehouse.catalog.model import COLUMNAR, MAX_RECORD
 from warehouse.catalog.read_times import duration_format, is_named_as_time, is_named_as_year, never, time_format, year_format
@@ -67,6 +68,8 @@ def sniff(source: Path) -> Found:
     import duckdb  # noqa: PLC0415 - only this command looks at a file
 
     kind, endings = format_of(source)
+    if kind == "csv" and (way := way_of_log(source)) is not None:
+        raise UsageError(way)
     try:
         with duckdb.connect() as connection, TemporaryDirectory(prefix="stream-wh-") as folder:
             plain = source

@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Delimited", "delimited_records", "typed_fields"]
 
 
+_OVER_LINES = (
+    "a quote that is open at the end of its line, or closes what the line before began: a record is one line. "
+    "`stream-wh init NEW --from FILE` gives the command that writes such a file as Parquet"
+)
+
+
 def delimited_records(
     session: SparkSession, stream: Stream, header: tuple[str, ...], files: Sequence[LandingFile]
 ) -> Iterator[Records]:
@@ -110,7 +116,9 @@ def typed_fields(rows: DataFrame, stream: Stream, shape: Delimited) -> DataFrame
     rebuilt = F.to_csv(F.struct(*physical), written) if physical else F.lit(None).cast("string")
     misshapen = F.col(SHAPE).isNotNull()
     fault = F.when(misshapen, F.lit("malformed"))
-    message = F.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
+    quotes = F.length(SHAPE) - F.length(F.replace(F.col(SHAPE), F.lit(quote), F.lit(""))) if quote else F.lit(0)
+    message = F.when(quotes % 2 == 1, F.lit(_OVER_LINES))
+    message = message.when(misshapen, F.lit(f"the record does not have the {len(header)} fields of the header"))
     for given, text, failed in faults:
         comma = " with a decimal comma" if stamps.get("decimal") == "," and is_number(given.type) else ""
         meant = says_what(given) + comma

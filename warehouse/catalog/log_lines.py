@@ -1,0 +1,80 @@
+"""Logs whose lines are no records of fields: logfmt and syslog. ``init --from`` names the command that makes records of them.
+
+A line of syslog says no year. It is that of the file's last change, or the year before where that would lie more than a day
+after it: the latest year in which no line is of the future.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from warehouse.catalog.codecs import decompressed, is_compressed
+from warehouse.catalog.duck_sql import literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+__all__ = ["way_of_log"]
+
+_LOOKED_AT = 1 << 16
+_FEWEST = 2
+_PAIR = re.compile(r'(?:^|(?<= ))[A-Za-z_][\w.@-]*=(?:"(?:[^"\\]|\\.)*"|[^\s"]*)(?= |$)')
+_SYSLOG = re.compile(r"(?:<\d{1,3}>)?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d \d\d:\d\d:\d\d \S+ \S")
+_PARTS = r"^(?:<\d+>)?(\w{3} [ \d]\d [\d:]{8}) (\S+) ([^:\[ ]+)[^:]*: ?(.*)$"
+_LOGFMT = r'([A-Za-z_][\w.@-]*)=("(?:[^"\\]|\\.)*"|[^\s"]*)'
+
+
+def way_of_log(source: Path) -> str | None:
+    """Return what a file is and the command that makes records of it, where it is a log of such lines; else nothing."""
+    try:
+        with source.open("rb") as raw:
+            text = decompressed(raw, source.name).read(_LOOKED_AT).decode("utf-8", "replace")
+    except (OSError, EOFError, ValueError):
+        return None  # whoever reads it says what is wrong with it
+    whole = text.endswith("\n") or len(text) < _LOOKED_AT
+    lines = [line for line in (text.splitlines() if whole else text.splitlines()[:-1]) if line.strip()]
+    syslog = all(map(_SYSLOG.match, lines))
+    if len(lines) < _FEWEST or not (syslog or _is_logfmt(lines)):
+        return None
+    if is_compressed(source.name) and source.suffix != ".gz":
+        return f"{source} is a log in {'syslog' if syslog else 'logfmt'}; decompress it, and name the plain file with --from"
+    return _of_syslog(source) if syslog else _of_logfmt(source)
+
+
+def _is_logfmt(lines: Sequence[str]) -> bool:
+    """Whether each line is pairs such as ``level=info``, two or more, and nothing else."""
+    found = [_PAIR.findall(line) for line in lines]
+    return all(
+        len(pairs) >= _FEWEST and not _PAIR.sub("", line).strip() for pairs, line in zip(found, lines, strict=True)
+    )
+
+
+def _of_logfmt(source: Path) -> str:
+    program = (
+        "import json, re, sys; [print(json.dumps({name: json.loads(value) if value[:1] == chr(34) else value "
+        f"for name, value in re.findall(r'{_LOGFMT}', line)}})) for line in sys.stdin]"
+    )
+    opener = "zcat" if is_compressed(source.name) else "cat"
+    command = f"{opener} {shlex.quote(str(source))} | python -c {shlex.quote(program)} > rows.jsonl"
+    return f"{source} has lines of names and values (logfmt); `{command}` makes an object of each line, for --from rows.jsonl"
+
+
+def _of_syslog(source: Path) -> str:
+    changed = datetime.fromtimestamp(source.stat().st_mtime, UTC)
+    last = changed + timedelta(days=1)
+    moments = ", ".join(f"try_strptime('{year} ' || p.moment, '%Y %b %d %H:%M:%S')" for year in (last.year, last.year - 1))
+    written = "columns = {'line': 'VARCHAR'}, delim = '\x01', quote = '', escape = '', header = false, auto_detect = false"
+    lines = f"read_csv({literal(str(source))}, {written})"
+    parts = f"SELECT regexp_extract(line, {literal(_PARTS)}, ['moment', 'host', 'program', 'message']) AS p FROM {lines}"
+    moment = f"list_max(list_filter([{moments}], lambda each: each <= TIMESTAMP '{last:%Y-%m-%d %H:%M:%S}'))"
+    target = f"{source.name.split('.')[0]}.parquet"
+    query = f"COPY (SELECT {moment} AS logged_at, p.host, p.program, p.message FROM ({parts})) TO {literal(target)}"
+    command = f"python -c {shlex.quote(f'import duckdb; duckdb.sql({query!r})')}"
+    return (
+        f"{source} is a log of syslog, whose times say no year; `{command}` writes it as Parquet, for --from {target}: with the "
+        f"latest year in which no line lies more than a day after the file's last change. Its times are local: declare `timezone`"
+    )
