@@ -28,3 +28,6 @@ def test_the_site_is_built_and_needs_no_network(tmp_path: Path) -> None:
     assert {name.removesuffix(".md") for name in PAGES if name != "README.md"} <= built
     for path in (tmp_path / "site").rglob("*.html"):
         assert not re.findall(r'(?:src="|<link[^>]* href="|@import |url\()\s*"?https?://[^"\s)]+', path.read_text()), path.name
+    search = (tmp_path / "site" / "search.html").read_text()
+    assert '<script src="searchindex.js"' in search, "a script of the page, which also a page opened as a file may load"
+    assert (tmp_path / "site" / "searchindex.js").stat().st_size > 10_000
