@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from warehouse.coalescing.budgets import Budget
+    from warehouse.coalescing.choosing import Choice
     from warehouse.serving.coalesced_explanation import CoalescedExplanation
 
-__all__ = ["of_coalesced"]
+__all__ = ["choice_text", "of_choice", "of_coalesced"]
 
 
 _HOW = {
@@ -31,6 +32,8 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
     lines.append(f"  neighbours in time are one row when {_alike(found)}")
     lines.append(f"  {_window(found)}")
     lines.append(f"  {_HOW[found.how].format(asked.source)}")
+    if found.choice is not None:
+        lines.append(f"  auto: {choice_text(found.choice)}")
     if found.epoch is None:
         lines.append("  made by the next update")
     elif found.how == "lazy":
@@ -43,6 +46,24 @@ def of_coalesced(found: CoalescedExplanation) -> Report:
         )
     lines += map("  {}".format, _shedding(found))
     return Report(_record(found), tuple(lines), data=True)
+
+
+def choice_text(choice: Choice) -> str:
+    """Return what was counted of a table's points, and what either way costs."""
+    return (
+        f"{choice.how}, of {counted(choice.members, 'point')} of which {choice.coalescing:.0%} go on with the row before and "
+        f"{choice.late:.0%} came late: stored costs {choice.eager:.2f}, made by each read {choice.lazy:.2f}"
+    )
+
+
+def of_choice(choice: Choice) -> Report:
+    """Return advice on a coalesced table as lines for people and as a record."""
+    lines = [f"{choice.table}: {choice_text(choice)}"]
+    if choice.better is None:
+        lines.append(f'keep how = "{choice.how}": the other side costs no tenth less, the switch included')
+    else:
+        lines.append(f'recommended: how = "{choice.better}"; declare it, or "auto", and run `stream-wh migrate {choice.table}`')
+    return Report({**vars(choice), "better": choice.better}, tuple(lines), data=True)
 
 
 def _since(found: CoalescedExplanation) -> str:
@@ -103,6 +124,7 @@ def _record(found: CoalescedExplanation) -> dict[str, object]:
         "same": asked.same,
         "of": asked.of,
         "how": found.how,
+        "choice": None if found.choice is None else vars(found.choice),
         "window": None if asked.window is None else format_duration(asked.window),
         "window_rows": asked.rows,
         "begins": None if found.begins is None else format_instant(found.begins),

@@ -75,10 +75,10 @@ class FileRow:
 
 def tables(directory: Path) -> Rows:
     """Return the names of the tables."""
-    from warehouse.serving.visible_tables import visible
+    from warehouse.serving.visible_tables import readable
 
     reader = opened(directory).reader()
-    rows = [NameRow(state.name, state.kind) for state in visible(reader.epoch)]
+    rows = [NameRow(state.name, state.kind) for state in readable(reader.epoch)]
     return Rows(Records.of(NameRow, rows), _moment(reader))
 
 

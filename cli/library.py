@@ -237,6 +237,10 @@ def advised(directory: Path, table: str | None, what_if: str | None) -> Report:
     from warehouse.cli.advice import of_advice
     from warehouse.errors import UsageError
 
+    if table is not None and what_if is None and opened(directory).catalog.coalesced_table(table) is not None:
+        from warehouse.cli.coalesced_explanation import of_choice
+
+        return of_choice(opened(directory).advise_coalesced(table))
     if table is not None:
         return of_advice(opened(directory).advise(table, what_if=what_if))
     if what_if is None:

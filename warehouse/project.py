@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from warehouse.advice import Advice
     from warehouse.checking.findings import CheckReport
+    from warehouse.coalescing.choosing import Choice
     from warehouse.health import Health
     from warehouse.planning.inputs import LandingFacts
     from warehouse.serving import Answer, Reader
@@ -215,6 +216,20 @@ class Warehouse(WritingProject):
             what_if=what_if,
             target_file_size=catalog.target_file_size,
         )
+
+    def advise_coalesced(self, table: str) -> Choice:
+        """Return how a coalesced table is kept, and what storing it and making it by each read cost; needs no Spark.
+
+        Raises
+        ------
+        UsageError
+            When it is stored in any case.
+
+        """
+        from warehouse.advice.coalescing import advise_coalesced  # noqa: PLC0415 - nothing else needs it
+        from warehouse.operations.settled import settled  # noqa: PLC0415 - same
+
+        return advise_coalesced(self._newest(None), settled(self.catalog, self.root), table)
 
     # --- what it knows of itself ---
 

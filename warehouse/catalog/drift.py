@@ -198,7 +198,7 @@ def _stored_or_lazy(catalog: Catalog, epoch: RecordedEpoch) -> Iterator[Differen
         if table.name in stored:
             yield Difference("how", table.name, "coalesced", "how", as_written("lazy"), as_written("eager"))
     for table in catalog.coalesced:
-        if table.name in lazy:
+        if table.name in lazy and table.how == "eager":
             yield Difference("how", table.name, "coalesced", "how", as_written("eager"), as_written("lazy"))
 
 

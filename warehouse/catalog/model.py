@@ -6,7 +6,7 @@ Durations and instants are integers of microseconds; paths of the file system ar
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.catalog.archives import archive_name
@@ -15,6 +15,7 @@ from warehouse.catalog.sizes import SqlBounds
 from warehouse.health import Thresholds
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from warehouse.aggregates.definition import Definition
@@ -399,6 +400,13 @@ class Catalog:
     def coalesced_table(self, name: str) -> Coalesced | None:
         """Return the declared coalesced table of that name."""
         return next((table for table in (*self.coalesced, *self.lazy) if table.name == name), None)
+
+    def with_lazy(self, names: Collection[str]) -> Catalog:
+        """Return a catalog in which those of the tables with ``how = "auto"`` that have these names are lazy."""
+        chosen = tuple(table for table in self.coalesced if table.how == "auto" and table.name in names)
+        if not chosen:
+            return self
+        return replace(self, coalesced=tuple(each for each in self.coalesced if each not in chosen), lazy=(*self.lazy, *chosen))
 
     @property
     def archives(self) -> dict[str, Stream]:

@@ -14,6 +14,7 @@ from typing import Literal
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import Synopsis
 from warehouse.catalog.declaration import ColumnRecord, Declaration
+from warehouse.coalescing.choosing import Choice
 from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.ingest.files import LandingFile, LeftOut
 from warehouse.layout import Layout
@@ -455,7 +456,8 @@ class Epoch:
     ``warehouse.toml`` that was in force (None: not known). ``entries`` are the log entries that the tables' versions are,
     by directory (none in epochs of older builds). ``refused`` are declared views that have no table, since they
     cannot be maintained, with the reason. ``foreign`` are the
-    commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files.
+    commits of outsiders that it is above. ``lazy`` are the coalesced tables that have no files, ``choices``
+    what was decided where ``how`` is ``"auto"``.
     """
 
     number: int
@@ -482,6 +484,7 @@ class Epoch:
     entries: tuple[PinnedEntry, ...] = ()
     refused: tuple[tuple[str, str], ...] = ()
     lazy: tuple[LazyTable, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     def entry(self, path: str) -> PinnedEntry | None:
         """Return the log entry that a table's version is (directory relative to the root); None when it is not recorded."""

@@ -11,6 +11,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.lock import announce, jvm_lock_path, keep_jvm_lock, writer_lock
 from warehouse.epochs.points import Moment, Observer, Point, nobody
 from warehouse.errors import LockHeldError, WarehouseError
+from warehouse.operations.settled import settled
 from warehouse.planning.inputs import stream_inputs
 from warehouse.storage.failures import passing_failure
 from warehouse.storage.session import release_lock
@@ -40,7 +41,7 @@ class WriteContext:
 
     Parameters
     ----------
-    catalog
+    declared
         The declarations in force.
     start_spark
         Returns the Spark session for about so many bytes of work; called only when there is some.
@@ -53,7 +54,7 @@ class WriteContext:
 
     """
 
-    catalog: Catalog
+    declared: Catalog
     start_spark: Callable[[int], SparkSession]
     clock: Callable[[], int]
     observer: Observer = nobody
@@ -62,7 +63,12 @@ class WriteContext:
     @property
     def root(self) -> Path:
         """The warehouse's directory."""
-        return self.catalog.root
+        return self.declared.root
+
+    @property
+    def catalog(self) -> Catalog:
+        """The declarations in force, with coalesced tables for which that was decided as lazy ones."""
+        return settled(self.declared, self.root)
 
     def observe(self, point: Point, epoch: int = -1, text: str = "") -> None:
         """Call the observer; ``epoch`` is -1 before a plan has a number."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from warehouse.advice.coalescing import switch_signs
 from warehouse.advice.drift import drift_signs
 from warehouse.advice.past import RecentEpochs
 from warehouse.epochs.journal import plan_path, read_record
@@ -13,6 +14,7 @@ from warehouse.epochs.view_findings import open_findings
 from warehouse.errors import RecordDamagedError, WarehouseError
 from warehouse.health import Arrivals, Facts, TableFacts
 from warehouse.operations.erasure.overdue import overdue
+from warehouse.operations.settled import settled
 from warehouse.operations.standing import foreign_notes, stopped_of
 from warehouse.planning.steps import Plan
 from warehouse.serving.staleness import stale_tables
@@ -179,7 +181,7 @@ def _planned(root: Path, epoch: Epoch) -> int | None:
 
 def _layouts(catalog: Catalog, reader: Reader, recent: RecentEpochs, now: int) -> tuple[tuple[str, str], ...]:
     try:
-        return drift_signs(
+        signs = drift_signs(
             reader,
             spark=dict(catalog.spark),
             retain=catalog.retain,
@@ -187,5 +189,6 @@ def _layouts(catalog: Catalog, reader: Reader, recent: RecentEpochs, now: int) -
             target_file_size=catalog.target_file_size,
             recent=recent,
         )
+        return signs if not catalog.coalesced else (*signs, *switch_signs(reader, settled(catalog, catalog.root)))
     except (WarehouseError, OSError) as error:
         return (("", f"whether layouts still fit is not known: {error}"),)

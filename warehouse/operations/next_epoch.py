@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from warehouse.errors import ForeignChangeError
 from warehouse.operations.execution import CurrentState, begin, settle_foreign
 from warehouse.operations.giving_up import give_up
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from warehouse.catalog.model import Catalog
+    from warehouse.coalescing.choosing import Choice
     from warehouse.epochs.records import Epoch
     from warehouse.operations.context import WriteContext
     from warehouse.planning.node_plans import NodeInput
@@ -85,6 +88,8 @@ def next_epoch(
     slot: int,
     excluded: Excluded,
     inputs: Sequence[StreamInput] | None = None,
+    *,
+    switched: Catalog | None = None,
 ) -> CurrentState:
     """Make the next epoch, and return the state after it.
 
@@ -102,9 +107,12 @@ def next_epoch(
         Files that earlier epochs of the same update could not read.
     inputs
         What waits after ``current.last``; None: the landing directories are listed.
+    switched
+        The declarations, where a migration has decided which coalesced tables are lazy; None: an update decides of new ones.
 
     """
-    catalog, last = context.catalog, current.last
+    last = current.last
+    catalog, choices = (switched, ()) if switched is not None else chosen(context, last)
     if inputs is None:
         inputs, _ = context.inputs(last, excluded)
     sound, refused = views
@@ -124,6 +132,7 @@ def next_epoch(
         landed=landed_before(catalog, last, [*dict.fromkeys((*without_history(catalog, last), *without_points(catalog, last)))]),
         lazy=lazy,
     )
+    plan = msgspec.structs.replace(plan, choices=choices)
     if last is not None and plan.slot == last.slot and not plan.streams and not plan.nodes and plan.lazy == last.lazy:
         return current
     try:
@@ -134,7 +143,25 @@ def next_epoch(
     settled = settle_foreign(context, last)
     adopted = [warning for epoch in settled.finished for warning in epoch.warnings]
     notices = (*current.notices, *settled.notices, *adopted)
-    return next_epoch(context, replace(settled, finished=current.finished, notices=notices), views, slot, excluded)
+    state = replace(settled, finished=current.finished, notices=notices)
+    return next_epoch(context, state, views, slot, excluded, switched=switched)
+
+
+def chosen(context: WriteContext, last: Epoch | None) -> tuple[Catalog, tuple[Choice, ...]]:
+    """Return the declarations with what is decided of coalesced tables that are new, by the points that are stored."""
+    catalog = context.catalog
+    if last is None or not any(table.how == "auto" for table in catalog.coalesced):
+        return catalog, ()
+    from warehouse.advice.coalescing import first_choices, to_choose  # noqa: PLC0415 - few updates choose
+    from warehouse.serving import Reader  # noqa: PLC0415 - same
+
+    streams = {state.name for state in last.tables if state.kind == "stream"}
+    tables = to_choose(catalog, {state.name for state in last.tables}, streams)
+    if not tables:
+        return catalog, ()
+    with Reader(context.root, last) as reader:
+        choices = first_choices(reader, catalog, tables)
+    return catalog.with_lazy({each.table for each in choices if each.how == "lazy"}), choices
 
 
 def epoch_of_files_left(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.records import LazyTable
@@ -10,7 +11,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
     from warehouse.epochs.records import Epoch
 
-__all__ = ["lazy_tables"]
+__all__ = ["lazy_table", "lazy_tables"]
 
 
 def lazy_tables(
@@ -30,15 +31,21 @@ def lazy_tables(
         return ()
     from warehouse.views.lazy import lazy_conditions  # noqa: PLC0415 - it takes the parser of SQL
 
-    conditions = lazy_conditions(catalog)
-    found = []
-    for table in catalog.lazy:
-        if last is not None and last.table(table.name) is not None and table.name != forgotten:
-            continue
-        condition = conditions[table.name]
-        sql, reads = (None, ()) if condition is None else (condition.sql, condition.reads)
-        found.append(LazyTable(table.name, table.definition, sql, reads, _full_from(last, table, window_time)))
-    return tuple(found)
+    lazy_conditions(catalog)
+    return tuple(
+        replace(lazy_table(catalog, table), full_from=_full_from(last, table, window_time))
+        for table in catalog.lazy
+        if last is None or last.table(table.name) is None or table.name == forgotten
+    )
+
+
+def lazy_table(catalog: Catalog, table: Coalesced) -> LazyTable:
+    """Return what is recorded of a table that may be lazy."""
+    from warehouse.views.lazy import lazy_condition  # noqa: PLC0415 - it takes the parser of SQL
+
+    condition = lazy_condition(catalog, table.definition)
+    sql, reads = (None, ()) if condition is None else (condition.sql, condition.reads)
+    return LazyTable(table.name, table.definition, sql, reads)
 
 
 def _full_from(last: Epoch | None, table: Coalesced, window_time: int) -> int | None:

@@ -12,6 +12,7 @@ import msgspec
 
 from warehouse.aggregates.definition import Definition, Due
 from warehouse.aggregates.synopses import State, Synopsis
+from warehouse.coalescing.choosing import Choice
 from warehouse.coalescing.definition import Definition as CoalescedDefinition
 from warehouse.epochs.records import Cause, ColumnRecord, Declaration, Epoch, LandingFile, LazyTable, LeftOut, Loaded
 from warehouse.layout import Layout, Seal
@@ -459,7 +460,8 @@ class Plan(msgspec.Struct, frozen=True):
     tables, make of the last epoch, and all other steps start from. ``known`` is then what the epoch says of landing files,
     in addition to what its own batches say. ``refused`` views cannot be maintained, for the reason: they stand still.
     ``stopped`` tables (and archives) stand still too, since outsiders changed them. ``keep`` (microseconds) of rejected rows and
-    short-lived results is that of each table that bounds it. ``lazy`` are the coalesced tables without files that are declared.
+    short-lived results is that of each table that bounds it. ``lazy`` are the coalesced tables without files that are declared,
+    ``choices`` what was decided of tables that are new.
     """
 
     epoch: int
@@ -486,6 +488,7 @@ class Plan(msgspec.Struct, frozen=True):
     stopped: tuple[tuple[str, str], ...] = ()
     keep: tuple[tuple[str, int], ...] = ()
     lazy: tuple[LazyTable, ...] = ()
+    choices: tuple[Choice, ...] = ()
 
     def stream(self, name: str) -> StreamPlan:
         """Return the plan of the stream of that name."""

@@ -9,8 +9,10 @@ from warehouse.serving.accuracy import shed_figures
 from warehouse.serving.catalogue import lazy_count
 
 if TYPE_CHECKING:
-    from warehouse.catalog.model import Catalog
+    from warehouse.catalog.model import Catalog, Coalesced
+    from warehouse.coalescing.choosing import Choice
     from warehouse.coalescing.definition import Definition
+    from warehouse.epochs.records import Epoch
     from warehouse.serving.accuracy import ShedFigures
     from warehouse.serving.pin import Pin
     from warehouse.serving.reader import Reader
@@ -26,7 +28,8 @@ class CoalescedExplanation:
     instant from which on it has every point (None: from the first). ``rows`` are stored, those that have expired and were not
     removed yet among them. ``late`` points had left the window before they were loaded, ``repeated`` ones had the group and the
     time of another. ``shed`` tells of one with a budget, ``over`` how many members its last update kept above it. Of one that is
-    ``lazy``, without files, ``rows`` are those that the points of its stream make.
+    ``lazy``, without files, ``rows`` are those that the points of its stream make. ``choice`` is what an update decided of one
+    with ``how = "auto"``.
     """
 
     name: str
@@ -40,6 +43,7 @@ class CoalescedExplanation:
     shed: ShedFigures | None = None
     how: Literal["eager", "lazy"] = "eager"
     over: int = 0
+    choice: Choice | None = None
 
 
 def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> CoalescedExplanation | None:
@@ -60,6 +64,7 @@ def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> C
             full_from=lazy.full_from,
             rows=reader.retrying(lambda pin: lazy_count(pin, reader.connection, pin.state(name))),
             how="lazy",
+            choice=_choice(epoch, declared),
         )
     if reader is None or epoch is None or state is None or record is None:
         return CoalescedExplanation(name, definition, how="lazy" if declared.how == "lazy" else "eager")
@@ -73,9 +78,15 @@ def explained_coalesced(catalog: Catalog, name: str, reader: Reader | None) -> C
         late=record.late,
         repeated=record.repeated,
         over=record.over,
+        choice=_choice(epoch, declared),
         shed=None if record.definition.budget is None else reader.retrying(lambda pin: _shed(reader, pin, name)),
     )
 
 
 def _shed(reader: Reader, pin: Pin, name: str) -> ShedFigures:
     return shed_figures(pin, reader.connection, pin.state(name))
+
+
+def _choice(epoch: Epoch, table: Coalesced) -> Choice | None:
+    """What was decided of a table, where its declaration leaves it open."""
+    return next((each for each in epoch.choices if each.table == table.name), None) if table.how == "auto" else None

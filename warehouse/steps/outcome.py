@@ -47,6 +47,7 @@ from warehouse.storage.tables import PROPERTIES, schema_file
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from warehouse.coalescing.choosing import Choice
     from warehouse.epochs.records import LazyTable, Partition, SideTable
     from warehouse.planning.steps import Plan, StreamPlan
     from warehouse.storage.deltalog import Commit
@@ -139,7 +140,14 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
         declared=plan.declared,
         refused=tuple((view, why) for view, why in _refused(outcome) if view not in states),
         lazy=_lazy(outcome),
+        choices=_choices(outcome),
     )
+
+
+def _choices(outcome: Outcome) -> tuple[Choice, ...]:
+    """What was decided of coalesced tables, now or before."""
+    found = {each.table: each for each in (*(outcome.last.choices if outcome.last else ()), *outcome.plan.choices)}
+    return tuple(found.values())
 
 
 def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:

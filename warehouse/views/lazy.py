@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced, Stream
     from warehouse.coalescing.definition import Definition
 
-__all__ = ["LazyCondition", "lazy_conditions", "lazy_fault"]
+__all__ = ["LazyCondition", "lazy_condition", "lazy_conditions", "lazy_fault"]
 
 _CONNECTIVES = (exp.And, exp.Or, exp.Case)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Cast)
@@ -57,7 +57,7 @@ def lazy_conditions(catalog: Catalog) -> dict[str, LazyCondition | None]:
         raise ConfigurationError(
             [Problem(file, f"coalesced.{table.name}.how", fault.found, fault.allowed) for table, fault in faults]
         )
-    return {table.name: _condition(catalog, table.definition) for table in catalog.lazy}
+    return {table.name: lazy_condition(catalog, table.definition) for table in catalog.lazy}
 
 
 def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
@@ -67,7 +67,7 @@ def lazy_fault(catalog: Catalog, table: Coalesced) -> Iterator[FaultError]:
         return
     yield from _stored(stream, definition)
     try:
-        _condition(catalog, definition)
+        lazy_condition(catalog, definition)
     except (LeftToSparkError, RefusedError) as error:
         condition = as_written(definition.same or definition.of or "")
         yield FaultError(f'"lazy" with the condition {condition}', f"{_EAGER}: reads use DuckDB, and {error}")
@@ -95,7 +95,15 @@ def _stored(stream: Stream, definition: Definition) -> Iterator[FaultError]:
         yield FaultError(found, f"{_EAGER}, or rows that live longer than the window, in which every point must be stored")
 
 
-def _condition(catalog: Catalog, definition: Definition) -> LazyCondition | None:
+def lazy_condition(catalog: Catalog, definition: Definition) -> LazyCondition | None:
+    """Return the condition of a table; None of one that compares values.
+
+    Raises
+    ------
+    LeftToSparkError, RefusedError
+        When DuckDB is not known to evaluate it as Spark does.
+
+    """
     text = definition.of if definition.same is None else definition.same
     stream = catalog.stream(definition.source)
     if text is None or stream is None:

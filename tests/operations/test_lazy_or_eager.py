@@ -1,0 +1,75 @@
+"""Coalesced tables with ``how = "auto"``: the first build decides by the points that are stored, a migration decides again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.advice.coalescing import advise_coalesced, switch_signs
+from warehouse.cli.coalesced_explanation import of_coalesced
+from warehouse.errors import UsageError
+from warehouse.operations.migrate import MigrationRequest
+from warehouse.serving import Reader
+from warehouse.serving.coalesced_explanation import explained_coalesced
+
+from .projects import Project, csv, stream, text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+
+def land(project: Project, hour: int, *, restless: bool) -> None:
+    """Land sixty points of an hour: ``v`` never changes, ``w`` with each of them, or never as well."""
+    lines = (f"p,1,{minute if restless else 7},{text(hour - 1 + minute / 60)}" for minute in range(1, 61))
+    project.land(f"{hour}.csv", csv(*lines, header="k,v,w,b"))
+
+
+def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) -> None:
+    """What never coalesces is made by each read, what does is stored; both stay so until a migration finds the other cheaper."""
+    columns = {"k": "string", "v": "int", "w": "int", "b": "timestamp"}
+    lives = {"columns": columns, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
+    project = Project(tmp_path, spark, {"a": stream(**lives)})
+    land(project, 1, restless=True)
+    project.update(1)
+    base = {"from": "a", "group_by": "k", "window": "2h"}
+    project.coalesced = {
+        "steady": {**base, "values": ["v"]},
+        "restless": {**base, "values": ["w"]},
+        "shed": {**base, "values": ["w"], "budget": {"rows": 90}},
+        "read": {**base, "values": ["w"]},
+    }
+    project.views = {"top": {"sql": "SELECT k, w, members FROM read WHERE members > 1", "search_key": "k"}}
+    project.declare()
+    project.update(1)
+    assert [(each.table, each.how) for each in project.epoch.choices] == [("steady", "eager"), ("restless", "lazy")]
+    assert [each.name for each in project.epoch.lazy] == ["restless"]
+    assert {"steady", "shed", "read"} <= {state.name for state in project.epoch.tables}
+    catalog = project.updater().catalog
+    with Reader.open(project.root) as reader:
+        told = explained_coalesced(catalog, "restless", reader)
+        assert told is not None
+        assert any(line.startswith("  auto: lazy, of 60 points of which 0% go on") for line in of_coalesced(told).lines)
+        assert advise_coalesced(reader, catalog, "restless").better is None
+        assert switch_signs(reader, catalog) == ()
+        with pytest.raises(UsageError, match='"read" is stored in any case'):
+            advise_coalesced(reader, catalog, "read")
+    assert project.updater().migrate("restless", MigrationRequest()).epoch is None
+    for hour in (2, 3, 4):
+        land(project, hour, restless=False)
+    project.update(4)
+    assert [each.name for each in project.epoch.lazy] == ["restless"]
+    with Reader.open(project.root) as reader:
+        before = reader.scan("restless").arrow().to_pylist()
+        signs = dict(switch_signs(reader, project.updater().catalog))
+        assert signs == {"restless": "would cost less if it were stored: `stream-wh migrate restless`"}
+    assert project.updater().migrate("restless", MigrationRequest()).switched == (("restless", "eager"),)
+    assert project.epoch.lazy == ()
+    land(project, 5, restless=False)
+    project.update(5)
+    assert project.epoch.lazy == ()
+    with Reader.open(project.root) as reader:
+        assert before
+        assert reader.scan("restless").arrow().num_rows == 1

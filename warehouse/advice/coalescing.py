@@ -1,0 +1,139 @@
+"""Which coalesced tables cost less if they are stored, and which if each read makes them: counted at an epoch."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.coalescing.choosing import Choice, Counted, choose
+from warehouse.errors import UsageError
+from warehouse.planning.lazy_tables import lazy_table
+from warehouse.serving.measured import retained
+from warehouse.serving.pin import require
+from warehouse.serving.statement import select
+from warehouse.views.lazy import lazy_fault
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from warehouse.catalog.model import Catalog, Coalesced
+    from warehouse.epochs.records import TableState
+    from warehouse.serving.pin import Pin
+    from warehouse.serving.reader import Reader
+
+__all__ = ["advise_coalesced", "can_be_lazy", "choices_now", "first_choices", "switch_signs", "to_choose"]
+
+
+def can_be_lazy(catalog: Catalog, table: Coalesced) -> bool:
+    """Whether a table may be lazy: its stream stores every point, no view reads it, and it sheds nothing."""
+    if table.definition.budget is not None or any(True for _ in lazy_fault(catalog, table)):
+        return False
+    name = re.compile(rf"\b{re.escape(table.name)}\b", re.IGNORECASE)
+    return not any(name.search(view.sql) for view in catalog.views)
+
+
+def to_choose(catalog: Catalog, known: Collection[str], streams: Collection[str]) -> list[Coalesced]:
+    """Return the tables with ``how = "auto"`` that are not there yet, over streams that are, and that may be lazy."""
+    return [
+        table
+        for table in catalog.coalesced
+        if table.how == "auto"
+        and table.name not in known
+        and table.definition.source in streams
+        and can_be_lazy(catalog, table)
+    ]
+
+
+def first_choices(reader: Reader, catalog: Catalog, tables: Sequence[Coalesced]) -> tuple[Choice, ...]:
+    """Return the choice for tables that are built first, of the points that are stored at the reader's epoch.
+
+    One without any point is not among them.
+    """
+
+    def build(pin: Pin) -> tuple[Choice, ...]:
+        counted = []
+        for table in tables:
+            stream, tau = pin.state(table.definition.source), pin.epoch.window_time
+            source = replace(pin.live_source(stream, tau), lazy=lazy_table(catalog, table), points_at=tau)
+            require((source.schema_file, *source.files))
+            found = _counted(reader, select(source, ["members", "open"]), stream.name)
+            counted += [(table.name, found)] if found.members else []
+        return choose(counted)
+
+    return reader.retrying(build)
+
+
+def choices_now(reader: Reader, catalog: Catalog) -> tuple[Choice, ...]:
+    """Return how each table that may be lazy is kept at the reader's epoch, with what either way costs by its points now."""
+
+    def build(pin: Pin) -> tuple[Choice, ...]:
+        counted = []
+        for table in (*catalog.coalesced, *catalog.lazy):
+            state = _there(pin, table.name)
+            if state is not None and can_be_lazy(catalog, table):
+                source = pin.live_source(state, pin.epoch.window_time)
+                require((source.schema_file, *source.files))
+                found = _counted(reader, select(source, ["members", "open"]), table.definition.source)
+                counted += [(table.name, found)] if found.members else []
+        return tuple(replace(each, how=_how(pin, each.table)) for each in choose(counted))
+
+    return reader.retrying(build)
+
+
+def advise_coalesced(reader: Reader, catalog: Catalog, table: str) -> Choice:
+    """Return how a coalesced table is kept, and what either way costs by its points now.
+
+    Raises
+    ------
+    UsageError
+        When it cannot be lazy, or has no point.
+
+    """
+    found = next((each for each in choices_now(reader, catalog) if each.table == table), None)
+    if found is None:
+        why = "it is new, has no point, sheds, is read by a view, or its stream does not store every point for the window"
+        raise UsageError(f'"{table}" is stored in any case: {why}')
+    return found
+
+
+def switch_signs(reader: Reader, catalog: Catalog) -> tuple[tuple[str, str], ...]:
+    """Return each table with ``how = "auto"`` whose other side costs less by a tenth, the switch included, and the remedy."""
+    found = [each for each in choices_now(reader, catalog) if each.better is not None]
+    autos = {table.name for table in (*catalog.coalesced, *catalog.lazy) if table.how == "auto"}
+    return tuple(
+        (each.table, f"would cost less {_SIDES[each.better]}: `stream-wh migrate {each.table}`")
+        for each in found
+        if each.table in autos and each.better is not None
+    )
+
+
+_SIDES = {"eager": "if it were stored", "lazy": "if each read made it"}
+
+
+def _there(pin: Pin, name: str) -> TableState | None:
+    known = pin.epoch.table(name) is not None or pin.epoch.lazy_table(name) is not None
+    return pin.state(name) if known else None
+
+
+def _how(pin: Pin, name: str) -> Literal["eager", "lazy"]:
+    return "eager" if pin.epoch.lazy_table(name) is None else "lazy"
+
+
+def _counted(reader: Reader, rows: str, stream: str) -> Counted:
+    query = f"SELECT coalesce(sum(members), 0)::BIGINT, count(*), count(*) FILTER (open) FROM ({rows})"
+    members, number, groups = reader.connection.execute(query).fetchall()[0]
+    return Counted(members, number, groups, _late(reader, stream))
+
+
+def _late(reader: Reader, stream: str) -> float:
+    """The share of a stream's points that came late, in the updates of one slot that are still readable."""
+    counts = [
+        each
+        for epoch in retained(reader)
+        if epoch.cause == "update" and epoch.slot - epoch.previous_slot == 1
+        for each in epoch.counts
+        if each.stream == stream
+    ]
+    inserted = sum(each.inserted for each in counts)
+    return sum(each.late for each in counts) / inserted if inserted else 0.0

@@ -1,0 +1,97 @@
+"""Whether a coalesced table is to be stored or made by each read: the sheet's costs of what was counted of its points.
+
+The atomic costs, and what memory, updates and scans weigh, are those of temporal-coalescing, section 12, which reproduce the
+source's selections. There, to coalesce a point while scanning costs nine reads of a stored row; DuckDB took 7.4 on a million
+points (``benchmarks/measured/source-intervals``). The extent that lazy tables share is the stream, which is stored anyway: it
+costs nothing more (F = 0).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from warehouse.coalescing.costs import Atomic, Sizes, Weights, costs, prices
+from warehouse.coalescing.selection import select
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["ATOMIC", "MARGIN", "WEIGHTS", "Choice", "Counted", "choose"]
+
+ATOMIC = Atomic(read=1, insert=1, delete=1, merge=18, split=6, detach=2, coalesce=9)
+WEIGHTS = Weights(memory=1, update=1, scan=2)
+SIZES = Sizes(stamp=8, eager=24, lazy=40)
+MARGIN = 0.1
+"""The share by which the other side must cost less to be worth a switch."""
+_WINDOWS = 10
+"""Windows of time, or of rows, over which a switch has to pay for what it costs."""
+_WINDOW, _ARRIVALS = 100, 4000
+"""Members of the window that is priced, and of its stream: costs are for each member, so neither matters once it is full."""
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was counted of a table's points: members, rows, groups, and the share of points that came late."""
+
+    members: int
+    rows: int
+    groups: int
+    late: float = 0.0
+
+    @property
+    def coalescing(self) -> float:
+        """How likely a member coalesces with the one before in its group.
+
+        >>> Counted(members=100, rows=28, groups=10).coalescing
+        0.8
+        """
+        followed = self.members - self.groups
+        return (self.members - self.rows) / followed if followed else 0.0
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a table is kept, and what either way costs (the sheet's e and s), of points with these probabilities.
+
+    ``build`` is what storing a table that is lazy costs once, spread over the updates of ten windows.
+    """
+
+    table: str
+    how: Literal["eager", "lazy"]
+    members: int
+    coalescing: float
+    late: float
+    eager: float
+    lazy: float
+    build: float
+
+    @property
+    def better(self) -> Literal["eager", "lazy"] | None:
+        """The other side, where it costs less by a tenth, the switch included."""
+        if self.how == "eager":
+            return "lazy" if self.lazy < self.eager * (1 - MARGIN) else None
+        return "eager" if self.eager + self.build < self.lazy * (1 - MARGIN) else None
+
+
+def choose(tables: Sequence[tuple[str, Counted]]) -> tuple[Choice, ...]:
+    """Return the choice that costs least for tables over points that are stored.
+
+    >>> [each.how for each in choose([("a", Counted(1000, 900, 10)), ("b", Counted(1000, 200, 10))])]
+    ['lazy', 'eager']
+    """
+    priced = [(name, counted, *_priced(counted)) for name, counted in tables]
+    found = select([eager for _, _, eager, _, _ in priced], [lazy for _, _, _, lazy, _ in priced], 0.0)
+    stored = found.eager if found is not None else ()
+    return tuple(
+        Choice(name, "eager" if each else "lazy", counted.members, counted.coalescing, counted.late, eager, lazy, build)
+        for (name, counted, eager, lazy, build), each in zip(priced, stored, strict=True)
+    )
+
+
+def _priced(counted: Counted) -> tuple[float, float, float]:
+    likely = [0.0, *[counted.coalescing] * (_ARRIVALS - 1)]
+    found = costs(likely, [counted.late] * _ARRIVALS, _WINDOW, SIZES, ATOMIC)
+    price = prices(found, WEIGHTS)
+    # To build it, all members of the window go through an update once more.
+    return price.eager, price.scan, WEIGHTS.update * found.update_eager / found.update_max / _WINDOWS

@@ -1,0 +1,31 @@
+"""The declarations with what epochs have decided: coalesced tables with ``how = "auto"`` that are lazy stay so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.epochs.journal import newest_epoch
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from warehouse.catalog.model import Catalog
+
+__all__ = ["settled"]
+
+
+def settled(catalog: Catalog, root: Path) -> Catalog:
+    """Return the declarations as the newest epoch settled them.
+
+    A table that can be lazy no longer, since its stream or a view changed, is stored from the next update on.
+    """
+    if not any(table.how == "auto" for table in catalog.coalesced):
+        return catalog
+    last = newest_epoch(root)
+    lazy = {table.name for table in last.lazy} if last is not None else set()
+    tables = [table for table in catalog.coalesced if table.name in lazy]
+    if not tables:
+        return catalog
+    from warehouse.advice.coalescing import can_be_lazy  # noqa: PLC0415 - it takes the parser of SQL
+
+    return catalog.with_lazy({table.name for table in tables if can_be_lazy(catalog, table)})
