@@ -248,3 +248,33 @@ def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession
         assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in every)  # type: ignore[arg-type]
     assert {length for length, _, _ in newest} == {"2h", "4h"}
     assert list(check(project.root).findings) == []
+
+
+def test_what_a_view_got_by_a_migration_is_counted_once(tmp_path: Path, spark: SparkSession) -> None:
+    """A view that failed is built by a migration, which adds to no synopsis: the next update adds what it has and they do not."""
+    project, draw = joined(tmp_path, spark), random.Random(13)  # noqa: S311 - rows of a test
+    project.views["pairs"]["sql"] = "SELECT a.k, a.v, b.v AS w, 1 / (a.v - 77) AS never FROM a JOIN b ON a.k = b.k"
+    project.declare()
+    for now in (1, 2):
+        land(project, draw, now - 0.99, now)
+        project.update(now)
+    project.land("bad.csv", csv(f"x,77,{text(2.5)},{text(3.9)}", header="k,v,b,e"))
+    land(project, draw, 2.01, 3)
+    project.update(3)
+    project.views["pairs"]["sql"] = PAIRS + " WHERE a.v <> 77"
+    project.change("a", columns={**COLUMNS, "v": "bigint"})
+    project.updater().migrate("a", MigrationRequest())
+    state = project.epoch.table("pairs")
+    assert state is not None
+    assert state.view is not None
+    assert state.view.failed is None
+    came = Counter(row["k"] for row in project.live("pairs") if to_micros(row["_ts"]) > at(2))
+    assert came.total() > 2
+    land(project, draw, 3.01, 4)
+    project.update(4)
+    third = [row for row in project.stored("met") if row["window_length"] == "1h" and to_micros(row["window_end"]) == at(3)]
+    assert {row["k"]: (row["n"], row["full"]) for row in third} == {key: (count, False) for key, count in came.items()}
+    land(project, draw, 4.01, 5)
+    project.update(5)
+    newest = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(5)]
+    assert {row["window_length"]: row["full"] for row in newest} == {"1h": True, "3h": False}
