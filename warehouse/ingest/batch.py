@@ -15,6 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StringType, StructField, StructType
 
 from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.model import COLUMNAR
@@ -30,7 +32,7 @@ from warehouse.ingest.unreadable import SPARK_FAILURES, unreadable
 from warehouse.layout.columns import WAITING_SLOT
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.prepared import prepared
-from warehouse.storage.tables import REJECTED_COLUMNS, SYSTEM_COLUMNS
+from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -65,8 +67,8 @@ class Batch:
         How many there are of each kind.
     persisted
         Whether ``frame`` is cached, so that no file is read again.
-    known, session
-        Few rows, which the driver has instead, and the session of frames that are made of them.
+    known, opened
+        Few rows, which the driver has instead, and what gives the session of frames that are made of them.
 
     """
 
@@ -74,16 +76,16 @@ class Batch:
     counts: BatchCounts
     persisted: bool = False
     known: pa.Table | None = None
-    session: SparkSession | None = None
+    opened: Callable[[], SparkSession] | None = None
 
     @cached_property
     def rows(self) -> DataFrame:
         """All rows as a data frame."""
         if self.frame is not None:
             return self.frame
-        if self.known is None or self.session is None:
+        if self.known is None or self.opened is None:
             raise ValueError("a batch without rows")
-        return frame_of(self.session, self.known)
+        return frame_of(self.opened(), self.known)
 
     def live(self, columns: Sequence[str]) -> DataFrame | pa.Table:
         """Return some columns of the rows that go into the table; in the driver where they are few."""
@@ -190,18 +192,25 @@ def _gathered(session: SparkSession, stream: Stream, rows: DataFrame, files: Seq
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))
         told = dict(zip(strange["_file"].to_pylist(), strange["_message"].to_pylist(), strict=True))
         _refuse(stream, [_strange(stream, file, message) for file, message in told.items()])
-    return Batch(None, _counted(known), known=known, session=session)
+    return Batch(None, _counted(known), known=known, opened=lambda: session)
 
 
 def _strange(stream: Stream, file: str, message: str) -> FileProblem:
     return FileProblem(relative_path(file, stream.landing), "unknown_columns", message)
 
 
-def empty_batch(session: SparkSession, columns: Sequence[Column | ColumnRecord]) -> Batch:
-    """Return a batch of no rows for a table with these columns, with which a step may still remove rows."""
-    every = [*((column.name, column.type) for column in columns), *SYSTEM_COLUMNS, ("_fate", "string")]
-    rows = session.range(0).selectExpr(*[f"CAST(NULL AS {kind}) AS {quoted(name)}" for name, kind in every])
-    return Batch(rows, BatchCounts())
+def empty_batch(opened: Callable[[], SparkSession], columns: Sequence[Column | ColumnRecord]) -> Batch:
+    """Return a batch of no rows for a table with these columns, with which a step may still remove rows.
+
+    They are in the driver, unless a column is of a type that Arrow does not hold.
+    """
+    fields = [*StructType.fromJson(rows_schema(columns)).fields, StructField("_fate", StringType())]
+    schema = StructType(fields)
+    if can_be_collected(schema):
+        none = to_arrow_schema(schema, timezone="UTC").empty_table()
+        return Batch(None, BatchCounts(), known=none, opened=opened)
+    nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS {quoted(field.name)}" for field in fields]
+    return Batch(opened().range(0).selectExpr(*nulls), BatchCounts())
 
 
 def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:

@@ -16,7 +16,7 @@ from warehouse.operations.giving_up import give_up
 from warehouse.operations.mend import set_aside_torn
 from warehouse.operations.publication import publish, publish_if_behind
 from warehouse.operations.standing import stopped_of
-from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, MoveWindow, Plan, RewriteCells
+from warehouse.planning.steps import CreateTable, MoveDeferred, MoveRelation, Plan, ReplaceTable
 from warehouse.steps.foreign import settle
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.tables import FOLDERS
@@ -118,15 +118,17 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
         needs_no_check,
     )
 
-    reads = {step.stream for step in plan.steps if isinstance(step, MoveWindow | RewriteCells | MoveRelation | MoveDeferred)}
+    made = {step.stream for step in plan.steps if isinstance(step, CreateTable | ReplaceTable)}
+    # A step of rows that wait is planned wherever rows may come: without any no expression is evaluated.
+    comes = made | {step.stream for step in plan.steps if isinstance(step, MoveRelation | MoveDeferred)}
     for stream in catalog.sources:
-        if stream.name in reads and not needs_no_check(stream):
+        if stream.name in comes and not needs_no_check(stream):
             check_expressions(context.writing_spark(), stream)
     followed = {step.stream for step in plan.steps} if catalog.aggregates else set()
     for aggregate in catalog.aggregates:
         asked = aggregate.definition
         source = plan.node(asked.source) or catalog.stream(asked.source)
-        if source is None or aggregate.name not in followed:
+        if source is None or aggregate.name not in followed or not comes:
             continue
         check = partial(check_condition, name=source.name, columns=source.columns)
         if asked.where is not None:

@@ -121,7 +121,7 @@ class AnswersSource:
     def batch(self) -> Batch:
         """The answers that are due, each group's in a row."""
         found = self._given[1]
-        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.session, self.columns)
+        return self._placed(pa.concat_tables(found)) if found else empty_batch(self.anything, self.columns)
 
     @cached_property
     def _given(self) -> tuple[tuple[Due, ...], tuple[pa.Table, ...]]:
@@ -204,7 +204,7 @@ class AnswersSource:
         instant = pa.timestamp("us", tz="UTC")
         expires = pc.add(ends, self.own.definition.keep).cast(instant)
         timed = rows.append_column("_ts", ends.cast(instant)).append_column("_exp", expires).append_column("_out", expires)
-        return known_batch(placed_in_driver(timed, names, self.layout, move_of(self.plan, self.planned)), self.session)
+        return known_batch(placed_in_driver(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
 
     def _full_from(self, name: str) -> int:
         """The slot from which on a synopsis is whole, as this plan has left it."""

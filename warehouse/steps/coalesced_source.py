@@ -122,7 +122,7 @@ class CoalescedSource(FollowingSource):
         size = sum(part.rows for part in state.partitions) if state else 0
         move = move_of(self.plan, self.planned)
         return NodeTable(
-            self.planned.name, self.columns, self.session, self.files, move, base, base, move.k0, keyed=True, size=size
+            self.planned.name, self.columns, lambda: self.session, self.files, move, base, base, move.k0, keyed=True, size=size
         )  # fmt: skip
 
     @cached_property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -16,19 +15,18 @@ from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.layout.columns import CELL
 from warehouse.storage.arrow_types import frame_of
 from warehouse.storage.deltalog import commits_after
-from warehouse.storage.session import interpreted
 from warehouse.time import at_slot
 from warehouse.views.algebra import AntiJoin, Distinct, scanned
 from warehouse.views.maintenance.appended import appended, placed_rows
 from warehouse.views.maintenance.budgeted import Made, made_within
 from warehouse.views.maintenance.distinct import moved_values, spared
 from warehouse.views.maintenance.feeds import window_lengths
-from warehouse.views.maintenance.inputs import Move, NodeTable
+from warehouse.views.maintenance.inputs import Dead, Move, NodeTable
 from warehouse.views.maintenance.keyed import Replacement
 from warehouse.views.maintenance.replaced import replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.layout import Layout
     from warehouse.planning.steps import NodePlan, Plan, StreamPlan
     from warehouse.storage.scan import TableFiles
-    from warehouse.views.maintenance.inputs import Dead, NodeInputs
+    from warehouse.views.maintenance.inputs import NodeInputs
 
 __all__ = ["OWED", "NodeSource", "move_of", "node_tables"]
 
@@ -68,7 +66,7 @@ def node_tables(
     root: Path,
     last: Epoch | None,
     move: Move,
-    session: SparkSession,
+    opened: Callable[[], SparkSession],
     files: TableFiles,
     dead: Mapping[str, Dead],
 ) -> dict[str, NodeTable]:
@@ -83,7 +81,7 @@ def node_tables(
         tables[name] = NodeTable(
             name,
             columns,
-            session,
+            opened,
             files,
             move,
             base=base,
@@ -161,10 +159,10 @@ class NodeSource:
             values = self.values if isinstance(self.inputs.core, Distinct) and not self.idle else None
             entered = None if self.idle else appended(self.inputs, values)
         if entered is None:
-            return empty_batch(self.session, self.columns)
+            return empty_batch(self.inputs.opened, self.columns)
         if isinstance(entered, DataFrame):
             return Batch(entered, _counts(entered))
-        return Batch(None, _counted(entered), known=entered, session=self.session)
+        return Batch(None, _counted(entered), known=entered, opened=self.inputs.opened)
 
     @cached_property
     def _made(self) -> Made | None:
@@ -193,10 +191,9 @@ class NodeSource:
     def _replaced(self) -> tuple[Replacement, DataFrame | pa.Table | None]:
         if self.idle:
             return Replacement(None, {}, {}, 0), None
-        with interpreted(self.session) if self.inputs.own.few() else nullcontext():
-            if self.spare_of is not None:
-                return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
-            return replaced(self.inputs)
+        if self.spare_of is not None:
+            return spared(self.spare_of.inputs, self.spare_of.values, self.planned.layout), None
+        return replaced(self.inputs)
 
     @cached_property
     def idle(self) -> bool:
@@ -218,6 +215,15 @@ class NodeSource:
         """The short-lived results: those that nobody could see; None when they are not known."""
         found = self._lost
         return frame_of(self.session, found) if isinstance(found, pa.Table) else found
+
+    @property
+    def dead(self) -> Dead | None:
+        """The short-lived results as the nodes that read this one get them; None without any."""
+        found = self._lost
+        if found is None or not self.lost_rows:
+            return None
+        made = found if isinstance(found, DataFrame) else None
+        return Dead(lambda: frame_of(self.session, found) if made is None else made, self.lost_rows, self.lost_in_driver)
 
     @property
     def lost_in_driver(self) -> pa.Table | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
@@ -16,6 +18,11 @@ from warehouse.storage.overdue import drop_overdue
 from warehouse.storage.tables import FOUND_BY
 from warehouse.storage.writer import write_rows
 from warehouse.units import counted
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from warehouse.steps.node_source import NodeSource
 
 __all__ = ["DROP_OVERDUE", "MOVE_DEFERRED", "STORE_REJECTED", "STORE_RESTORED"]
 
@@ -95,13 +102,11 @@ STORE_REJECTED = Kind(
 
 def _store_restored(step: StoreRestored, task: Task) -> Done:
     source = task.node()
-    if source.lost is None or not source.lost_rows:
+    if not source.lost_rows:
         return Done()
-    own = [quoted(column.name) for column in source.planned.columns]
-    rows = source.lost.selectExpr(*own, "_ts", "_exp", f"CAST({task.plan.epoch} AS bigint) AS _epoch")
     task.ready()
     entry = write_rows(
-        rows.coalesce(1),
+        _lost(source, task.plan.epoch),
         task.table,
         base=task.head,
         statistics=(FOUND_BY["restored"],),
@@ -109,6 +114,18 @@ def _store_restored(step: StoreRestored, task: Task) -> Done:
         staged=task.staged,
     )
     return Done(entry)
+
+
+def _lost(source: NodeSource, epoch: int) -> DataFrame | pa.Table:
+    """The short-lived results as an epoch's update keeps them."""
+    names, known = [*(column.name for column in source.planned.columns), "_ts", "_exp"], source.lost_in_driver
+    if known is not None:
+        there = {name.lower(): known[name] for name in known.column_names}
+        rows = pa.table({name: there[name.lower()] for name in names})
+        return rows.append_column("_epoch", pa.repeat(pa.scalar(epoch, pa.int64()), rows.num_rows))
+    if source.lost is None:
+        raise TypeError(f"{source.planned.name} has no short-lived results")
+    return source.lost.selectExpr(*map(quoted, names), f"CAST({epoch} AS bigint) AS _epoch").coalesce(1)
 
 
 STORE_RESTORED = Kind(

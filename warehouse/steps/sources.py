@@ -22,7 +22,7 @@ from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
 from warehouse.steps.together import Together
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
-from warehouse.storage.session import INTERPRETED, table_session
+from warehouse.storage.session import INTERPRETED, lazily
 from warehouse.storage.writer import key_settings
 from warehouse.views.algebra import scanned, tables_read
 from warehouse.views.maintenance.cache import Cache
@@ -195,7 +195,7 @@ class Sources:
             left_out = () if first is None else left_out_of(first, planned)
             settings = _evaluated_stream(self.plan, planned, self.last)
             self._streams[name] = stream_source(
-                self.plan, planned, self.root, self.last, self.spark(), settings, self.files, left_out
+                self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out
             )
         return self._streams[name]
 
@@ -214,22 +214,21 @@ class Sources:
         key = [(column, types[column.lower()]) for column in planned.node.search_key]
         pushed = {"spark.sql.parquet.pushdown.inFilterThreshold": str(PUSHED_KEYS)}
         evaluated = _evaluated_node(planned, self.last, self.counted)
-        session = table_session(self.spark(), {**key_settings(key), **pushed, **evaluated})
+        opened = lazily(self.spark, {**key_settings(key), **pushed, **evaluated})
         move, read = move_of(self.plan, planned), sorted(set(scanned(planned.node.operator)))
         own = {planned.name, f"{planned.name}.spare", planned.spare_of or planned.name}
         known = {name for name in own if self.plan.node(name) is not None or (self.last and self.last.table(name))}
         dead = {} if planned.first else {table: found for table in read if (found := self._dead(table)) is not None}
         names = {*tables_read(planned.node.operator), *known}
-        tables = node_tables(names, self.plan, self.root, self.last, move, session, self.files, dead)
-        return NodeInputs(planned.node, planned.layout, move, session, tables, Cache())
+        tables = node_tables(names, self.plan, self.root, self.last, move, opened, self.files, dead)
+        return NodeInputs(planned.node, planned.layout, move, opened, tables, Cache())
 
     def _dead(self, table: str) -> Dead | None:
         """Rows that died before they were stored; after a crash they are derived, or read from their files, once more."""
         if self.plan.node(table) is not None:
             if self.is_given_up(table) or self._none_died(table):
                 return None
-            node = self.node(table)
-            return None if node.lost is None or not node.lost_rows else Dead(node.lost, node.lost_rows, node.lost_in_driver)
+            return self.node(table).dead
         planned = next((each for each in self.plan.streams if each.name == table), None)
         if not self.unstored or planned is None or planned.answers is not None:  # no answer is given that has ended
             return None
@@ -241,7 +240,7 @@ class Sources:
         self.counted.setdefault(table, batch.counts)
         if not batch.counts.dead:
             return None
-        return Dead(batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
+        return Dead(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
 
     def _none_died(self, table: str) -> bool:
         """Whether a node's commit of before a crash says that no row died: then nothing of it is computed again."""

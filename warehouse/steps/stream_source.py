@@ -28,7 +28,7 @@ from warehouse.objects.path import path_of
 from warehouse.planning.steps import MigrateTable, MoveDeferred, StoreRejected
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.scan import few, no_rows
-from warehouse.storage.session import table_session
+from warehouse.storage.session import lazily
 from warehouse.storage.tables import key_types
 from warehouse.storage.writer import key_settings
 from warehouse.time import NEVER, slot
@@ -36,7 +36,7 @@ from warehouse.views.maintenance.cache import Cache
 from warehouse.views.maintenance.versions import reused
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -60,12 +60,12 @@ def stream_source(
     planned: StreamPlan,
     root: Path,
     last: Epoch | None,
-    spark: SparkSession,
+    spark: Callable[[], SparkSession],
     settings: Mapping[str, str],
     files: TableFiles,
     left_out: tuple[LeftOut, ...],
 ) -> StreamSource:
-    """Return a stream's source, with a session that has the stream's time zone and its table's key settings.
+    """Return a stream's source, whose session has the stream's time zone and its table's key settings.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def stream_source(
     root, last
         The warehouse's directory, and what the plan starts from.
     spark, settings
-        Any session, and further settings of the stream's own.
+        Gives any session, and further settings of the stream's own.
     files
         By which stored tables are read.
     left_out
@@ -83,9 +83,9 @@ def stream_source(
     """
     stream = stream_of(planned.declaration, planned.name, root)
     keys = key_settings(key_types(stream.search_key, stream.columns))
-    session = table_session(spark, {**session_settings(stream), **keys, **settings})
+    opened = lazily(spark, {**session_settings(stream), **keys, **settings})
     state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
-    return StreamSource(stream, plan, planned, session, files, state, archive_of, left_out, Cache())
+    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache())
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ class StreamSource:
 
     Parameters
     ----------
-    stream, session
-        Its declaration, and its session.
+    stream, opened
+        Its declaration, and what gives its session.
     plan, planned
         The plan, and what it has for the stream.
     files
@@ -114,12 +114,17 @@ class StreamSource:
     stream: Stream
     plan: Plan
     planned: StreamPlan
-    session: SparkSession
+    opened: Callable[[], SparkSession]
     files: TableFiles
     state: TableState | None
     archive_of: TableState | None
     left_out: tuple[LeftOut, ...]
     cache: Cache
+
+    @property
+    def session(self) -> SparkSession:
+        """Its session."""
+        return self.opened()
 
     @property
     def layout(self) -> Layout:
@@ -149,6 +154,8 @@ class StreamSource:
         if self.planned.archive_of is not None:
             return _archived(self)
         plan, planned = self.plan, self.planned
+        if not any(group.files for group in planned.inputs) and _taking(self) is None:
+            return empty_batch(self.opened, self.columns)
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
@@ -231,7 +238,7 @@ def _archived(source: StreamSource) -> Batch:
         return (last is None or last > k0) and (first is None or first <= k)
 
     if stream is None:
-        return empty_batch(source.session, planned.declaration.columns)
+        return empty_batch(source.opened, planned.declaration.columns)
     wanted = [file.path for file in files.files(stream.path, stream.version) if ends_within(file)]
     missing = [path for path in wanted if not path_of(path).exists()]
     if missing:

@@ -80,9 +80,14 @@ class SynopsisSource(FollowingSource):
     @cached_property
     def session(self) -> SparkSession:
         """The session of what it follows."""
+        return self.opened()
+
+    @property
+    def opened(self) -> Callable[[], SparkSession]:
+        """What gives that session."""
         if self.own.view:
-            return self.anything() if self.view is None else self.view().session
-        return self.below().session if self.own.arrives else self.anything()
+            return self.anything if self.view is None else self.view().inputs.opened
+        return self.below().opened if self.own.arrives else self.anything
 
     @property
     def columns(self) -> tuple[ColumnRecord, ...]:
@@ -98,11 +103,11 @@ class SynopsisSource(FollowingSource):
     def batch(self) -> Batch:
         """What the synopsis gains, in the driver: it is as many rows as there are groups."""
         if self._few is not None:
-            return known_batch(self._few, self.session)
+            return known_batch(self._few, self.opened)
         query = self.query
         if query is None:
-            return empty_batch(self.session, self.columns)
-        return known_batch(query.toArrow() if self.together is None else self.together(self.planned.name), self.session)
+            return empty_batch(self.opened, self.columns)
+        return known_batch(query.toArrow() if self.together is None else self.together(self.planned.name), self.opened)
 
     @cached_property
     def query(self) -> DataFrame | None:
@@ -227,11 +232,11 @@ class SynopsisSource(FollowingSource):
             yield part.selectExpr("*", until)
 
 
-def known_batch(rows: pa.Table, session: SparkSession) -> Batch:
-    """Return the batch of live rows that the driver has."""
+def known_batch(rows: pa.Table, opened: Callable[[], SparkSession]) -> Batch:
+    """Return the batch of live rows that the driver has; ``opened`` gives the session of frames that are made of them."""
     counted = rows.select(CELL).group_by(CELL).aggregate([([], "count_all")]).select([*CELL, "count_all"])
     cells = {(cell, block): count for cell, block, count in zip(*(each.to_pylist() for each in counted.columns), strict=True)}
-    return Batch(None, BatchCounts(rows=rows.num_rows, live=rows.num_rows, cells=cells), known=rows, session=session)
+    return Batch(None, BatchCounts(rows=rows.num_rows, live=rows.num_rows, cells=cells), known=rows, opened=opened)
 
 
 def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without: Sequence[str]) -> bool:

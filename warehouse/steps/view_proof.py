@@ -71,7 +71,7 @@ def _difference(sources: Sources, planned: NodePlan) -> Difference | None:
         read = {names[table] for table in question.tables if table in names}
         read.update(node.table for node in nodes)
         read.update(*(tables_read(node.operator) for node in nodes))
-        tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.session, sources.files, {})
+        tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.opened, sources.files, {})
 
         def live(name: str) -> DataFrame:
             return tables[name].now()

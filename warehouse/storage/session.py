@@ -15,6 +15,7 @@ import sys
 import threading
 from collections import OrderedDict
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from warehouse.storage.jvm import ClassArchive, class_archive, java_options
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
@@ -37,6 +38,7 @@ __all__ = [
     "hold_lock",
     "interpreted",
     "jobs_run",
+    "lazily",
     "own_session",
     "owned_settings",
     "release_lock",
@@ -275,6 +277,11 @@ def table_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSe
                 _sessions.popitem(last=False)
         _sessions.move_to_end(key)
     return kept
+
+
+def lazily(spark: Callable[[], SparkSession], settings: Mapping[str, str]) -> Callable[[], SparkSession]:
+    """Return what gives the session of tables with those settings: Spark is asked for when that is first called."""
+    return cache(lambda: table_session(spark(), settings))
 
 
 def own_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:

@@ -68,12 +68,15 @@ def shape_of(
         When Spark refuses the query, or a column has a type that no table can have, or a key that no probe can.
 
     """
+    def opened() -> SparkSession:
+        return session
+
     tables = {
-        name: NodeTable(name, columns[name], session, TableFiles(Path()), move, base=None, version=None, loaded_until=move.k0)
+        name: NodeTable(name, columns[name], opened, TableFiles(Path()), move, base=None, version=None, loaded_until=move.k0)
         for name in tables_read(node.operator)
     }
     try:
-        rows = _analysed(NodeInputs(node, layout, move, session, tables, Cache()))
+        rows = _analysed(NodeInputs(node, layout, move, opened, tables, Cache()))
     except (AnalysisException, PySparkException) as error:
         found = f"a query that Spark refuses: {str(error).strip().splitlines()[0]}"
         raise ConfigurationError([Problem("warehouse.toml", f"views.{view}.sql", found, "a query that Spark can run")]) from None

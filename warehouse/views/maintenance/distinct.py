@@ -19,7 +19,7 @@ from warehouse.views.algebra import Distinct
 from warehouse.views.maintenance.cache import FEW, collected
 from warehouse.views.maintenance.driver_distinct import appearances_in_driver, moved_in_driver, spared_in_driver
 from warehouse.views.maintenance.feeds import most_arrived, over, relation
-from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
 from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import semi_joined
 
@@ -76,13 +76,18 @@ def appearances(values: DataFrame | pa.Table, columns: Sequence[str]) -> DataFra
 
 def spared(inputs: NodeInputs, values: DataFrame | pa.Table, layout: Layout) -> Replacement:
     """Return the new content of the table of spare rows, which has that layout; ``inputs`` are those of the DISTINCT."""
-    columns, move = inputs.node.columns, inputs.move
-    value = [quoted(name) for name in columns]
     if isinstance(values, pa.Table):
         in_driver = spared_in_driver(inputs, values, layout)
         if in_driver is not None:
             return in_driver
         values = frame_of(inputs.session, values)
+    with few_interpreted(inputs):
+        return _spared_by_spark(inputs, values, layout)
+
+
+def _spared_by_spark(inputs: NodeInputs, values: DataFrame, layout: Layout) -> Replacement:
+    columns, move = inputs.node.columns, inputs.move
+    value = [quoted(name) for name in columns]
     touched = values.where("_spare IS NOT NULL OR _had_spare")
     new = touched.where("_spare IS NOT NULL").selectExpr(
         *value, f"timestamp_micros({move.now}L) AS _ts", "timestamp_micros(_spare) AS _exp"

@@ -7,7 +7,9 @@ stored. A relation of it is read when it is asked for, and not before. What a ta
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,12 +18,14 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import is_system
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.scan import SlotBounds, few, no_rows
+from warehouse.storage.session import interpreted
 from warehouse.views.algebra import stateful_of
 from warehouse.views.maintenance.cache import FEW
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from contextlib import AbstractContextManager
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -33,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.cache import Cache
     from warehouse.views.maintenance.driver_rows import DriverRows
 
-__all__ = ["Dead", "Move", "NodeInputs", "NodeTable", "user_columns"]
+__all__ = ["Dead", "Move", "NodeInputs", "NodeTable", "few_interpreted", "user_columns"]
 
 _WIDE = 8 * 1024 * 1024
 """Bytes of files whose rows the driver does not take, however few they are: compressed texts may be many times as long."""
@@ -57,11 +61,19 @@ class Move:
 
 @dataclass(frozen=True, eq=False)
 class Dead:
-    """Rows that died before they were stored, which only this process knows, and how many they are; ``known`` in the driver."""
+    """Rows that died before they were stored, which only this process knows, and how many they are.
 
-    rows: DataFrame
+    ``made`` gives them to Spark; ``known`` are they in the driver.
+    """
+
+    made: Callable[[], DataFrame]
     count: int
     known: pa.Table | None = None
+
+    @cached_property
+    def rows(self) -> DataFrame:
+        """The rows as Spark has them."""
+        return self.made()
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,8 +84,8 @@ class NodeTable:
     ----------
     name, columns
         The table and the columns that views read of it, those of aggregates' state too.
-    session, files
-        By which it is read.
+    opened, files
+        By which it is read; the former gives a session, for what Spark is to read.
     move
         From when to when the node's step moves.
     base, version
@@ -91,7 +103,7 @@ class NodeTable:
 
     name: str
     columns: Sequence[ColumnRecord]
-    session: SparkSession
+    opened: Callable[[], SparkSession]
     files: TableFiles
     move: Move
     base: int | None
@@ -100,6 +112,11 @@ class NodeTable:
     keyed: bool = False
     size: int = 0
     dead: Dead | None = None
+
+    @property
+    def session(self) -> SparkSession:
+        """The session by which Spark reads it."""
+        return self.opened()
 
     # --- relations ---
 
@@ -347,8 +364,8 @@ class NodeInputs:
         What it is and how its table is laid out.
     move
         From when to when.
-    session
-        The session of its table.
+    opened
+        Gives the session of its table, for what Spark is to make.
     tables
         By name those that it scans, relations that it looks up, its own table, and of a DISTINCT that of its spare rows.
     cache
@@ -359,9 +376,14 @@ class NodeInputs:
     node: Node
     layout: Layout
     move: Move
-    session: SparkSession
+    opened: Callable[[], SparkSession]
     tables: Mapping[str, NodeTable]
     cache: Cache
+
+    @property
+    def session(self) -> SparkSession:
+        """The session of its table."""
+        return self.opened()
 
     @property
     def core(self) -> Operator | None:
@@ -377,6 +399,11 @@ class NodeInputs:
     def spares(self) -> NodeTable | None:
         """The table of a DISTINCT's spare rows; None where rows do not end."""
         return self.tables.get(f"{self.node.table}.spare")
+
+
+def few_interpreted(inputs: NodeInputs) -> AbstractContextManager[None]:
+    """Let Spark do without generated code meanwhile where the node has few rows."""
+    return interpreted(inputs.session) if inputs.own.few() else nullcontext()
 
 
 def user_columns(rows: DataFrame | DriverRows) -> list[str]:

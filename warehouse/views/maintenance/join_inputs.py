@@ -31,7 +31,7 @@ from warehouse.views.maintenance.keys import lookup_keys
 from warehouse.views.maintenance.picking import evaluated, lasting, narrowed, picks_only
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from pyspark.sql import DataFrame, SparkSession
@@ -65,7 +65,7 @@ class Arrived:
     Spark: then there is no frame until one is asked for.
     """
 
-    session: SparkSession
+    opened: Callable[[], SparkSession]
     since: int
     statistics: InputStatistics
     frame: DataFrame | None = None
@@ -77,7 +77,7 @@ class Arrived:
         """The rows, with ``_since``: the instant of the last epoch."""
         if self.frame is not None:
             return self.frame
-        return frame_of(self.session, self.known).selectExpr("*", _since(self.since))
+        return frame_of(self.opened(), self.known).selectExpr("*", _since(self.since))
 
     def as_side(self) -> DataFrame:
         """Return the rows as those that others meet, late ones included, whenever they ended."""
@@ -155,20 +155,20 @@ class Earlier:
 
 
 def _arrived(operator: Operator, columns: Iterable[str], inputs: NodeInputs) -> Arrived:
-    tables, session, since = inputs.tables, inputs.session, inputs.move.before
+    tables, opened, since = inputs.tables, inputs.opened, inputs.move.before
     window = sum(tables[table].size for table in scanned(operator))
     known = _evaluated(operator, tables)
     if known is not None and known.num_rows <= FEW:  # files that were sealed have others too: they say nothing of how few
         statistics = InputStatistics(known.num_rows, {name: _distinct(known[name]) for name in columns}, window)
-        return Arrived(session, since, statistics, known=known, picked=known)
+        return Arrived(opened, since, statistics, known=known, picked=known)
     rows = relation(operator, tables, NodeTable.arrived).where("_exp > _ts").selectExpr("*", _since(since))
     most = most_arrived(operator, tables)
     if most is None or most > FEW or not can_be_collected(rows.schema):
         rows = inputs.cache.add(rows)
-        return Arrived(session, since, _statistics(rows, columns, window), rows)
+        return Arrived(opened, since, _statistics(rows, columns, window), rows)
     rows, known = collected(rows)
     distinct = {name: _distinct(known[name]) for name in columns}
-    return Arrived(session, since, InputStatistics(known.num_rows, distinct, window), rows, known)
+    return Arrived(opened, since, InputStatistics(known.num_rows, distinct, window), rows, known)
 
 
 def _since(instant: int) -> str:

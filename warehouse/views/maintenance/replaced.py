@@ -25,7 +25,7 @@ from warehouse.views.maintenance.appended import EVALUATED, arriving
 from warehouse.views.maintenance.driver_keyed import replaced_in_driver
 from warehouse.views.maintenance.feeds import changes, live, over, relation
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
-from warehouse.views.maintenance.inputs import NodeTable
+from warehouse.views.maintenance.inputs import NodeTable, few_interpreted
 from warehouse.views.maintenance.keyed import changed_keys, placeless, replacement
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
 
@@ -44,10 +44,15 @@ __all__ = ["current", "replaced"]
 
 def replaced(inputs: NodeInputs) -> tuple[Replacement, DataFrame | pa.Table | None]:
     """Return the new content of the buckets that changed, and short-lived rows where they are known."""
-    node, move, core = inputs.node, inputs.move, inputs.core
     in_driver = replaced_in_driver(inputs)
     if in_driver is not None:
         return in_driver
+    with few_interpreted(inputs):
+        return _replaced_by_spark(inputs)
+
+
+def _replaced_by_spark(inputs: NodeInputs) -> tuple[Replacement, DataFrame | None]:
+    node, move, core = inputs.node, inputs.move, inputs.core
     old = inputs.own.own()
     touched = None if old is None else _changed(inputs)
     keys = None if touched is None else changed_keys(touched, inputs.cache)
