@@ -39,15 +39,12 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("technique", ["norebuild", "rebuild"])
-@pytest.mark.parametrize("expires", ["e", "least(e, ts + INTERVAL 5 HOURS)"])
+@pytest.mark.parametrize(("technique", "expires"), [("norebuild", "e"), ("rebuild", "least(e, ts + INTERVAL 5 HOURS)")])
 def test_rows_expire_without_a_session(tmp_path: Path, spark: SparkSession, technique: str, expires: str) -> None:
     """A session that must not be opened: every view is its query at each hour until nothing is left."""
     columns = {"k": "string", "b": "timestamp", "e": "timestamp", "v": "int"}
-    streams = {
-        name: stream(columns=columns, landing=f"landing/{name}", layout={"technique": technique}, expires=expires, max_lifetime="6h")
-        for name in "ab"
-    }
+    keys = {"columns": columns, "layout": {"technique": technique}, "expires": expires, "max_lifetime": "6h"}
+    streams = {name: stream(landing=f"landing/{name}", **keys) for name in "ab"}
     project = Project(tmp_path, spark, streams, views=VIEWS)
     for hour, lines in LINES.items():
         land(project, hour, lines, "k,b,e,v")

@@ -48,8 +48,10 @@ __all__ = [
     "Batch",
     "FirstLook",
     "SampledRow",
+    "classified",
     "empty_batch",
     "first_look",
+    "gathered",
     "prepare",
     "sample_rows",
 ]
@@ -159,15 +161,10 @@ def prepare(
 
     """
     files = [file for _, members in groups for file in members]
-    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
+    rows = classified(session, stream, layout, move, groups, taken, judge, few=few)
     try:
-        if few and files and judge is None:
-            rows = _classified_as_before(session, stream, layout, move, groups, taken)
-        else:
-            rows = _classified(session, stream, layout, move, groups, taken)
-            rows = rows if judge is None else judge(rows)
         if few and can_be_collected(rows.schema):
-            return _gathered(session, stream, rows, files)
+            return gathered(session, stream, rows.toArrow(), files)
         # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
         persisted = stream.format not in COLUMNAR and bool(files)
         if persisted:
@@ -184,9 +181,39 @@ def prepare(
     return Batch(rows, counts, persisted)
 
 
-def _gathered(session: SparkSession, stream: Stream, rows: DataFrame, files: Sequence[LandingFile]) -> Batch:
-    """The batch of few rows: one job reads, classifies and hands them over, and the driver counts them."""
-    known = rows.toArrow()
+def classified(
+    session: SparkSession,
+    stream: Stream,
+    layout: Layout,
+    move: WindowMove,
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
+    taken: DataFrame | None,
+    judge: Callable[[DataFrame], DataFrame] | None = None,
+    *,
+    few: bool = False,
+) -> DataFrame:
+    """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare`."""
+    files = [file for _, members in groups for file in members]
+    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
+    try:
+        if few and files and judge is None:
+            return _classified_as_before(session, stream, layout, move, groups, taken)
+        rows = _classified(session, stream, layout, move, groups, taken)
+        return rows if judge is None else judge(rows)
+    except SPARK_FAILURES as error:
+        _refuse(stream, unreadable(session, stream, groups))
+        raise error from None
+
+
+def gathered(session: SparkSession, stream: Stream, known: pa.Table, files: Sequence[LandingFile]) -> Batch:
+    """Return the batch of few rows, which a job has read from the files, classified and handed to the driver.
+
+    Raises
+    ------
+    UnreadableFilesError
+        With every file that changed meanwhile, or has columns that nobody knows.
+
+    """
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format == "json":
         strange = known.filter(pc.equal(known["_fate"], "unknown_columns"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from warehouse.catalog.declaration import ColumnRecord
@@ -44,12 +45,17 @@ def declared_nodes(catalog: Catalog) -> list[NodeInput]:
 
 def sound_nodes(catalog: Catalog) -> tuple[list[NodeInput], dict[str, str]]:
     """Return the nodes of the declared views that can be maintained, and why the other views cannot."""
-    if not catalog.views:
-        return [], {}
+    nodes, refused = _judged(catalog) if catalog.views else ((), ())
+    return list(nodes), dict(refused)
+
+
+@lru_cache(maxsize=4)
+def _judged(catalog: Catalog) -> tuple[tuple[NodeInput, ...], tuple[tuple[str, str], ...]]:
+    """The same as values: a process that stays compiles the views of a file once."""
     from warehouse.views.plans import judged_views  # noqa: PLC0415 - it takes time to import
 
     plans, _ = judged_views(catalog)
-    return _nodes(plans), dict(plans.refused)
+    return tuple(_nodes(plans)), tuple(plans.refused.items())
 
 
 def nodes_above(table: str, nodes: Sequence[NodeInput], others: set[str], beside: Collection[str] = ()) -> list[NodeInput]:

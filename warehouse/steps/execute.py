@@ -91,14 +91,13 @@ def execute(
     restore_archived(plan, root)
     sources = Sources(plan, root, spark, done, last)
     heads = {path: table.head for path, table in done.items()}
-    seconds: list[StepSeconds] = []
+    spent = _Spent()
     ran: list[int] = []
     restoring = max((number for number, step in enumerate(plan.steps) if isinstance(step, RestoreTable)), default=-1)
     restored: dict[str, int] = {}
     try:
         for number in range(len(plan.steps)):
             step = plan.steps[number]
-            started, jobs = time.monotonic(), jobs_run()
             commit = done[step.path].commits.get(number)
             if commit is None:
                 kind = kind_of(step)
@@ -108,8 +107,7 @@ def execute(
                     heads[step.path] = entry
                     ran.append(number)
                     observer(Moment(Point.STEP_COMMITTED, plan.epoch, number, kind.describe(step)))
-            took = time.monotonic() - started
-            seconds.append(StepSeconds(f"{step.path}: {type(step).__struct_config__.tag}", took, jobs_run() - jobs))
+            spent.note(f"{step.path}: {type(step).__struct_config__.tag}")
             if isinstance(step, RestoreTable):
                 restored[step.path] = heads[step.path].version if commit is None else commit.version
             if number == restoring and (moved := settled(plan, restored)) is not plan:
@@ -133,11 +131,25 @@ def execute(
     )
     made = epoch_of if plan.erasure is None else erased_epoch
     heads = {path: table.head for path, table in done.items()}
-    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(seconds), clock()), done), newest, heads)
+    epoch = record_epoch(root, _with_foreign(made(outcome, tuple(spent.steps), clock()), done), newest, heads)
     observer(Moment(Point.EPOCH_WRITTEN, plan.epoch))
     _checkpoint_due(root, done)
     observer(Moment(Point.SUMMED_UP, plan.epoch))
     return epoch
+
+
+class _Spent:
+    """The seconds and Spark jobs of steps that follow one another."""
+
+    def __init__(self) -> None:
+        self.steps: list[StepSeconds] = []
+        self._at, self._jobs = time.monotonic(), jobs_run()
+
+    def note(self, step: str) -> None:
+        """Count what was spent since the step before as this step's."""
+        at, jobs = self._at, self._jobs
+        self._at, self._jobs = time.monotonic(), jobs_run()
+        self.steps.append(StepSeconds(step, self._at - at, self._jobs - jobs))
 
 
 def _with_foreign(epoch: Epoch, done: Mapping[str, TableProgress]) -> Epoch:

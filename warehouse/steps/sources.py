@@ -14,6 +14,7 @@ from warehouse.ingest.files import LeftOut
 from warehouse.steps.answers_source import AnswersInTime, AnswersSource
 from warehouse.steps.coalesced_source import CoalescedSource
 from warehouse.steps.following import owed_record
+from warehouse.steps.joint_reading import read_together
 from warehouse.steps.node_source import NodeSource, move_of, node_tables
 from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
@@ -82,6 +83,7 @@ class Sources:
     given_up: dict[str, str] = field(default_factory=dict)
     unstored: bool = True
     files: TableFiles = field(init=False)
+    _together: bool = False
     _in_time: AnswersInTime = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
@@ -101,6 +103,7 @@ class Sources:
             return self.node(name)
         planned = self.plan.stream(name)
         if planned.followed is None:
+            self._read_together()
             return self.stream(name)
         if name not in self._following:
             self._following[name] = self._follower(planned)
@@ -198,6 +201,16 @@ class Sources:
                 self.plan, planned, self.root, self.last, self.spark, settings, self.files, left_out
             )
         return self._streams[name]
+
+    def _read_together(self) -> None:
+        """Read what arrived in the streams whose steps are still to be done, by one job where it is little."""
+        if self._together:
+            return
+        self._together = True
+        ahead = {step.stream for number, step in enumerate(self.plan.steps) if number not in self.done[step.path].commits}
+        arrives = [each for each in self.plan.streams if each.name in ahead and any(group.files for group in each.inputs)]
+        if len(arrives) > 1:
+            read_together([self.stream(each.name) for each in arrives])
 
     def node(self, name: str) -> NodeSource:
         """Return a node's source, with a session that has its table's key settings."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -13,7 +13,7 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, empty_batch, prepare
+from warehouse.ingest.batch import Batch, classified, empty_batch, gathered, prepare
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
@@ -26,6 +26,7 @@ from warehouse.layout import exp_block_sql, sub_index_sql
 from warehouse.layout.columns import CELL, SLOTS, is_system
 from warehouse.objects.path import path_of
 from warehouse.planning.steps import MigrateTable, MoveDeferred, StoreRejected
+from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.cluster import on_cluster
 from warehouse.storage.scan import few, no_rows
 from warehouse.storage.session import lazily
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -83,9 +85,10 @@ def stream_source(
     """
     stream = stream_of(planned.declaration, planned.name, root)
     keys = key_settings(key_types(stream.search_key, stream.columns))
-    opened = lazily(spark, {**session_settings(stream), **keys, **settings})
+    reads = {**session_settings(stream), **settings}
+    opened = lazily(spark, {**keys, **reads})
     state, archive_of = (last.table(name) if last and name else None for name in (planned.name, planned.archive_of))
-    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache())
+    return StreamSource(stream, plan, planned, opened, files, state, archive_of, left_out, Cache(), tuple(reads.items()))
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,6 +111,8 @@ class StreamSource:
         Files that the batch is read without.
     cache
         What keeps intermediate rows until the plan is done.
+    reads
+        The settings of its session but for those of writers.
 
     """
 
@@ -120,6 +125,7 @@ class StreamSource:
     archive_of: TableState | None
     left_out: tuple[LeftOut, ...]
     cache: Cache
+    reads: tuple[tuple[str, str], ...] = ()
 
     @property
     def session(self) -> SparkSession:
@@ -153,16 +159,48 @@ class StreamSource:
         """
         if self.planned.archive_of is not None:
             return _archived(self)
-        plan, planned = self.plan, self.planned
-        if not any(group.files for group in planned.inputs) and _taking(self) is None:
+        if not any(group.files for group in self.planned.inputs) and _taking(self) is None:
             return empty_batch(self.opened, self.columns)
+        return prepare(*self._reading, few=self.is_few)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether what the update takes in is surely little enough for the driver."""
+        return _few_taken(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
+
+    @property
+    def _reading(self) -> tuple[Any, ...]:
+        """What :func:`warehouse.ingest.batch.prepare` reads and classifies it by."""
+        plan, planned = self.plan, self.planned
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
-        groups, taken = self.groups(), _taken(self)
-        gathered = _few_taken(self) and surely_few(self.stream.format, [file for _, files in groups for file in files])
         judge = partial(_judged, source=self) if self._is_judged else None
-        return prepare(self.session, self.stream, planned.layout, move, groups, taken, judge, few=gathered)
+        return self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge
+
+    def few_rows(self) -> DataFrame | None:
+        """Return what the update takes in, classified, before any row is read; None where it is not for the driver.
+
+        Raises
+        ------
+        UnreadableFilesError
+            As of :attr:`batch`.
+
+        """
+        rows = classified(*self._reading, few=True) if self.is_few else None
+        return rows if rows is not None and can_be_collected(rows.schema) else None
+
+    def take(self, known: pa.Table) -> None:
+        """Take the rows of :meth:`few_rows`, which are read now.
+
+        Raises
+        ------
+        UnreadableFilesError
+            As of :attr:`batch`.
+
+        """
+        files = [file for _, members in self.groups() for file in members]
+        vars(self)["batch"] = gathered(self.session, self.stream, known, files)
 
     @property
     def _is_judged(self) -> bool:

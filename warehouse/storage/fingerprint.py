@@ -12,7 +12,6 @@ files back over the network: there the pages have their own checksums (CRC-32), 
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -20,6 +19,7 @@ import xxhash
 
 from warehouse.errors import DamagedFileError, MissingPartError
 from warehouse.objects.path import parquet_source
+from warehouse.storage.side_by_side import each
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import FOLDERS, LIVE_FOLDER
 
@@ -42,7 +42,6 @@ __all__ = [
 
 _SUM = re.compile(r"\.sum-(\d+)-([0-9a-f]{32})\.parquet$")
 _PIECE = 1 << 20
-_WORKERS = 4
 _KINDS = frozenset((*FOLDERS, LIVE_FOLDER))
 _READ_AGAIN = 4 << 30
 """Bytes that are read again after an error that names no file."""
@@ -85,9 +84,7 @@ def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> Non
         path = directory / file
         path.rename(path.with_name(summed_name(path, whole=whole)))
 
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="sum") as pool:
-        for _ in pool.map(name, files):
-            pass
+    each(name, files)
 
 
 def sum_of_name(name: str) -> str:
@@ -186,13 +183,13 @@ def require_whole(files: Iterable[Path]) -> None:
     local = [file for file in files if store_of(file).cheap_requests]
     if not local:
         return
-    with ThreadPoolExecutor(_WORKERS, thread_name_prefix="verify") as pool:
-        try:
-            for file, problem in zip(local, pool.map(damage, local), strict=True):
-                if problem is not None:
-                    raise DamagedFileError(str(file), problem, _table_of(file))
-        except FileNotFoundError as error:
-            raise MissingPartError(f"{error.filename}: the file is not there; restore it from a copy, then try again") from error
+    try:
+        problems = each(damage, local)
+    except FileNotFoundError as error:
+        raise MissingPartError(f"{error.filename}: the file is not there; restore it from a copy, then try again") from error
+    for file, problem in zip(local, problems, strict=True):
+        if problem is not None:
+            raise DamagedFileError(str(file), problem, _table_of(file))
 
 
 def damaged_of(files: Iterable[Path], said: str, table: str | None = None) -> DamagedFileError | None:

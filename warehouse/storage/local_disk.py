@@ -14,13 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Literal
 
 from warehouse.errors import NotDurableError
 from warehouse.storage.companion_files import companions
+from warehouse.storage.side_by_side import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -37,7 +37,6 @@ STAGED = "_staged"
 _SCRATCH = "_checkpoint"
 """The directory of a table in which files are made that get their names when they are finished."""
 
-_WORKERS = 8
 _watchers: list[Watcher] = []
 
 
@@ -205,9 +204,9 @@ class LocalDisk:
         while not _has_entries(directory):
             unsure.append(directory)
             directory = directory.parent
-        for each in reversed(unsure):
-            each.mkdir(exist_ok=True)
-            self.sync_directory(each.parent)
+        for missing in reversed(unsure):
+            missing.mkdir(exist_ok=True)
+            self.sync_directory(missing.parent)
 
     # --- a table's new files ---
 
@@ -250,12 +249,7 @@ class LocalDisk:
         self._sync_all(sorted(directories, key=lambda path: len(path.parts), reverse=True))
 
     def _sync_all(self, paths: list[Path]) -> None:
-        if len(paths) == 1:
-            self.sync_file(paths[0])
-            return
-        with ThreadPoolExecutor(min(_WORKERS, len(paths)), thread_name_prefix="sync") as pool:
-            for _ in pool.map(self.sync_file, paths):
-                pass
+        each(self.sync_file, paths)
 
     def sync_file(self, path: Path) -> None:
         """Force a file's content to the disk."""

@@ -40,6 +40,8 @@ __all__ = ["SlotBounds", "TableFiles", "few", "no_rows"]
 
 _VERIFIED = 256 << 20
 """Files of at most this many bytes are verified before a lookup."""
+_KEPT = 64 << 20
+"""Bytes of rows that are kept for the next view that asks for them."""
 
 
 _CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
@@ -74,12 +76,14 @@ def _above(high: int | None, slot: int) -> bool:
 
 
 class TableFiles:
-    """The files of a warehouse's tables, each version's list read once."""
+    """The files of a warehouse's tables, each version's list read once, and few rows that several views ask for."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
         self._snapshots: dict[tuple[str, int], Snapshot] = {}
         self._whole: set[str] = set()
+        self._found: dict[tuple[object, ...], pa.Table | None] = {}
+        self._kept_bytes = 0
 
     def read(
         self,
@@ -159,8 +163,17 @@ class TableFiles:
         schema = StructType([field for field in every.fields if field.name not in (*CELL, *SLOTS)])
         if not can_be_collected(schema):
             return None
-        files = self._looked_into([file for file in self.files(path, version) if wanted(file)])
-        return looked_up(files, schema, keys, where, most)
+        files = [file for file in self.files(path, version) if wanted(file)]
+        if keys is not None:
+            return looked_up(self._looked_into(files), schema, keys, where, most)
+        asked = (path, version, tuple(schema.names), tuple(file.path for file in files), where, most)
+        if asked not in self._found:
+            rows = looked_up(self._looked_into(files), schema, None, where, most)
+            self._kept_bytes += 0 if rows is None else rows.nbytes
+            if self._kept_bytes > _KEPT:
+                return rows
+            self._found[asked] = rows
+        return self._found[asked]
 
     def to_rewrite(
         self, path: str, version: int, columns: Sequence[Column | ColumnRecord], wanted: Callable[[DataFile], bool], where: str

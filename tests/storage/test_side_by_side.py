@@ -1,0 +1,55 @@
+"""Work on several files at a time: in order, with its errors, and in a process that was forked."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from warehouse.storage.side_by_side import each
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_FEW, _MANY = 2, 50
+
+
+@pytest.fixture
+def gate() -> Iterator[threading.Event]:
+    """What lets work go on."""
+    found = threading.Event()
+    yield found
+    found.set()
+
+
+def test_results_stand_in_the_order_of_their_items() -> None:
+    """Of none, one and many items."""
+    for count in (0, 1, _MANY):
+        assert each(lambda item: item * 2, range(count)) == [item * 2 for item in range(count)]
+
+
+def test_an_error_is_raised_once_nothing_is_at_work(gate: threading.Event) -> None:
+    """Who undoes the work after an error meets nobody who still does it."""
+    done = []
+
+    def work(item: int) -> None:
+        if item == 0:
+            gate.set()
+            raise OSError("the first")
+        gate.wait()
+        done.append(item)
+
+    with pytest.raises(OSError, match="the first"):
+        each(work, range(_FEW))
+    assert done == [1]
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    """Those of the other process are not there."""
+    each(str, range(_FEW))
+    child = os.fork()
+    if not child:
+        os._exit(0 if each(str, range(_FEW)) == ["0", "1"] else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,75 @@
+"""What arrived in several streams, read and classified by one job of Spark's where all of it is little.
+
+A job costs some hundredths of a second before it reads a row, and reads files of several streams side by side.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from warehouse.errors import UnreadableFilesError
+from warehouse.ingest.unreadable import SPARK_FAILURES
+from warehouse.limits import limits
+from warehouse.storage.prepared import collected_together
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from warehouse.steps.stream_source import StreamSource
+
+__all__ = ["read_together"]
+
+_MOST_STREAMS = 16
+"""Streams of a job: each row has a place for the columns of all of them."""
+
+
+def read_together(sources: Iterable[StreamSource]) -> None:
+    """Let sources have their batches, by one job for those that are read with the same settings and hold little together.
+
+    One whose files cannot be read is left alone, as are all of a job that fails: each then reads its own files when its step
+    needs them, and says which are damaged.
+    """
+    alike: dict[object, list[StreamSource]] = defaultdict(list)
+    for source in sources:
+        if source.is_few:
+            alike[source.reads].append(source)
+    for several in alike.values():
+        for of_job in _jobs(several):
+            if len(of_job) > 1:
+                _read(of_job)
+
+
+def _jobs(sources: Sequence[StreamSource]) -> Iterator[list[StreamSource]]:
+    """The sources in parts that each hold little."""
+    part: list[StreamSource] = []
+    size = 0
+    for source in sources:
+        own = sum(file.size for _, files in source.groups() for file in files)
+        if part and (size + own > limits().driver_bytes or len(part) == _MOST_STREAMS):
+            yield part
+            part, size = [], 0
+        part.append(source)
+        size += own
+    yield part
+
+
+def _read(sources: Sequence[StreamSource]) -> None:
+    frames = {}
+    for source in sources:
+        with suppress(UnreadableFilesError, *SPARK_FAILURES):
+            rows = source.few_rows()
+            if rows is not None:
+                frames[source] = rows
+    if len(frames) < 2:  # noqa: PLR2004 - one stream needs no other
+        return
+    try:
+        found = collected_together(list(frames.values()))
+    except (*SPARK_FAILURES, pa.ArrowException):
+        return
+    for source, known in zip(frames, found, strict=True):
+        with suppress(UnreadableFilesError):
+            source.take(known)

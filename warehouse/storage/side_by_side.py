@@ -1,0 +1,43 @@
+"""Short work on many files, several at a time, by threads that stay: making some for each commit costs more than the work."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["each"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+_WORKERS = 8
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="files")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a child has no thread but the one that made it
+
+
+def each(work: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """Do work on each item and return what it gave, in order; an error is raised when no other item is at work any more.
+
+    The work itself must not come here again: it might wait for a thread that it holds.
+    """
+    several = list(items)
+    if len(several) == 1:
+        return [work(several[0])]
+    begun = [_pool().submit(work, item) for item in several]
+    try:
+        wait(begun)
+    finally:
+        for one in begun:
+            one.cancel()
+        wait(begun)
+    return [one.result() for one in begun]
