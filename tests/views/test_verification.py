@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.errors import PySparkException
 
 from tests.cli.conftest import invoke  # noqa: F401 - the fixture
 from tests.operations.projects import Project, row, stream
@@ -14,8 +15,11 @@ from warehouse.epochs.points import Moment, Point
 from warehouse.epochs.view_findings import open_findings
 from warehouse.errors import UnknownNameError, ViewFailedError
 from warehouse.operations.verification import verdicts_of
+from warehouse.storage.session import jobs_run
 from warehouse.views.algebra import Filter, Scan
 from warehouse.views.maintenance import feeds
+from warehouse.views.verification import judgement
+from warehouse.views.verification.comparison import Comparison
 from warehouse.views.verification.question import Question, Unverifiable, question_of
 
 from .warehouses import land, view
@@ -41,6 +45,8 @@ VIEWS = {
     "inner": view("WITH a AS (SELECT k, n + 1 AS n FROM a) SELECT k, n FROM a"),
     "kept": view("SELECT k, n FROM a", output_window="2h"),
 }
+
+_AROUND = (Point.STEP_COMMITTED, Point.STEPS_DONE)
 
 
 def _land(project: Project, hour: int) -> None:
@@ -88,6 +94,40 @@ def test_a_first_build_that_differs_stands_still(
     with Warehouse.open(project.directory) as warehouse:
         assert len(warehouse.scan("large").all()) == 6
         assert warehouse.view_findings() == ()
+
+
+def test_views_that_are_their_queries_are_compared_by_one_job(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """None is looked at alone; where that job fails, as it does when one of the queries fails on a row, each is."""
+    looked_at: list[str] = []
+    right = judgement.judged
+
+    def watched(*given: Any) -> object:  # noqa: ANN401 - passed on
+        looked_at.append(given[1].sql)
+        return right(*given)
+
+    monkeypatch.setattr("warehouse.steps.view_proof.judged", watched)
+    views = {name: VIEWS[name] for name in ("large", "above", "summed", "inner")}
+    project = Project(tmp_path, spark, STREAMS, views=views)
+    _land(project, 1)
+    jobs: list[int] = []
+    project.update(1, observer=lambda moment: jobs.append(jobs_run()) if moment.point in _AROUND else None)
+    assert not looked_at
+    assert jobs[-1] - jobs[-2] == 1, "between the last step's commit and the end of all steps"
+
+    monkeypatch.setattr(Comparison, "differing", _fails)
+    project.views = {**views, "more": view("SELECT k, f FROM a"), "fewer": view("SELECT k, f FROM a WHERE n > 1")}
+    project.declare()
+    _land(project, 2)
+    project.update(2)
+    assert sorted(looked_at) == sorted(str(project.views[name]["sql"]) for name in ("more", "fewer"))
+    with Warehouse.open(tmp_path) as warehouse:
+        assert warehouse.scan("more").arrow().num_rows > warehouse.scan("fewer").arrow().num_rows > 0
+
+
+def _fails(*_: object) -> DataFrame:
+    raise PySparkException("a query fails on a row")
 
 
 def test_a_view_that_went_wrong_is_named_until_it_is_rebuilt(

@@ -118,9 +118,9 @@ def _require_executable(context: WriteContext, plan: Plan) -> None:
         needs_no_check,
     )
 
-    made = {step.stream for step in plan.steps if isinstance(step, CreateTable | ReplaceTable)}
+    kinds = CreateTable | ReplaceTable | MoveRelation | MoveDeferred
     # A step of rows that wait is planned wherever rows may come: without any no expression is evaluated.
-    comes = made | {step.stream for step in plan.steps if isinstance(step, MoveRelation | MoveDeferred)}
+    comes = {step.stream for step in plan.steps if isinstance(step, kinds)}
     for stream in catalog.sources:
         if stream.name in comes and not needs_no_check(stream):
             check_expressions(context.writing_spark(), stream)

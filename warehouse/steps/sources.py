@@ -83,7 +83,7 @@ class Sources:
     given_up: dict[str, str] = field(default_factory=dict)
     unstored: bool = True
     files: TableFiles = field(init=False)
-    _together: bool = False
+    _read_ahead: bool = False
     _in_time: AnswersInTime = field(init=False)
     _streams: dict[str, StreamSource] = field(default_factory=dict)
     _nodes: dict[str, NodeSource] = field(default_factory=dict)
@@ -155,7 +155,7 @@ class Sources:
             found = None if planned.first else self._dead(name)
             dead = {} if found is None else {name: found}
             move = move_of(self.plan, planned)
-            tables = node_tables([name], self.plan, self.root, self.last, move, node.session, self.files, dead)
+            tables = node_tables([name], self.plan, self.root, self.last, move, node.inputs.opened, self.files, dead)
             self._viewed[name] = replace(tables[name], columns=planned.columns)
         return self._viewed[name]
 
@@ -204,9 +204,9 @@ class Sources:
 
     def _read_together(self) -> None:
         """Read what arrived in the streams whose steps are still to be done, by one job where it is little."""
-        if self._together:
+        if self._read_ahead:
             return
-        self._together = True
+        self._read_ahead = True
         ahead = {step.stream for number, step in enumerate(self.plan.steps) if number not in self.done[step.path].commits}
         arrives = [each for each in self.plan.streams if each.name in ahead and any(group.files for group in each.inputs)]
         if len(arrives) > 1:

@@ -86,7 +86,7 @@ class SynopsisSource(FollowingSource):
     def opened(self) -> Callable[[], SparkSession]:
         """What gives that session."""
         if self.own.view:
-            return self.anything if self.view is None else self.view().inputs.opened
+            return self.anything if self.view is None else self.view().opened
         return self.below().opened if self.own.arrives else self.anything
 
     @property

@@ -1,34 +1,71 @@
 """The proof of a first build: before the epoch is written, each view built by its plan is compared with its query.
 
-A view that differs stands still like one that fails, with those that read it; the others go on. It costs one Spark job for each
-view that is built, over the rows that it was built from.
+A view that differs stands still like one that fails, with those that read it; the others go on. All views are compared by one
+Spark job, over the rows that they were built from; one that is not its query there is looked at alone.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING
+
+from pyspark.sql import DataFrame
 
 from warehouse.epochs.view_findings import ViewFinding, forget_finding, record_finding
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.steps.node_source import node_tables
 from warehouse.storage.failures import passing_failure
 from warehouse.views.algebra import tables_read
+from warehouse.views.verification.comparison import Comparison, compared
 from warehouse.views.verification.judgement import Doubt, judged, misses_only
 from warehouse.views.verification.question import Unverifiable, question_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import SparkSession
 
     from warehouse.epochs.records import Epoch
     from warehouse.planning.steps import NodePlan, Plan
     from warehouse.steps.sources import Sources
     from warehouse.views.algebra import Node
+    from warehouse.views.maintenance.inputs import NodeTable
     from warehouse.views.verification.comparison import Difference
+    from warehouse.views.verification.question import Question
 
 __all__ = ["prove_first_builds"]
+
+_AT_ONCE = 20
+"""Views that one job compares: its plan holds the plans of all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Proof:
+    """A view that is to be compared with its query: what Spark is asked, its nodes, and the tables that both read."""
+
+    view: str
+    question: Question
+    nodes: Sequence[Node]
+    session: SparkSession
+    tables: Mapping[str, NodeTable]
+    names: Mapping[str, str]
+    now: int
+
+    def live(self, name: str) -> DataFrame:
+        """The live rows of a table."""
+        return self.tables[name].now()
+
+    def comparison(self) -> Comparison | Difference:
+        """The view and its query, not computed yet."""
+        held = self.live(next(node.table for node in self.nodes if not node.hidden))
+        return compared(self.session, self.question, self.live, held, self.now, names=self.names)
+
+    def judged(self) -> Difference | Doubt | None:
+        """Return how the view differs, or why that cannot be said; nothing when it is its query."""
+        return judged(self.session, self.question, self.nodes, self.live, self.now, self.names)
 
 
 def prove_first_builds(sources: Sources, now: int) -> None:
@@ -36,10 +73,14 @@ def prove_first_builds(sources: Sources, now: int) -> None:
     plan, root = sources.plan, sources.root
     if plan.erasure is not None:
         return
-    for planned in plan.nodes:
-        if not planned.first or planned.node.hidden or planned.name != planned.view or sources.is_given_up(planned.name):
+    built = [each for each in plan.nodes if each.first and not each.node.hidden and each.name == each.view]
+    proofs = {each.name: _proof(sources, each) for each in built if not sources.is_given_up(each.name)}
+    same = _same([proof for proof in proofs.values() if proof is not None])
+    for planned in built:
+        if sources.is_given_up(planned.name):
             continue
-        found = _difference(sources, planned)
+        proof = proofs[planned.name]
+        found = None if proof is None or planned.name in same else _difference(proof)
         if found is None or misses_only(found, sources.ledger(planned)):
             forget_finding(root, planned.view)
             continue
@@ -54,7 +95,8 @@ def prove_first_builds(sources: Sources, now: int) -> None:
         sources.is_given_up(planned.name)  # those that read such a view
 
 
-def _difference(sources: Sources, planned: NodePlan) -> Difference | None:
+def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
+    """What is to be compared; None where the answer of the view's text cannot be asked for."""
     plan, last = sources.plan, sources.last
     nodes = list(_nodes(plan, last, planned.view))
     try:
@@ -66,26 +108,49 @@ def _difference(sources: Sources, planned: NodePlan) -> Difference | None:
         return None
     every = [each.name for each in plan.streams] + [each.name for each in plan.nodes]
     names = {name.lower(): name for name in (*(each.name for each in (last.tables if last else ())), *every)}
+    inputs = sources.node(planned.name).inputs
+    read = {names[table] for table in question.tables if table in names}
+    read.update(node.table for node in nodes)
+    read.update(*(tables_read(node.operator) for node in nodes))
+    tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.opened, sources.files, {})
+    return _Proof(planned.view, question, nodes, inputs.session, tables, names, plan.window_time)
+
+
+def _same(proofs: Sequence[_Proof]) -> set[str]:
+    """The views that surely are their queries, found by one job for many; a view whose query fails is not among them."""
+    same: set[str] = set()
+    for several in _parts(proofs):
+        try:
+            given = {proof.view: proof.comparison() for proof in several}
+            counts = [found.differing(view) for view, found in given.items() if isinstance(found, Comparison)]
+            if len(counts) > 1:
+                same.update(view for view, rows in reduce(DataFrame.unionAll, counts).collect() if not rows)
+        except SPARK_FAILURES as error:  # each is asked alone then, and the failure told of the view that it is of
+            logging.getLogger("warehouse").info("views are compared with their queries one by one: %s", error)
+    return same
+
+
+def _parts(proofs: Sequence[_Proof]) -> Iterator[Sequence[_Proof]]:
+    """The proofs in parts for one job each: those of many rows, for which Spark makes code, apart from those of few."""
+    alike: dict[str | None, list[_Proof]] = defaultdict(list)
+    for proof in proofs:
+        alike[proof.session.conf.get("spark.sql.codegen.wholeStage")].append(proof)
+    for several in alike.values():
+        yield from (several[start : start + _AT_ONCE] for start in range(0, len(several), _AT_ONCE))
+
+
+def _difference(proof: _Proof) -> Difference | None:
     try:
-        inputs = sources.node(planned.name).inputs
-        read = {names[table] for table in question.tables if table in names}
-        read.update(node.table for node in nodes)
-        read.update(*(tables_read(node.operator) for node in nodes))
-        tables = node_tables(read, plan, sources.root, last, inputs.move, inputs.opened, sources.files, {})
-
-        def live(name: str) -> DataFrame:
-            return tables[name].now()
-
-        found = judged(inputs.session, question, nodes, live, plan.window_time, names)
+        found = proof.judged()
     except SPARK_FAILURES as error:
         passing = passing_failure(error)
         if passing is not None:
             raise passing from error
         # The query fails on a row that the view has no need to compute: there is no answer to compare with.
-        logging.getLogger("warehouse").info('view "%s" was not compared with its query, which fails: %s', planned.view, error)
+        logging.getLogger("warehouse").info('view "%s" was not compared with its query, which fails: %s', proof.view, error)
         return None
     if isinstance(found, Doubt):
-        logging.getLogger("warehouse").info('view "%s" differs from its query, and may be right: %s', planned.view, found.reason)
+        logging.getLogger("warehouse").info('view "%s" differs from its query, and may be right: %s', proof.view, found.reason)
         return None
     return found
 

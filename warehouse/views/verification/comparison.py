@@ -16,6 +16,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
+from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.types import ArrayType, DataType, DoubleType, FloatType, MapType, StringType, StructType
 
 from warehouse.catalog.identifiers import quoted
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.verification.question import Question
 
-__all__ = ["Difference", "difference"]
+__all__ = ["Comparison", "Difference", "compared", "difference"]
 
 MOST = 1_000
 """Rows that are looked at one by one; where more differ, floats are no excuse."""
@@ -62,6 +63,41 @@ class Difference:
         yield from (f"only in Spark's answer: {row}" for row in self.first_asked)
 
 
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What does not add up of two answers, before it is computed.
+
+    Parameters
+    ----------
+    held
+        The rows of the view's table.
+    summed
+        The rows of which one answer has more than the other, with how many more the table has, as ``w``.
+    error
+        By how much floats may differ at least.
+
+    """
+
+    held: DataFrame
+    summed: DataFrame
+    error: float
+
+    def differing(self, view: str) -> DataFrame:
+        """Return one row: the name of the view, and of how many different rows one answer has more."""
+        return self.summed.groupBy().count().select(F.lit(view).alias("view"), "count")
+
+    def difference(self) -> Difference | None:
+        """Compute how the answers differ; nothing when they do not."""
+        found = [(row[-1], list(row[:-1])) for row in self.summed.limit(2 * MOST).collect()]
+        floats = any(_has_float(field.dataType) for field in self.held.schema.fields)
+        left = _unmatched(found, self.error) if floats and len(found) < 2 * MOST else found
+        if not left:
+            return None
+        more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
+        names = self.held.columns
+        return Difference(len(more), len(less), _first(names, more), _first(names, less))
+
+
 def difference(
     session: SparkSession,
     question: Question,
@@ -73,7 +109,23 @@ def difference(
     without: frozenset[str] = frozenset(),
     error: float = 0.0,
 ) -> Difference | None:
-    """Return how a view's table differs from its query; nothing when it does not.
+    """Return how a view's table differs from its query; nothing when it does not. All is as of :func:`compared`."""
+    found = compared(session, question, rows, held, now, names=names, without=without, error=error)
+    return found.difference() if isinstance(found, Comparison) else found
+
+
+def compared(
+    session: SparkSession,
+    question: Question,
+    rows: Callable[[str], DataFrame],
+    held: DataFrame,
+    now: int,
+    *,
+    names: Mapping[str, str],
+    without: frozenset[str] = frozenset(),
+    error: float = 0.0,
+) -> Comparison | Difference:
+    """Return a view's table and its query, compared and not computed yet; where Spark refuses the query, that.
 
     Parameters
     ----------
@@ -155,7 +207,7 @@ def _show(
             made.append(asked.name)
 
 
-def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Difference | None:
+def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error: float) -> Comparison | Difference:
     names = held.columns
     if [name.lower() for name in asked.columns] != [name.lower() for name in names]:
         return Difference(0, 0, refused=f"it gives the columns {', '.join(asked.columns)}, the table has {', '.join(names)}")
@@ -170,13 +222,7 @@ def _compared(held: DataFrame, asked: DataFrame, without: frozenset[str], error:
     except AnalysisException as problem:
         return Difference(0, 0, refused=str(problem).splitlines()[0])
     summed = every.groupBy(*plain).agg({"w": "sum"}).withColumnRenamed("sum(w)", "w").where("w <> 0")
-    found = [(row[-1], list(row[:-1])) for row in summed.limit(2 * MOST).collect()]
-    floats = any(_has_float(field.dataType) for field in held.schema.fields)
-    left = _unmatched(found, error) if floats and len(found) < 2 * MOST else found
-    if not left:
-        return None
-    more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
-    return Difference(len(more), len(less), _first(names, more), _first(names, less))
+    return Comparison(held, summed, error)
 
 
 def _comparable(rows: DataFrame, left_out: set[str], error: float) -> list[str]:
