@@ -164,7 +164,7 @@ def cost_rate(tasks: Sequence[DeadlineTask]) -> float:
 
     Examples
     --------
-    >>> a, b = Task((SubGroup("a", "g", 2, 9),)), Task((SubGroup("b", "g", 3, 14),))
+    >>> a, b = DeadlineTask((SubGroup("a", "g", 2, 9),)), DeadlineTask((SubGroup("b", "g", 3, 14),))
     >>> round(cost_rate([a, b]), 2)
     7.67
     """

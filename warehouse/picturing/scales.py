@@ -103,7 +103,7 @@ def times(instants: Sequence[int], what: str) -> TimeLabels:
 
     >>> noon = 1_356_998_400_000_000
     >>> times([noon, noon + 3_600_000_000], "window time")
-    Times(labels=('00:00', '01:00'), axis='window time on 2013-01-01 (UTC)')
+    TimeLabels(labels=('00:00', '01:00'), axis='window time on 2013-01-01 (UTC)')
     >>> times([noon, noon + 86_400_000_000], "window time").labels
     ('01-01 00:00', '01-02 00:00')
     """

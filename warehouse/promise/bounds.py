@@ -68,7 +68,7 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
     """Return the sum of values: ``read`` is that of the ``rows`` that were read; other parameters as for :func:`count`.
 
     >>> total(10, 2, [Unread(0, 3, -1, 4)], 0.5)
-    Estimate(value=20.0, low=7, high=22)
+    BoundedEstimate(value=20.0, low=7, high=22)
     """
     low = _sum(read, (_least_product(each) for each in unread))
     high = _sum(read, (_most_product(each) for each in unread))
