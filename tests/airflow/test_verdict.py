@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from pathlib import Path
 
 import pytest
 
+from airflow_stream_wh.messages import message_of
 from airflow_stream_wh.process import Ended
-from airflow_stream_wh.verdict import Verdict, judge, record_of
+from airflow_stream_wh.verdict import Verdict, faults_of, judge, record_of
 from warehouse import errors
 
 from .fake import NOTHING
@@ -74,3 +76,27 @@ def test_output_that_is_no_record_is_none(output: str) -> None:
     """Then exit code 1 is a failure."""
     assert record_of(ended(1, output)) == {}
     assert judge(ended(1, output)).verdict is Verdict.FAIL
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"level": "warning", "message": "slow"}', (logging.WARNING, "slow")),
+        ('{"level": "error", "message": "full", "code": "disk"}', (logging.ERROR, "full")),
+        ('{"level": "info", "no": "message"}', (logging.INFO, '{"level": "info", "no": "message"}')),
+        ("{broken", (logging.INFO, "{broken")),
+        ("Killed", (logging.INFO, "Killed")),
+    ],
+)
+def test_lines_of_the_commands_log_have_their_level(line: str, message: tuple[int, str]) -> None:
+    """What is no object of its log, such as a shell's last word, is told as it is."""
+    assert tuple(message_of(line)) == message
+
+
+def test_faults_of_a_check_are_one_sentence() -> None:
+    """The first three with what helps, and how many more there are; notes and other output are none."""
+    fault = {"severity": "fault", "subject": "x", "message": "is missing", "remedy": "restore it"}
+    told = faults_of(Ended(4, json.dumps([fault] * 5), ()))
+    assert told == f"the check found 5 faults: {'; '.join(['x: is missing (restore it)'] * 3)}; and 2 more, in the log"
+    assert faults_of(Ended(4, json.dumps([{**fault, "severity": "note"}]), ())) == ""
+    assert faults_of(Ended(4, "killed", ())) == ""
