@@ -217,6 +217,13 @@ def test_a_view_whose_name_is_resolved_to_another_column_is_refused_with_both(
     assert error.value.problems[0].found.endswith("column v from a.n where Spark has it from a.st.x")
 
 
+def test_columns_are_compared_in_the_order_of_the_table(spark: SparkSession) -> None:
+    """A group has its keys first, whatever the order of the query's columns."""
+    for sql in ("SELECT count(*) AS s, k FROM a GROUP BY k", "SELECT sum(n) AS s, o, k FROM a GROUP BY k, o HAVING sum(m) > 1"):
+        plan, tables = _plan_of(sql)
+        assert _Both(spark, tables).agree(sql, plan.nodes), sql
+
+
 def test_wide_tables_are_compared_to_the_last_column(spark: SparkSession) -> None:
     """Spark cuts long lists where it prints a plan for people."""
     kinds = {"a": {"k": "string", **{f"n{number}": "int" for number in range(90)}, "b": "timestamp", "e": "timestamp"}}

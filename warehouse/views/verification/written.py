@@ -40,7 +40,7 @@ def query_of(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> st
     """Return the query that a view's nodes are together, its own the last; ``tables`` has the columns of the others."""
     every = {**tables, **{node.table: node.columns for node in nodes}}
     *hidden, own = nodes
-    return written(own.operator, every, {node.table: node.operator for node in hidden})
+    return f"SELECT {_listed(own.columns)} FROM ({written(own.operator, every, {node.table: node.operator for node in hidden})})"
 
 
 def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Mapping[str, Operator]) -> str:
