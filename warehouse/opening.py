@@ -14,7 +14,7 @@ from warehouse.epochs.journal import newest_epoch
 from warehouse.epochs.points import Observer, nobody
 from warehouse.errors import ChangedDeclarationError, RecordDamagedError, UnknownNameError, UsageError
 from warehouse.objects.path import is_uri, path_of
-from warehouse.time import parse_instant, to_micros
+from warehouse.time import parse_duration, parse_instant, to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from warehouse.serving import Reader
     from warehouse.serving.engine import Resources
 
-__all__ = ["Instant", "OpenProject", "beginning_of", "clock_now", "instant_of"]
+__all__ = ["Instant", "OpenProject", "beginning_of", "clock_now", "instant_of", "time_given"]
 
 Instant = int | str | datetime
 """Microseconds since 1970 (UTC), ISO 8601 text, or a datetime that knows its time zone."""
@@ -293,6 +293,21 @@ def instant_of(given: Instant | None) -> int | None:
             raise UsageError(f"the datetime {given.isoformat()} has no time zone; say which it is in, such as {aware}")
         return to_micros(given)
     return parse_instant(given) if isinstance(given, str) else given
+
+
+def time_given(within: int | str | None) -> int | None:
+    """Return a time in microseconds; a text is a duration such as ``"200ms"``.
+
+    Raises
+    ------
+    UsageError
+        When a text is no duration.
+
+    """
+    try:
+        return parse_duration(within) if isinstance(within, str) else within
+    except ValueError as error:
+        raise UsageError(f"within: {error}") from None
 
 
 def beginning_of(given: Instant | Literal["first"] | None) -> int | Literal["first"] | None:

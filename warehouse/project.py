@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from warehouse.epochs.journal import newest_epoch
-from warehouse.errors import NoEpochError, UnknownNameError, UsageError
-from warehouse.opening import Instant, clock_now, instant_of
-from warehouse.time import parse_duration
+from warehouse.errors import NoEpochError, UnknownNameError
+from warehouse.opening import Instant, clock_now, instant_of, time_given
 from warehouse.writing import WritingProject
 
 if TYPE_CHECKING:
@@ -363,7 +362,7 @@ class Warehouse(WritingProject):
             now=instant_of(now),
             system_columns=system_columns,
             open_until=open_until,
-            within=_time(within),
+            within=time_given(within),
         )
 
     def scan(
@@ -407,7 +406,7 @@ class Warehouse(WritingProject):
         ``within`` is a time such as ``"200ms"``, or microseconds.
         """
         return self._newest(as_of).sql(
-            query, parameters, now=instant_of(now), isolation=isolation, open_until=open_until, within=_time(within)
+            query, parameters, now=instant_of(now), isolation=isolation, open_until=open_until, within=time_given(within)
         )
 
     def changes(
@@ -428,10 +427,3 @@ class Warehouse(WritingProject):
     def restored(self, view: str, *, limit: int | None = None, as_of: Instant | None = None) -> Answer:
         """Return a view's short-lived results; see :meth:`warehouse.serving.Reader.restored`."""
         return self._newest(as_of).restored(view, limit=limit)
-
-
-def _time(within: int | str | None) -> int | None:
-    try:
-        return parse_duration(within) if isinstance(within, str) else within
-    except ValueError as error:
-        raise UsageError(f"within: {error}") from None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from warehouse.serving.keys import KeyColumn
     from warehouse.steps.kind import StepExplanation
 
-from warehouse.opening import Instant, OpenProject, beginning_of, clock_now, instant_of
+from warehouse.opening import Instant, OpenProject, beginning_of, clock_now, instant_of, time_given
 
 __all__ = ["WritingProject"]
 
@@ -219,9 +219,9 @@ class WritingProject(OpenProject):
         return rebuild(self._context(observer, spark), view)
 
     def complete(
-        self, view: str, *, within: int | None = None, observer: Observer = nobody, spark: SparkSession | None = None
+        self, view: str, *, within: int | str | None = None, observer: Observer = nobody, spark: SparkSession | None = None
     ) -> CompletionReport:
-        """Make the results that a view owes by its budget, until none is owed, or for about so many microseconds.
+        """Make the results that a view owes by its budget, until none is owed, or for about a time: microseconds, or ``"10m"``.
 
         Each chunk is an epoch of its own; between two of them an update of another process can begin.
 
@@ -233,7 +233,8 @@ class WritingProject(OpenProject):
         """
         from warehouse.operations.complete import complete  # noqa: PLC0415 - reading does without
 
-        end = None if within is None else time.monotonic_ns() // 1000 + within
+        time_left = time_given(within)
+        end = None if time_left is None else time.monotonic_ns() // 1000 + time_left
         out_of_time = (lambda: False) if end is None else (lambda: time.monotonic_ns() // 1000 >= end)
         return complete(self._context(observer, spark), view, out_of_time=out_of_time)
 

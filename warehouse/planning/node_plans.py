@@ -16,14 +16,14 @@ from warehouse.views.algebra import Distinct, Node, scanned, stateful_of
 from warehouse.views.language.recorded import same_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.epochs.records import ColumnRecord, Epoch, TableState, ViewRecord
 
 MIGRATED = "what it reads was migrated"
 """As :data:`REBUILT`, in the base of a migration."""
 
-__all__ = ["MIGRATED", "NodeInput", "layout_of", "plan_nodes", "rebuilt", "unbuilt"]
+__all__ = ["MIGRATED", "NodeInput", "layout_of", "overtaken", "plan_nodes", "rebuilt", "unbuilt"]
 
 @dataclass(frozen=True)
 class NodeInput:
@@ -149,6 +149,31 @@ def _budget(
     if any(entry.more for entry in last.files):
         return None  # of the slots up to the last one some rows are still to come
     return BudgetPlan(given.budget, Ledger(through=last.slot), upto)
+
+
+def overtaken(
+    nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], first_slots: Mapping[str, int]
+) -> dict[str, str]:
+    """Return the views under a budget whose ledger has passed a slot to which rows come, and the views above; and why.
+
+    They stand still, and the next update builds them again. It happens where a stream that stood still goes on at a window time
+    of before. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that the same update creates.
+    """
+    found: dict[str, str] = {}
+    again = unbuilt(nodes, last, created)
+    sources: dict[str, set[str]] = {}
+    passed: set[str] = set()
+    for given in nodes:
+        table, read = given.node.table, set(scanned(given.node.operator))
+        sources[table] = {each for name in read for each in sources.get(name, {name})}
+        state = last.table(table) if last else None
+        ledger = None if table in again or state is None or state.view is None else state.view.ledger
+        through = None if ledger is None else ledger.through
+        slots = [first_slots[name] for name in sources[table] if name in first_slots]
+        if read & passed or (through is not None and any(each <= through for each in slots)):
+            passed.add(table)
+            found[given.view] = "rows came for slots that its budget has passed; the next update builds it again"
+    return found
 
 
 def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:

@@ -18,7 +18,7 @@ from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_v
 from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps, rebuilt_tables, without_points
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, kept_long_enough
-from warehouse.planning.node_plans import NodeInput, plan_nodes, rebuilt
+from warehouse.planning.node_plans import NodeInput, overtaken, plan_nodes, rebuilt
 from warehouse.planning.steps import (
     AddColumns,
     CreateTable,
@@ -145,6 +145,8 @@ def make_plan(
     goes_on = moves or any(given.continues is not None for given in inputs)
     answers = over_views(catalog)
     created += (name for name in answers if moves and (last is None or last.table(name) is None))
+    passed = overtaken(nodes, last, created, {each.name: each.k0 + 1 for each in streams if each.name in arriving}, slot)
+    nodes = [given for given in nodes if given.view not in passed]
     planned_nodes = plan_nodes(
         nodes, last, created, slot=slot, moves=goes_on or again, epoch=epoch, whole=not _files_left(inputs, last)
     )
@@ -174,7 +176,7 @@ def make_plan(
         steps=tuple(steps),
         nodes=(*first, *after),
         warnings=(*rebuilt(nodes, last), *rebuilt_tables(catalog, last)),
-        refused=tuple(sorted((refused or {}).items())),
+        refused=tuple(sorted({**(refused or {}), **passed}.items())),
         target_file_size=catalog.target_file_size,
         stopped=tuple(sorted((stopped or {}).items())),
         keep=keep,

@@ -18,6 +18,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -72,9 +74,8 @@ class Position:
     made: int = 0
 
 
-@dataclass(frozen=True)
-class Begun:
-    """A unit of a range that is made in part."""
+class Begun(msgspec.Struct, frozen=True, array_like=True):
+    """A unit of a range that is made in part; in records a list of its numbers, since there may be many."""
 
     bucket: int
     place: int
@@ -115,7 +116,7 @@ class Ledger:
     """What a view under a budget owes: ranges of load slots up to ``through``, the oldest first.
 
     ``through`` is None before the first build. ``made`` results came in the last epoch; of the ``exact`` pairs of its window time
-    (None: a condition decides which pairs are results) at least ``least`` and at most ``most`` were missing then. ``lapsed``
+    (None: they were not counted, or a condition decides) at least ``least`` and at most ``most`` were missing then. ``lapsed``
     units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
     """
 

@@ -20,7 +20,7 @@ __all__ = ["Owed", "facts_of", "owed_by", "owed_of"]
 class Owed:
     """What a view under a budget lacks: at least ``least`` and at most ``most`` results of its window time.
 
-    ``exact`` are the results of its query; None: a condition decides which pairs are results, so that nobody has counted them.
+    ``exact`` are the results of its query; None: they were not counted, since nothing came, or a condition decides.
     The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
     ``lapsed`` ones ended before they were made, ``given_up`` ones are not made at all.
     """

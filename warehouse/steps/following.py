@@ -114,7 +114,7 @@ def coalesced_record(
 def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
     """Return what a view under a budget owes after a plan, by its commit; None of another one.
 
-    Without a commit nothing came and nothing was owed.
+    Without a commit nothing came and nothing was owed, so that nothing was counted.
     """
     own = planned.budget
     if own is None:
@@ -122,7 +122,8 @@ def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
     said = None if commit is None else commit.metadata.get(OWED)
     if said is not None:
         return msgspec.convert(said, Ledger)
-    return replace(own.ledger, made=0, through=own.ledger.through if own.upto is None else own.upto)
+    through = own.ledger.through if own.upto is None else own.upto
+    return replace(own.ledger, made=0, through=through, exact=None, least=0)
 
 
 def stopped_followers(plan: Plan, last: Epoch | None) -> dict[str, TableState]:
