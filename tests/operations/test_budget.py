@@ -343,20 +343,21 @@ def test_check_and_answers_know_what_is_owed(tmp_path: Path, spark: SparkSession
     assert claimed["some"] == "differs"
 
 
-def test_a_stream_that_goes_on_at_a_slot_of_before(tmp_path: Path, spark: SparkSession) -> None:
-    """Its rows come to units that are made: the view is built again, and misses none of their pairs."""
-    project = declare(tmp_path, spark, pairs=100)
+@pytest.mark.parametrize("sql", [SQL, pytest.param(SHAPES[-1].replace("upper(c.k)", "c.k"), marks=pytest.mark.long)])
+def test_a_stream_that_goes_on_at_a_slot_of_before(sql: str, tmp_path: Path, spark: SparkSession) -> None:
+    """Its rows belong to the next slot, or come for slots that are made: what they bring comes with the next update."""
+    project = declare(tmp_path, spark, 100, sql)
     land(project, "1", "ppq", "ppq", 0.5, 4)
     project.update(1)
     assert ledger(project).complete
-    CHANGES["delete"](project.root / "tables/a")
+    CHANGES["overwrite"](project.root / "tables/a")
     project.streams["z"] = stream(landing="landing/z")
     project.declare()
     assert [name for name, _ in project.update(1).stopped] == ["a"]
     project.updater().undo_foreign("a")
     land(project, "2", "pq", "", 0.5, 4)
-    failed = dict(project.update(1).failed_views)
-    assert failed["some"].startswith("rows came for slots that its budget has passed")
-    assert not project.update(1).failed_views
+    project.update(1)
+    assert bag(project, "some") <= bag(project, "exact")
+    project.update(2)
     require_sound(project)
     assert bag(project, "some") == bag(project, "exact")

@@ -152,12 +152,13 @@ def _budget(
 
 
 def overtaken(
-    nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], first_slots: Mapping[str, int]
+    nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], first_slots: Mapping[str, int], slot: int
 ) -> dict[str, str]:
     """Return the views under a budget whose ledger has passed a slot to which rows come, and the views above; and why.
 
     They stand still, and the next update builds them again. It happens where a stream that stood still goes on at a window time
-    of before. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that the same update creates.
+    of before, and a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that
+    the same update, to ``slot``, creates.
     """
     found: dict[str, str] = {}
     again = unbuilt(nodes, last, created)
@@ -165,11 +166,12 @@ def overtaken(
     passed: set[str] = set()
     for given in nodes:
         table, read = given.node.table, set(scanned(given.node.operator))
-        sources[table] = {each for name in read for each in sources.get(name, {name})}
+        below = {name: sources.get(name, {name}) for name in read}
+        sources[table] = {each for found_below in below.values() for each in found_below}
         state = last.table(table) if last else None
         ledger = None if table in again or state is None or state.view is None else state.view.ledger
         through = None if ledger is None else ledger.through
-        slots = [first_slots[name] for name in sources[table] if name in first_slots]
+        slots = [first_slots.get(name, slot) for name, own in below.items() if own & first_slots.keys()]
         if read & passed or (through is not None and any(each <= through for each in slots)):
             passed.add(table)
             found[given.view] = "rows came for slots that its budget has passed; the next update builds it again"

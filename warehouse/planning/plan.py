@@ -142,14 +142,14 @@ def make_plan(
         state = last.table(coalesced.name) if last else None
         steps.extend((*own, *_overdue(catalog, coalesced.followed or "", state, slot, own)))
     created = [stream.name for stream in streams if stream.first]
-    goes_on = moves or any(given.continues is not None for given in inputs)
     answers = over_views(catalog)
     created += (name for name in answers if moves and (last is None or last.table(name) is None))
     passed = overtaken(nodes, last, created, {each.name: each.k0 + 1 for each in streams if each.name in arriving}, slot)
-    nodes = [given for given in nodes if given.view not in passed]
     planned_nodes = plan_nodes(
-        nodes, last, created, slot=slot, moves=goes_on or again, epoch=epoch, whole=not _files_left(inputs, last)
-    )
+        [given for given in nodes if given.view not in passed], last, created,
+        slot=slot, moves=moves or again or any(given.continues for given in inputs), epoch=epoch,
+        whole=not _files_left(inputs, last),
+    )  # fmt: skip
     first, after = _before_answers(planned_nodes, answers)
     views = follow(Followed.of_views(first, streams))
     streams += views

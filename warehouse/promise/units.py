@@ -118,6 +118,7 @@ class Ledger:
     ``through`` is None before the first build. ``made`` results came in the last epoch; of the ``exact`` pairs of its window time
     (None: they were not counted, or a condition decides) at least ``least`` and at most ``most`` were missing then. ``lapsed``
     units ended since the first build before they were made, ``given_up`` ones were not made, as ``complete = "never"`` says.
+    ``later`` pairs have a later slot than ``through``: some rows of it are still to come, and then they are in a unit.
     """
 
     through: int | None = None
@@ -128,11 +129,12 @@ class Ledger:
     most: int = 0
     lapsed: int = 0
     given_up: int = 0
+    later: int = 0
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is owed, and nothing was given up."""
-        return not self.ranges and not self.given_up
+        """Whether nothing is owed or to come later, and nothing was given up."""
+        return not self.ranges and not self.given_up and not self.later
 
     @property
     def shares(self) -> tuple[float, float]:

@@ -22,7 +22,7 @@ class Owed:
 
     ``exact`` are the results of its query; None: they were not counted, since nothing came, or a condition decides.
     The view has between ``share_least`` and ``share_most`` of them. ``made`` came in the last epoch, ``units`` are owed;
-    ``lapsed`` ones ended before they were made, ``given_up`` ones are not made at all.
+    ``lapsed`` ones ended before they were made, ``given_up`` ones are not made. ``later`` results come with the next update.
     """
 
     view: str
@@ -36,12 +36,15 @@ class Owed:
     units: int
     lapsed: int
     given_up: int
+    later: int
 
     @property
     def text(self) -> str:
         """What to tell of it, with the way on."""
         if self.given_up:
             return f"{self.view} has a part of its results, by its budget; {self.given_up} units were not made"
+        if not self.units:
+            return f"{self.view} gets {self.later} results more with the next update that moves the windows"
         count = f"{self.most}" if self.least == self.most else f"{self.least} to {self.most}"
         of_all = "" if self.exact is None else f" of {self.exact}"
         return f"{self.view} owes {count}{of_all} results: `stream-wh complete {self.view}` makes them"
@@ -49,7 +52,7 @@ class Owed:
     @property
     def complete(self) -> bool:
         """Whether it has all results of its query."""
-        return not self.units and not self.given_up
+        return not self.units and not self.given_up and not self.later
 
 
 def facts_of(owed: Sequence[Owed]) -> dict[str, str]:
@@ -69,7 +72,7 @@ def owed_of(state: TableState) -> Owed | None:
     units = sum(1 for _ in ledger.units())
     return Owed(
         state.name, state.view.budget, ledger.made, ledger.exact, ledger.least, ledger.most, least, most, units,
-        ledger.lapsed, ledger.given_up,
+        ledger.lapsed, ledger.given_up, ledger.later,
     )  # fmt: skip
 
 

@@ -168,7 +168,7 @@ class NodeSource:
     def _made(self) -> Made | None:
         """What is made under the node's budget; None when nothing came and nothing is owed."""
         own = self.planned.budget
-        if own is None or (self.idle and not own.ledger.ranges):
+        if own is None or (self.idle and not own.ledger.ranges and not own.ledger.later):
             return None
         return made_within(self.inputs, own.in_force, own.ledger, own.upto)
 

@@ -85,8 +85,8 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
 
     """
     ledger = before.with_slots(upto)
-    join = _Join(inputs, ledger.ranges)
-    pairs, exact = join.counted()
+    join = _Join(inputs, ledger)
+    pairs, later, exact = join.counted()
     counts = {unit: pairs.get(unit, 0) for unit in ledger.units()}
     positions: dict[Unit, Position | None] = {unit: None for unit, count in counts.items() if not count}
     lapsed = sum(1 for unit in positions if unit.range < len(before.ranges))
@@ -112,9 +112,10 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         ledger.with_positions(positions),
         made=made.total(),
         exact=exact if join.bare else None,
-        least=sum(fresh),
-        most=sum(missing.values()),
+        least=sum(fresh) + (later if join.bare else 0),
+        most=sum(missing.values()) + later,
         lapsed=before.lapsed + lapsed,
+        later=later,
     )
     if budget.complete == "never":
         after = replace(after, ranges=(), given_up=before.given_up + len(todo))
@@ -173,10 +174,19 @@ def _united(rows: Sequence[DataFrame | pa.Table], inputs: NodeInputs) -> DataFra
 
 @dataclass(frozen=True, eq=False)
 class _Join:
-    """A node's join, cut into the units of some ranges of load slots."""
+    """A node's join, cut into the units of a ledger."""
 
     inputs: NodeInputs
-    ranges: Sequence[OwedRange]
+    ledger: Ledger
+
+    @property
+    def ranges(self) -> Sequence[OwedRange]:
+        """The ranges of load slots."""
+        return self.ledger.ranges
+
+    @property
+    def _later(self) -> int:
+        return 2 * len(self.ranges) + 2
 
     @property
     def core(self) -> Join:
@@ -209,8 +219,8 @@ class _Join:
         rows = relation(self.core.inputs[number], self.inputs.tables, NodeTable.loaded)
         return rows.where(f"_exp > _ts AND unix_micros(_exp) > {self.inputs.move.now}L")
 
-    def counted(self) -> tuple[dict[Unit, int], int]:
-        """Return the pairs of each unit, and of all units together with those that are not owed."""
+    def counted(self) -> tuple[dict[Unit, int], int, int]:
+        """Return the pairs of each unit, those of later slots, and all pairs, those that are not owed among them."""
         left = self._by_key(self.left, [name for name, _ in self.on], LOADED, [_BUCKET])
         right = self._by_key(self.right, [name for _, name in self.on], f"{LOADED}_right", [])
         right = right.selectExpr(*[f"{name} AS {name}_right" for name in right.columns])
@@ -220,7 +230,8 @@ class _Join:
         )
         summed = pairs.groupBy("_class", _BUCKET).agg(F.expr("sum(_pairs)")).collect()
         owed = {Unit(each // 2, bucket): count for each, bucket, count in summed if each % 2}
-        return owed, sum(count for _, _, count in summed)
+        later = sum(count for each, _, count in summed if each == self._later)
+        return owed, later, sum(count for _, _, count in summed)
 
     def _by_key(self, rows: DataFrame, key: Sequence[str], slot: str, more: Sequence[str]) -> DataFrame:
         named = [f"{quoted(name)} AS _key_{place}" for place, name in enumerate(key)]
@@ -229,13 +240,18 @@ class _Join:
         return classed.groupBy(*own, *more, "_class").agg(F.expr("count(*) AS _rows"))
 
     def _class_of(self, slot: str) -> str:
-        """Where a load slot lies: 2n + 1 is in range n, 2n below it. Of two slots the later has the greater one."""
+        """Where a load slot lies: 2n + 1 in range n, 2n below it, the greatest number later than the ledger knows.
+
+        Of two slots the later has the greater number.
+        """
         when = []
         for number, each in enumerate(self.ranges):
             if each.above is not None:
                 when.append(f"WHEN {slot} <= {each.above}L THEN {2 * number}")
             when.append(f"WHEN {slot} <= {each.upto}L THEN {2 * number + 1}")
-        return f"CASE {' '.join(when)} ELSE {2 * len(self.ranges)} END" if when else "0"
+        if self.ledger.through is not None:
+            when.append(f"WHEN {slot} <= {self.ledger.through}L THEN {2 * len(self.ranges)}")
+        return f"CASE {' '.join(when)} ELSE {self._later} END" if when else str(self._later)
 
     def made(self, parts: Sequence[_Part]) -> tuple[DataFrame | pa.Table, dict[Unit, _Stopped]]:
         """Return the results of parts of units, and how far each came; units without a result are left out."""

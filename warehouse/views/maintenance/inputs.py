@@ -124,7 +124,7 @@ class NodeTable:
         """Return the rows that this plan loaded, dead ones included; on a first build the live rows."""
         if self.move.first:
             return self.now()
-        if self.move.k0 == self.move.k:  # files were left over: the epoch before loaded the same slots
+        if self._overlaps():
             lives = SlotBounds.expiring_after(self.move.k)
             rows = self._live(self._read(self.version, lives)).exceptAll(self._live(self._read(self.base, lives)))
         else:
@@ -152,7 +152,7 @@ class NodeTable:
             return self._none()
         lives = SlotBounds.expiring_after(self.move.k)
         rows = self._live(self._read(self.version, lives))
-        if self.move.k0 == self.move.k:
+        if self._overlaps():
             return _plain(rows.intersectAll(self._live(self._read(self.base, lives))))
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
@@ -191,7 +191,7 @@ class NodeTable:
     def came(self) -> pa.Table | None:
         """Return the rows that this plan loaded, dead ones included, read by this process; None when Spark is to read them."""
         move = self.move
-        if move.first or move.k0 == move.k or self.version is None:
+        if move.first or self.version is None or self._overlaps():
             return None
         dead = None if self.keyed else self.dead
         if dead is not None and dead.count > FEW:
@@ -284,7 +284,7 @@ class NodeTable:
 
     def most_arrived(self) -> int | None:
         """Return an upper bound of the rows that arrived; None if none is known, or if rows are wide."""
-        again = self.move.first or self.move.k0 == self.move.k
+        again = self.move.first or self._overlaps()
         wanted = SlotBounds.expiring_after(self.move.k) if again else SlotBounds.loaded_after(self.loaded_until)
         held = [file for file in self._files(self.version) if wanted(file)]
         if any(file.rows is None for file in held) or sum(file.size for file in held) > _WIDE:
@@ -296,7 +296,7 @@ class NodeTable:
         """Whether the table gained no row since the last epoch; a keyed one: whether it lost none either."""
         if self.move.first or self.base is None or self.dead is not None:
             return False
-        if self.keyed or self.version == self.base or self.move.k0 == self.move.k:  # new rows may have slots of before
+        if self.keyed or self.version == self.base or self._overlaps():
             return self.version == self.base
         came = SlotBounds.loaded_after(self.loaded_until)
         return not any(came(file) for file in self._files(self.version))
@@ -311,6 +311,14 @@ class NodeTable:
             inside = SlotBounds.loaded_after(self.move.k0 - window // self.move.interval - 1)
             return any(inside(file) for file in held)
         return any(map(self._may_end, held))
+
+    def _overlaps(self) -> bool:
+        """Whether the last epoch has rows of slots to which this plan loads: only comparing both contents tells what came.
+
+        It has where files were left over, or where a stream that stood still went on at a window time of before.
+        """
+        loads = SlotBounds.loaded_after(self.loaded_until)
+        return self.move.k0 == self.move.k or any(loads(file) for file in self._files(self.base))
 
     # --- reading ---
 
