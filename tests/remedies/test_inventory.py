@@ -15,6 +15,7 @@ MESSAGES = messages()
 _TESTS = Path(__file__).parents[1]
 
 ELSEWHERE = {
+    "`stream-wh complete ○`": "operations/test_budget.py::test_an_update_makes_its_budget_and_complete_the_rest",
     "is a log of syslog": "catalog/test_log_lines.py::test_syslog_has_the_latest_year_that_is_past",
     "of names and values (logfmt)": "catalog/test_log_lines.py::test_logfmt_becomes_an_object_a_line",
     "stream-wh rebuild ○": "views/test_verification.py::test_a_view_that_went_wrong_is_named_until_it_is_rebuilt",
@@ -43,6 +44,8 @@ NO_ADVICE = {
     '`budget` with how = "lazy"': "same",
     '○ with short_lived = "report"': "same",
     '○ with vacuum = "manual"': "same",
+    'a coalesced table with how = "lazy"': "same",
+    'the view "○" with short_lived = "drop"': "same",
     'false, or insertion = "staggered"': "the pairs of layout keys, which the tests of layouts go through",
     "--rebuild or --side-by-side": "two options of a command that is executed",
     'null_expiry = "never"': "says what a key would do",
