@@ -153,7 +153,7 @@ PLANTED = {
     "NOT EXISTS": ("SELECT k, n FROM a WHERE NOT EXISTS (SELECT 1 FROM c WHERE c.k = a.k)", '"c.k","sql":"`k', '"c.k","sql":"`o'),
     "NOT IN": ("SELECT k, n FROM a WHERE coalesce(n, 0) NOT IN (SELECT coalesce(q, 0) FROM c)", "coalesce(`n`", "coalesce(`m`"),
     "IN": ("SELECT k, n FROM a WHERE n IN (SELECT q FROM c)", '"sql":"`q`"', '"sql":"`u`"'),
-    "a group": ("SELECT k, o, sum(n) AS s FROM a GROUP BY k, o", '"keys":["k","o"]', '"keys":["k"]'),
+    "a group": ("SELECT upper(k) AS k, o, sum(n) AS s FROM a GROUP BY upper(k), o", "upper(`k`)", "upper(`o`)"),
     "a group of counts": ("SELECT count(*) AS k, max(k) AS l FROM a GROUP BY n", '"sql":"`n`"', '"sql":"`m`"'),
     "an aggregate": ("SELECT k, sum(n) AS s, sum(m) AS t FROM a GROUP BY k", "sum(`n`)", "sum(`m`)"),
     "HAVING": ("SELECT k, sum(n) AS s, sum(m) AS t FROM a GROUP BY k HAVING sum(n) > 1", "`s` > 1", "`t` > 1"),
