@@ -106,7 +106,7 @@ def test_what_a_changed_source_means(tmp_path: Path) -> None:
     before = loaded(tmp_path)
 
     class Recorded:
-        anchor, update_interval, tables = before.anchor, before.update_interval, ()
+        anchor, update_interval, tables, lazy = before.anchor, before.update_interval, (), ()
 
     def verdict(column: object) -> str:
         found = verdicts(loaded(tmp_path, {COLUMN: column}), Recorded, before.keys)  # type: ignore[arg-type]
