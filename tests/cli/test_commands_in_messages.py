@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 _ADVICE = re.compile(r"`stream-wh ([^`]+)`")
 _SHORT = re.compile(rf"`(?:{'|'.join(COMMANDS)}) [^`]*--")
 _HOLE = "\0"
-_PLACEHOLDERS = {"EPOCH": "1", "DIR": ".", "NEW": "new"}
+_PLACEHOLDERS = {"EPOCH": "1", "DIR": ".", "NEW": "new", "FILE": __file__}
 _VALUES = ("1", "2024-01-01T00:00:00Z", "X")
 """What is filled in: some options take a number or an instant."""
 
