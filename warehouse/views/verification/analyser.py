@@ -20,6 +20,7 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import canonical, parse_type
 from warehouse.errors import ConfigurationError, Problem
+from warehouse.views.algebra import AsOf, inputs_of
 from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.verification.references import UnknownPlanError, agree, differing, references
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.views.algebra import Node
+    from warehouse.views.algebra import Node, Operator
     from warehouse.views.maintenance.analysis import Shape
 
 __all__ = ["Analyser"]
@@ -86,7 +87,7 @@ class Analyser:
         nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
         if nulls:
             raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
-        if not nodes:
+        if not nodes or any(_looks_up_all(node.operator) for node in nodes):
             return
         names = {name: tuple(column.name for column in columns) for name, columns in tables.items()}
         unlike = self._differing_references(view, rows, query_of(nodes, names))
@@ -109,6 +110,12 @@ class Analyser:
                 empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
                 self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
                 self._known[name] = known
+
+
+def _looks_up_all(operator: Operator) -> bool:
+    """Whether rows without a version stay: the rest of such an ON is part of the columns then, not a condition."""
+    outer = isinstance(operator, AsOf) and operator.outer
+    return outer or any(_looks_up_all(each) for each in inputs_of(operator))
 
 
 def _plan(rows: DataFrame) -> str:
