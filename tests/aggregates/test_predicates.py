@@ -8,7 +8,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, atoms_of, cover, disjoint
+from warehouse.aggregates.conditions import atoms_of
+from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, cover, disjoint
 
 KINDS: dict[str, Kind] = {"protocol": "text", "user": "text", "b": "text", "a": "number"}
 ROWS = (("TCP", "U", 10), ("TCP", "V", 40), ("UDP", "U", 25), ("UDP", "V", 7), ("ICMP", "U", 90), ("ICMP", "V", 3))

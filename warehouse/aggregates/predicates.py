@@ -11,16 +11,13 @@ parts know is at most what arrived; a difference may be too large, or below zero
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import TYPE_CHECKING, Literal
-
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from decimal import Decimal
 
-__all__ = ["Algebra", "Atom", "Kind", "Predicate", "atoms_of", "cover", "disjoint", "kinds_of"]
+__all__ = ["Algebra", "Atom", "Kind", "Predicate", "cover", "disjoint", "kinds_of"]
 
 Algebra = Literal["duplicate-insensitive", "additive"]
 """What merging states of overlapping or disjoint bags gives (section 2): MIN, MAX and sketches of distinct values are
@@ -30,8 +27,6 @@ Kind = Literal["text", "number"]
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "double")
 """Types of numbers besides decimals; a float may equal two constants that are different doubles."""
 
-_OPERATORS = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.GT: ">"}
-_MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<"}
 _TERMS = 6
 """Synopses that a cover has at most: more of them cost more than one of its own."""
 _TRIED = 20_000
@@ -64,74 +59,6 @@ def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
         elif kind in _NUMBERS or kind.startswith("decimal"):
             found[name.lower()] = "number"
     return found
-
-
-def atoms_of(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
-    """Return the atoms of a condition in Spark's SQL, or None if it is no disjunction of atoms.
-
-    A list `x IN (1, 2)` is a disjunction of equalities. A comparison that would convert a column or a string is no atom:
-    `n = '1'` and `n = '01'` hold for the same rows.
-
-    Parameters
-    ----------
-    condition
-        An expression.
-    kinds
-        What columns are compared as.
-
-    Examples
-    --------
-    >>> kinds = {"protocol": "text", "port": "number"}
-    >>> sorted(atom.constant for atom in atoms_of("protocol = 'TCP' OR 'UDP' = protocol", kinds))
-    ['TCP', 'UDP']
-    >>> atoms_of("protocol = 'TCP' AND port = 80", kinds) is None
-    True
-    """
-    try:
-        found = list(_atoms(parse_one(condition, dialect="spark")))
-    except SqlglotError:
-        return None
-    if any(each is None for each in found):
-        return None
-    atoms = frozenset(each for each in found if each is not None)
-    sound = (kinds.get(each.attribute) == ("text" if isinstance(each.constant, str) else "number") for each in atoms)
-    return atoms if all(sound) else None
-
-
-def _atoms(tree: exp.Expr) -> Iterator[Atom | None]:
-    match tree:
-        case exp.Paren():
-            yield from _atoms(tree.this)
-        case exp.Or():
-            yield from _atoms(tree.left)
-            yield from _atoms(tree.right)
-        case exp.In() if tree.expressions and not tree.args.get("query"):
-            for each in tree.expressions:
-                yield _atom(tree.this, "=", each)
-        case exp.EQ() | exp.NEQ() | exp.LT() | exp.GT():
-            operator = _OPERATORS[type(tree)]
-            yield _atom(tree.left, operator, tree.right) or _atom(tree.right, _MIRRORED[operator], tree.left)
-        case _:
-            yield None
-
-
-def _atom(column: exp.Expr, operator: str, constant: exp.Expr) -> Atom | None:
-    if not isinstance(column, exp.Column) or column.table:
-        return None
-    value = _constant(constant)
-    return None if value is None else Atom(column.name.lower(), operator, value)  # type: ignore[arg-type]
-
-
-def _constant(tree: exp.Expr) -> str | Decimal | None:
-    if isinstance(tree, exp.Neg):
-        inner = _constant(tree.this)
-        return -inner if isinstance(inner, Decimal) else None
-    if not isinstance(tree, exp.Literal):
-        return None
-    if tree.is_string:
-        return str(tree.this)
-    number = Decimal(tree.this)
-    return number if number.is_finite() else None
 
 
 def disjoint(first: Atom, second: Atom) -> bool:
@@ -184,7 +111,7 @@ def cover(wanted: Predicate, stored: Mapping[str, Predicate], algebra: Algebra) 
 
     Examples
     --------
-    >>> tcp, udp = atoms_of("p = 'TCP'", {"p": "text"}), atoms_of("p = 'UDP'", {"p": "text"})
+    >>> tcp, udp = frozenset({Atom("p", "=", "TCP")}), frozenset({Atom("p", "=", "UDP")})
     >>> cover(tcp | udp, {"q1": tcp, "q2": udp}, "additive")
     ('q1', 'q2')
     """

@@ -18,13 +18,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from warehouse.aggregates.predicates import atoms_of, cover
+from warehouse.aggregates.predicates import cover
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from warehouse.aggregates.definition import Definition, Value
-    from warehouse.aggregates.predicates import Kind
+    from warehouse.aggregates.predicates import Kind, Predicate
 
 __all__ = [
     "AFTER",
@@ -277,13 +277,13 @@ def _cover_of(
     need: Need, states: tuple[State, ...], there: Sequence[Synopsis], kinds: Mapping[str, Kind], *, rows: bool
 ) -> list[Served]:
     own = need.synopsis
-    wanted = None if own.where is None or own.counted is not None else atoms_of(own.where, kinds)
+    wanted = None if own.where is None or own.counted is not None else _atoms(own.where, kinds)
     if wanted is None:
         return []
     stored, serving = {}, {}
     for where in dict.fromkeys(each.where for each in there if each.where not in (None, own.where)):
         found = _alike(replace(own, where=where, states=states), there)
-        atoms = atoms_of(where or "", kinds)
+        atoms = _atoms(where or "", kinds)
         if atoms is not None and found and set(states) == {state for served in found for state in served.states}:
             stored[where or ""], serving[where or ""] = atoms, found
     repeats = not (rows and need.rows) and all(state.function in _REPEATING for state in states)
@@ -300,7 +300,7 @@ def missing(
     first: with ``kinds`` others may be covered by them.
     """
     made: list[Synopsis] = []
-    for need in sorted(wanted, key=lambda need: _atoms(need, kinds)):
+    for need in sorted(wanted, key=lambda need: _atom_count(need, kinds)):
         served = assigned(need, [*there, *made], kinds)
         known = {state for each in served for state in each.states}
         left = tuple(state for state in need.synopsis.states if state not in known)
@@ -315,9 +315,15 @@ def missing(
     return tuple(made)
 
 
-def _atoms(need: Need, kinds: Mapping[str, Kind] | None) -> int:
+def _atom_count(need: Need, kinds: Mapping[str, Kind] | None) -> int:
     where = need.synopsis.where
-    return 0 if where is None or kinds is None else len(atoms_of(where, kinds) or ())
+    return 0 if where is None or kinds is None else len(_atoms(where, kinds) or ())
+
+
+def _atoms(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
+    from warehouse.aggregates.conditions import atoms_of  # noqa: PLC0415 - readers do without sqlglot, which takes time to import
+
+    return atoms_of(condition, kinds)
 
 
 def lengthened(synopsis: Synopsis, listed: int | None) -> Synopsis:
