@@ -224,6 +224,14 @@ def test_columns_are_compared_in_the_order_of_the_table(spark: SparkSession) -> 
         assert _Both(spark, tables).agree(sql, plan.nodes), sql
 
 
+def test_a_lookup_that_keeps_all_rows_is_left_out(spark: SparkSession) -> None:
+    """The rest of its ON becomes part of the columns, which then come from more than Spark's."""
+    sql = "SELECT a.k, rn.q FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.n"
+    plan, tables = _plan_of(sql)
+    shape = Shape((ColumnRecord("k", "string"), ColumnRecord("q", "int")))
+    Analyser(spark.newSession()).check("v", sql, tables, shape, plan.nodes)
+
+
 def test_wide_tables_are_compared_to_the_last_column(spark: SparkSession) -> None:
     """Spark cuts long lists where it prints a plan for people."""
     kinds = {"a": {"k": "string", **{f"n{number}": "int" for number in range(90)}, "b": "timestamp", "e": "timestamp"}}
