@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from warehouse.aggregates.conditions import atoms_of
-from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, cover, disjoint
+from warehouse.aggregates.predicates import Algebra, Atom, Kind, Predicate, cover, disjoint, kinds_of
 
 KINDS: dict[str, Kind] = {"protocol": "text", "user": "text", "b": "text", "a": "number"}
 ROWS = (("TCP", "U", 10), ("TCP", "V", 40), ("UDP", "U", 25), ("UDP", "V", 7), ("ICMP", "U", 90), ("ICMP", "V", 3))
@@ -47,6 +47,18 @@ def holds(predicate: Predicate, row: dict[str, str | Decimal | None]) -> bool:
 def test_sheet(wanted: Predicate, stored: dict[str, Predicate], algebra: Algebra, found: tuple[str, ...] | None) -> None:
     """Section 6: Q1 to Q6."""
     assert cover(wanted, stored, algebra) == found
+
+
+@pytest.mark.parametrize("condition", ["a = 9007199254740993e0", "a < 1e3", f"a = 1.{'1' * 19}", f"a < {'1' * 19}"])
+def test_constants_that_are_not_compared_exactly(condition: str) -> None:
+    """Spark compares whole numbers with 9007199254740993e0 as doubles, so 9007199254740992 equals it, and is below it too."""
+    assert atoms_of(condition, KINDS) is None
+
+
+def test_decimals_that_are_not_compared_exactly() -> None:
+    """In `decimal(38,2)` Spark holds 1.12 and 1.123 equal."""
+    types = ("decimal(38,2)", "decimal(20,19)", "decimal(38,18)", "decimal(20,0)")
+    assert [*kinds_of((kind, kind) for kind in types)] == ["decimal(38,18)", "decimal(20,0)"]
 
 
 def test_vector() -> None:

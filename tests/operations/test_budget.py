@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from warehouse.catalog.model import LayoutSpec
+from warehouse.epochs.journal import read_epoch
 from warehouse.epochs.points import Point
 from warehouse.errors import UsageError
 from warehouse.limits import limited
@@ -23,7 +24,7 @@ from warehouse.serving import Reader
 from warehouse.views.maintenance import budgeted
 
 from .outsiders import CHANGES
-from .projects import Project, StoppedError, at, csv, stop_at, stream, text
+from .projects import Project, StoppedError, at, csv, row, stop_at, stream, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -78,9 +79,10 @@ def bag(project: Project, table: str, number: int | None = None) -> Counter[tupl
     return Counter(tuple(value for name, value in sorted(row.items()) if name in "kxyz" or name == "_exp") for row in rows)
 
 
-def ledger(project: Project, table: str = "some") -> Ledger:
+def ledger(project: Project, table: str = "some", number: int | None = None) -> Ledger:
     """What the view owes."""
-    state = project.epoch.table(table)
+    epoch = project.epoch if number is None else read_epoch(project.root, number)
+    state = epoch.table(table)
     assert state is not None
     assert state.view is not None
     assert state.view.ledger is not None
@@ -293,6 +295,69 @@ def test_files_left_for_another_epoch(tmp_path: Path, spark: SparkSession) -> No
     project.updater().complete("some")
     require_sound(project)
     assert ledger(project).complete
+
+
+def test_files_left_of_another_stream(tmp_path: Path, spark: SparkSession) -> None:
+    """Pairs of a slot of which another stream's files were left are owed until they become units, also if nothing more comes."""
+    project = declare(tmp_path, spark, pairs=50)
+    project.streams["z"] = stream(landing="landing/z")
+    project.declare()
+    for slot in (1, 2):
+        land(project, str(slot), "pq", "pq", slot - 0.5, 9)
+        for number in range(3):
+            project.land(f"{slot}{number}.csv", csv(row("z", slot - 0.5, 9)), landing="landing/z")
+        with limited(files_per_plan=1):
+            project.update(slot)
+        assert ledger(project).complete
+        require_sound(project)
+        before = project.epoch.number - 1
+        missing = (bag(project, "exact", before) - bag(project, "some", before)).total()
+        assert missing > 0
+        assert (ledger(project, number=before).complete, ledger(project, number=before).later) == (False, missing)
+
+
+def test_rejected_records_that_are_tried_again(tmp_path: Path, spark: SparkSession) -> None:
+    """Their load slot is one of which the units were made, so that the view begins again under its budget."""
+    project = declare(tmp_path, spark)
+    land(project, "1", "pq", "pq", 0.5, 4)
+    project.land("2.csv", csv(f"p,{text(0.6)},{text(4)},7,1", header="k,b,e,x,more"), landing="landing/a")
+    project.update(1)
+    assert ledger(project).complete
+    project.change(unknown_columns="ignore")
+    project.updater().restate("a", rejected=True)
+    require_sound(project)
+    project.updater().complete("some")
+    require_sound(project)
+    assert bag(project, "some").total() == 3
+
+
+def test_a_unit_goes_on_after_its_last_result_ended(tmp_path: Path, spark: SparkSession) -> None:
+    """How many equal results were made of the last one says nothing of others, once it has ended."""
+    project = declare(tmp_path, spark, pairs=3)
+    ends = (2, 3, 2.5, 4, 4, 5, 2.2, 5.5)
+    lines = [f"p,{text(0.5)},{text(end)},{place}" for place, end in enumerate(ends)]
+    project.land("1.csv", csv(*lines, header="k,b,e,x"), landing="landing/a")
+    lines = [f"p,{text(0.5)},{text(9)},{place}" for place in range(2)]
+    project.land("1.csv", csv(*lines, header="k,b,e,y"), landing="landing/c")
+    for slot in (1, 2, 3, 4):
+        project.update(slot)
+        require_sound(project)
+    project.updater().complete("some")
+    assert bag(project, "some") == bag(project, "exact")
+
+
+def test_the_share_counts_what_was_given_up_before(tmp_path: Path, spark: SparkSession) -> None:
+    """Pairs that an update gave up are missing in the next epochs too; where nothing comes nobody counts them."""
+    project = declare(tmp_path, spark, pairs=2, complete="never")
+    land(project, "1", "pppp", "pppp", 0.5, 9)
+    project.update(1)
+    land(project, "2", "q", "q", 1.5, 9)
+    project.update(2)
+    require_sound(project)
+    assert ledger(project).shares == (pytest.approx(3 / 17), pytest.approx(3 / 17))
+    project.update(3)
+    require_sound(project)
+    assert ledger(project).shares == (0, 1)
 
 
 def test_large_units_are_cut_by_rows(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from warehouse.aggregates.predicates import Atom
+from warehouse.aggregates.predicates import SCALE, Atom
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -85,5 +85,7 @@ def _constant(tree: exp.Expr) -> str | Decimal | None:
         return None
     if tree.is_string:
         return str(tree.this)
-    number = Decimal(tree.this)
-    return number if number.is_finite() else None
+    whole, _, fraction = str(tree.this).partition(".")
+    if not f"{whole}{fraction}".isdecimal() or max(len(whole), len(fraction)) > SCALE:
+        return None  # with an exponent it is a double, and whole numbers are compared with it as doubles
+    return Decimal(tree.this)

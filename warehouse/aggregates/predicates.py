@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from decimal import Decimal
 
-__all__ = ["Algebra", "Atom", "Kind", "Predicate", "cover", "disjoint", "kinds_of"]
+__all__ = ["SCALE", "Algebra", "Atom", "Kind", "Predicate", "cover", "disjoint", "kinds_of"]
 
 Algebra = Literal["duplicate-insensitive", "additive"]
 """What merging states of overlapping or disjoint bags gives (section 2): MIN, MAX and sketches of distinct values are
@@ -26,6 +26,9 @@ Kind = Literal["text", "number"]
 """What a column is compared as."""
 _NUMBERS = ("tinyint", "smallint", "int", "bigint", "double")
 """Types of numbers besides decimals; a float may equal two constants that are different doubles."""
+_WHOLE, SCALE = 20, 18
+"""Digits before and after the point that Spark compares exactly: together they are those of its widest decimal. With more it
+rounds, so that `d = 1.12` and `d = 1.123` hold for one row of `decimal(38,2)`."""
 
 _TERMS = 6
 """Synopses that a cover has at most: more of them cost more than one of its own."""
@@ -56,9 +59,17 @@ def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
     for name, kind in columns:
         if kind == "string":
             found[name.lower()] = "text"
-        elif kind in _NUMBERS or kind.startswith("decimal"):
+        elif kind in _NUMBERS or _is_exact(kind):
             found[name.lower()] = "number"
     return found
+
+
+def _is_exact(kind: str) -> bool:
+    """Whether values of a type are decimals that Spark compares exactly with the constants of atoms."""
+    if not kind.startswith("decimal("):
+        return False
+    precision, scale = map(int, kind.removeprefix("decimal(").removesuffix(")").split(","))
+    return precision - scale <= _WHOLE and scale <= SCALE
 
 
 def disjoint(first: Atom, second: Atom) -> bool:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from warehouse.catalog.declaration import Declaration
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.epochs.records import Epoch, SideTable, TableState
+    from warehouse.epochs.records import Epoch, SideTable, TableState, ViewRecord
     from warehouse.layout import Layout
     from warehouse.operations.restated_files import Reread
     from warehouse.planning.node_plans import NodeInput
@@ -55,8 +55,8 @@ def restate_base(
 ) -> Base:
     """Return the newest epoch with one table as it was, and the views above it marked so that they are rebuilt.
 
-    To retry what was rejected, only the table of rejected rows is emptied. With a ``changed`` declaration, of columns say, the
-    table is replaced. ``nodes`` are those of the views above.
+    To retry what was rejected, only the table of rejected rows is emptied, and only views under a budget are rebuilt. With a
+    ``changed`` declaration, of columns say, the table is replaced. ``nodes`` are those of the views above.
     """
     restoring = Restoring()
     above = {given.node.table for given in nodes}
@@ -72,12 +72,17 @@ def restate_base(
             states.append(replace(_restored(restoring, state, found.since), stopped=None))
         elif (state.synopsis or state.coalesced) is not None and state.followed in {table, *above} and found.retried is None:
             states.append(_restored(restoring, state, found.since))
-        elif found.retried is None and state.view is not None and (state.view.spare_of or state.name) in above:
+        elif state.view is not None and (state.view.spare_of or state.name) in above and _begins_again(state.view, found):
             states.append(restoring.rebuilt(state))
         else:
             states.append(state)
     epoch = replace(newest, tables=tuple(states), files=(), counts=(), seconds=(), removed=(), warnings=())
     return Base(epoch, tuple(restoring.steps), rejected)
+
+
+def _begins_again(view: ViewRecord, found: Reread) -> bool:
+    """Whether a view above is rebuilt. Rows that are retried have a load slot of which a view under a budget made its units."""
+    return found.retried is None or view.ledger is not None
 
 
 def _restored(restoring: Restoring, state: TableState, since: Epoch | None) -> TableState:

@@ -146,8 +146,8 @@ def _budget(
         return BudgetPlan(given.budget, Ledger(), upto)
     if state.view.ledger is not None:
         return BudgetPlan(given.budget, state.view.ledger, upto)
-    if any(entry.more for entry in last.files):
-        return None  # of the slots up to the last one some rows are still to come
+    if upto == last.slot or any(entry.more for entry in last.files):
+        return None  # of the slots up to the last one some rows are still to come, or come now
     return BudgetPlan(given.budget, Ledger(through=last.slot), upto)
 
 

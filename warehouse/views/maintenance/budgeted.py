@@ -108,12 +108,16 @@ def made_within(inputs: NodeInputs, budget: Budget, before: Ledger, upto: int | 
         slack *= _MORE
     missing = {unit: count - made[unit] for unit, count in todo.items()}
     fresh = [count for unit, count in missing.items() if join.bare and ledger.position(unit) == Position()]
+    least, most = sum(fresh) + (later if join.bare else 0), sum(missing.values()) + later
+    if before.given_up:  # no unit has those pairs any more
+        most = exact - made.total() - inputs.own.now().count()
+        least = most if join.bare else 0
     after = replace(
         ledger.with_positions(positions),
         made=made.total(),
         exact=exact if join.bare else None,
-        least=sum(fresh) + (later if join.bare else 0),
-        most=sum(missing.values()) + later,
+        least=least,
+        most=most,
         lapsed=before.lapsed + lapsed,
         later=later,
     )
@@ -280,7 +284,10 @@ class _Join:
         return kept.selectExpr(*map(quoted, own)), found
 
     def _limited(self, rows: DataFrame, parts: Sequence[_Part]) -> DataFrame:
-        """The results of each part from its position on, at most its quota; ``_found`` are those that it has, of all places."""
+        """The results of each part from its position on, at most its quota; ``_found`` are those that it has, of all places.
+
+        The results of just the position end together. Once they have ended, all that are left come after it.
+        """
         limits = self._frame(
             {
                 UNIT: pa.array(range(len(parts)), pa.int32()),
@@ -292,7 +299,8 @@ class _Join:
         )
         names = [quoted(name) for name in rows.columns]
         after = rows.join(F.broadcast(limits), UNIT).where(f"{PLACE} > _from OR {_ROW} >= _from_row")
-        ranked = after.selectExpr(
+        there = f"count_if({PLACE} = _from AND {_ROW} = _from_row) OVER (PARTITION BY {UNIT})"
+        ranked = after.selectExpr(*names, "_quota", f"least(_made, {there}) AS _made").selectExpr(
             *names, "_made", "_quota",
             f"count(*) OVER (PARTITION BY {UNIT}) - _made AS _found",
             f"row_number() OVER (PARTITION BY {UNIT} ORDER BY {PLACE}, {_ROW}) AS _rank",

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from warehouse.catalog.identifiers import quoted
-from warehouse.layout.columns import is_system
+from warehouse.layout.columns import CELL, is_system
 from warehouse.storage.arrow_types import can_be_collected
 from warehouse.storage.scan import SlotBounds, few, no_rows
 from warehouse.storage.session import interpreted
@@ -125,8 +125,7 @@ class NodeTable:
         if self.move.first:
             return self.now()
         if self._overlaps():
-            lives = SlotBounds.expiring_after(self.move.k)
-            rows = self._live(self._read(self.version, lives)).exceptAll(self._live(self._read(self.base, lives)))
+            rows = self._lives_at(self.version).exceptAll(self._lives_at(self.base))
         else:
             rows = self._read(self.version, SlotBounds.loaded_after(self.loaded_until))
             rows = self._live(rows).where(f"_load_slot > {self.loaded_until}L")
@@ -150,10 +149,9 @@ class NodeTable:
         """Return the rows that were live at the last epoch and are in the table still; none on a first build."""
         if self.move.first:
             return self._none()
-        lives = SlotBounds.expiring_after(self.move.k)
-        rows = self._live(self._read(self.version, lives))
+        rows = self._lives_at(self.version)
         if self._overlaps():
-            return _plain(rows.intersectAll(self._live(self._read(self.base, lives))))
+            return _plain(rows.intersectAll(self._lives_at(self.base)))
         return _plain(rows.where(f"_load_slot <= {self.move.k0}L"))
 
     def stored(self) -> DataFrame:
@@ -348,6 +346,10 @@ class NodeTable:
 
     def _live(self, rows: DataFrame) -> DataFrame:
         return rows.where(f"_exp_slot > {self.move.k}L AND unix_micros(_exp) > {self.move.now}L")
+
+    def _lives_at(self, version: int | None) -> DataFrame:
+        """The rows of a version that are live at the plan's window time, with the same columns whether or not it has a file."""
+        return self._live(self._read(version, SlotBounds.expiring_after(self.move.k))).drop(*CELL)
 
     def _none(self) -> DataFrame:
         return _plain(no_rows(self.session, self.columns))
