@@ -15,7 +15,7 @@ import pytest
 from warehouse.checking.check import check
 from warehouse.cli.coalesced_explanation import of_coalesced
 from warehouse.epochs.journal import read_epoch
-from warehouse.errors import ChangedDeclarationError, ConfigurationError, UsageError
+from warehouse.errors import ChangedDeclarationError, ConfigurationError, MigrationError, UsageError
 from warehouse.operations.migrate import MigrationRequest
 from warehouse.picturing.figures import figures_of
 from warehouse.project import Warehouse
@@ -219,6 +219,74 @@ def test_a_migration_switches_it(moved: Project, tmp_path: Path) -> None:
                 assert rows(reader, f"{name}_lazy") == rows(reader, f"{name}_eager"), (number, name)
     assert {state.name for state in project.epoch.tables}.isdisjoint({"near_newest_eager", "alone_eager", "values_lazy"})
     assert list(check(project.root).findings) == []
+
+
+def test_a_migration_leaves_other_tables_as_they_are(tmp_path: Path, spark: SparkSession) -> None:
+    """One that waits to be stored can be read meanwhile, and its own migration stores it."""
+    project = declared(tmp_path, spark)
+    draw(project, random.Random(3), 1)  # noqa: S311 - points of a test
+    project.update(1)
+    for name, how in {"values_eager": "lazy", "values_lazy": "eager"}.items():
+        project.coalesced[name]["how"] = how
+    project.declare()
+    assert project.updater().migrate("values_eager", MigrationRequest()).switched == (("values_eager", "lazy"),)
+    with Reader.open(project.root) as reader:
+        assert rows(reader, "values_lazy") == rows(reader, "values_eager") != []
+    assert project.updater().migrate("values_lazy", MigrationRequest()).switched == (("values_lazy", "eager"),)
+    draw(project, random.Random(4), 2)  # noqa: S311 - same
+    project.update(2)
+    with Reader.open(project.root) as reader:
+        assert rows(reader, "values_lazy") == rows(reader, "values_eager") != []
+
+
+def test_no_migration_forgets_points(tmp_path: Path, spark: SparkSession) -> None:
+    """Rows that were loaded under a shorter `expires` have left the stream: a stored table has their points, for its window."""
+    lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 1 HOUR", "max_lifetime": "9h"}
+    table = {"from": "a", "group_by": "k", "values": ["v"], "window": "2h", "how": "eager"}
+    project = Project(tmp_path, spark, {"a": stream(**lives)}, coalesced={"c": table})
+    for hour in (1, 2):
+        project.land(f"{hour}.csv", csv(f"p,{hour},1,{text(hour - 0.5)}", header="k,v,x,b"))
+        project.update(hour)
+    project.coalesced["c"]["how"] = "lazy"
+    project.change(expires="ts + INTERVAL 9 HOURS")
+    for dry_run in (True, False):
+        with pytest.raises(MigrationError, match="its stream stores only 1 of the 2 points in its window"):
+            project.updater().migrate("c", MigrationRequest(), dry_run=dry_run)
+    project.coalesced["c"]["how"] = "eager"
+    project.declare()
+    project.land("4.csv", csv(f"p,4,1,{text(3.5)}", header="k,v,x,b"))
+    project.update(4)
+    with Reader.open(project.root) as reader:
+        stored = rows(reader, "c")
+    project.coalesced["c"]["how"] = "lazy"
+    project.declare()
+    project.updater().migrate("c", MigrationRequest())
+    with Reader.open(project.root) as reader:
+        assert rows(reader, "c") == stored != []
+
+
+def test_a_table_is_stored_again_once_its_former_files_are_gone(tmp_path: Path, spark: SparkSession) -> None:
+    """Epochs of before it was lazy have its directory: what the refusal says works."""
+    lives = {"columns": COLUMNS, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h"}
+    table = {"from": "a", "group_by": "k", "values": ["v"], "window": "2h", "how": "eager"}
+    project = Project(tmp_path, spark, {"a": stream(**lives)}, coalesced={"c": table})
+    project.land("1.csv", csv(f"p,1,1,{text(0.5)}", header="k,v,x,b"))
+    project.update(1)
+    for how in ("lazy", "eager"):
+        project.coalesced["c"]["how"] = how
+        project.declare()
+        if how == "lazy":
+            project.updater().migrate("c", MigrationRequest())
+    with Reader.open(project.root) as reader:
+        before = rows(reader, "c")
+    with pytest.raises(MigrationError, match=r"lower `retain` in warehouse\.toml and run `stream-wh vacuum` first"):
+        project.updater().migrate("c", MigrationRequest())
+    project.warehouse["retain"] = "0h"
+    project.declare()
+    project.updater().vacuum()
+    assert project.updater().migrate("c", MigrationRequest()).switched == (("c", "eager"),)
+    with Reader.open(project.root) as reader:
+        assert rows(reader, "c") == before != []
 
 
 @pytest.mark.parametrize(

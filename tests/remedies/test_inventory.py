@@ -22,6 +22,9 @@ ELSEWHERE = {
     "makes it again from the table, once that": (
         "publishing/live/test_publish.py::test_a_repair_makes_a_file_with_other_bytes_of_the_same_size_again"
     ),
+    "have its files from when it was stored": (
+        "operations/test_lazy.py::test_a_table_is_stored_again_once_its_former_files_are_gone"
+    ),
     "was dropped, and epochs that are still readable": (
         "operations/test_unusual_updates.py::test_a_table_that_was_dropped_and_is_declared_again_loads_its_files"
     ),

@@ -1,10 +1,11 @@
 """Switching a coalesced table between eager and lazy: an epoch builds a lazy one, or forgets the files of a stored one.
 
-Nothing is lost either way: where a table can be lazy its stream has stored every point for the whole window.
+Nothing is lost either way: a table becomes lazy once its stream stores every point that the table has.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warehouse.advice.coalescing import choices_now
@@ -17,13 +18,17 @@ from warehouse.operations.migration import MigrationReport, MigrationRequest
 from warehouse.operations.next_epoch import next_epoch
 from warehouse.operations.standing import stopped_of
 from warehouse.planning.declared_nodes import sound_nodes
-from warehouse.planning.lazy_tables import lazy_tables
+from warehouse.planning.lazy_tables import lazy_table, lazy_tables
 from warehouse.serving import Reader
+from warehouse.serving.pin import require
+from warehouse.serving.statement import select
 from warehouse.views.algebra import tables_read
 
 if TYPE_CHECKING:
     from warehouse.catalog.model import Catalog, Coalesced
-    from warehouse.epochs.records import Epoch
+    from warehouse.coalescing.definition import Definition
+    from warehouse.epochs.records import Epoch, LazyTable
+    from warehouse.serving.pin import Pin
 
 __all__ = ["switch", "switched_table"]
 
@@ -45,7 +50,8 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
     UsageError
         When something else is asked for than that.
     MigrationError
-        When its stream stands still, or the last update left files of it.
+        When its stream stands still, or does not store every point of the table; when the last update left files of it; or when
+        readable epochs have files of the table as it was stored before.
 
     """
     name, catalog = table.name, context.catalog
@@ -53,8 +59,11 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
         raise UsageError(f'"{name}" is a coalesced table: `stream-wh migrate {name}`, without options, switches `how`')
     how = _wanted(context, table)
     if dry_run:
-        fits = _fits(newest_epoch(context.root), name, how)
-        return MigrationReport(None, switched=() if fits else ((name, how),))
+        newest = newest_epoch(context.root)
+        if newest is None or _fits(newest, name, how):
+            return MigrationReport(None)
+        _require_possible(context, newest, table, how)
+        return MigrationReport(None, switched=((name, how),))
     with locked(context):
         current = finish(context)
         last = current.last
@@ -66,11 +75,12 @@ def switch(context: WriteContext, table: Coalesced, request: MigrationRequest, *
                 raise MigrationError(each, f"it stands still: {stopped[each]}")
         if any(entry.more for entry in last.files):
             raise MigrationError(name, "the last update left files for another epoch; run `stream-wh update` first")
+        _require_possible(context, last, table, how)
         if how == "eager":
             others = context.declared.with_lazy({each.name for each in catalog.lazy} - {name})
             made = next_epoch(context, current, sound_nodes(others), last.slot, {}, switched=others).last
         else:
-            made = _forgotten(context, catalog.with_lazy({name}), last, name)
+            made = _forgotten(context, catalog.with_lazy({name}), last, table)
         return MigrationReport(made, switched=((name, how),), finished=current.finished)
 
 
@@ -89,21 +99,65 @@ def _fits(last: Epoch | None, name: str, how: str) -> bool:
     return last is None or (last.lazy_table(name) is not None) == (how == "lazy")
 
 
-def _forgotten(context: WriteContext, catalog: Catalog, last: Epoch, name: str) -> Epoch:
-    """Write the epoch from which on a table has no files."""
-    state = last.table(name)
+def _require_possible(context: WriteContext, last: Epoch, table: Coalesced, how: str) -> None:
+    """Refuse to store a table where its former files are still there, and to forget points that its stream does not store."""
+    if how == "eager" and (context.root / "tables" / table.name / "_delta_log").exists():
+        raise MigrationError(
+            table.name,
+            'epochs that are still readable have its files from when it was stored; leave it how = "lazy" until they are gone, '
+            "or lower `retain` in warehouse.toml and run `stream-wh vacuum` first",
+        )
+    if how == "lazy" and _is_alike(last, table):
+        with Reader(context.root, last) as reader:
+            stored, made = reader.retrying(lambda pin: _members(pin, reader, lazy_table(context.catalog, table)))
+        if made < stored:
+            raise MigrationError(
+                table.name,
+                f"its stream stores only {made} of the {stored} points in its window, since `expires` was shorter before; "
+                "migrate it once the window has moved past the others",
+            )
+
+
+def _is_alike(last: Epoch, table: Coalesced) -> bool:
+    """Whether a table is stored with the points that its declaration asks for."""
+
+    def points(definition: Definition) -> object:
+        return definition.source, definition.group_by, definition.window, definition.rows
+
+    state = last.table(table.name)
+    return state is not None and state.coalesced is not None and points(state.coalesced.definition) == points(table.definition)
+
+
+def _members(pin: Pin, reader: Reader, table: LazyTable) -> list[int]:
+    """Return how many points are members of the rows that are stored, and of those that the stored points make."""
+    tau, counts = pin.epoch.window_time, []
+    stored, points = (pin.live_source(pin.state(name), tau) for name in (table.name, table.definition.source))
+    for source in (stored, replace(points, lazy=table, points_at=tau)):
+        require((source.schema_file, *source.files))
+        query = f"SELECT coalesce(sum(members), 0)::BIGINT FROM ({select(source, ['members'])})"
+        counts += [int(count) for (count,) in reader.connection.execute(query).fetchall()]
+    return counts
+
+
+def _forgotten(context: WriteContext, catalog: Catalog, last: Epoch, table: Coalesced) -> Epoch:
+    """Write the epoch from which on a table has no files; others that wait for their migration stay as they are."""
+    name, state = table.name, last.table(table.name)
     if state is None:
         raise TypeError(f"{name} is not stored")
     views = [each.owner for each in last.tables if each.view is not None and name in tables_read(each.view.node.operator)]
     if views:
         raise MigrationError(name, f'the view "{views[0]}" reads it, and a view follows what changes in files')
+    lazy = lazy_tables(catalog, last, last.window_time, forgotten=name)
+    if not _is_alike(last, table):  # it was not counted whether all points are stored
+        lazy = tuple(replace(each, full_from=last.window_time) if each.name == name else each for each in lazy)
+    waiting = (each for each in last.lazy if each.name not in {other.name for other in lazy})
     return write_epoch(
         context,
         last,
         (),
         cause="migrate",
         tables=tuple(each for each in last.tables if each is not state),
-        lazy=lazy_tables(catalog, last, last.window_time, forgotten=name),
+        lazy=(*lazy, *waiting),
         removed=tuple(Removed(path, (), whole=True) for path in state.paths),
         previous_slot=last.slot,
         catalog_digest=catalog.digest,
