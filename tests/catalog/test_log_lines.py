@@ -66,6 +66,27 @@ def test_logfmt_becomes_an_object_a_line(tmp_path: Path) -> None:
     assert proposal(tmp_path / "rows.jsonl").arrival == "ts"
 
 
+def test_lines_of_syslog_without_a_program_are_whole(tmp_path: Path) -> None:
+    """A repetition and a mark have a time and a text; so do lines that are not in UTF-8."""
+    source = tmp_path / "messages"
+    lines = ("kernel: \xfcber [1.0] up", "last message repeated 3 times", "-- MARK --", "last seen at 10:20: x", "a[7] (b): c")
+    source.write_bytes("".join(f"Nov 24 08:00:0{number} web1 {line}\n" for number, line in enumerate(lines)).encode("latin-1"))
+    converted(source)
+    with duckdb.connect() as connection:
+        rows = connection.execute(f"SELECT program, message, second(logged_at) FROM '{tmp_path}/messages.parquet'").fetchall()
+    parts = [("kernel", "\xfcber [1.0] up"), *((None, line) for line in lines[1:4]), ("a", "c")]
+    assert rows == [(*part, number) for number, part in enumerate(parts)]
+
+
+def test_escapes_of_logfmt_that_json_does_not_know_stay(tmp_path: Path) -> None:
+    """Programs in Go write colours as ``x1b``, and paths of Windows come with single backslashes."""
+    source = tmp_path / "app.log"
+    source.write_text('n=1 msg="\\x1b[31mred \\"q\\" \\u00fc"\nn=2 msg="C:\\Users\\path"\nn=3 msg="C:\\\\dir\t"\n')
+    converted(source)
+    rows = [json.loads(line)["msg"] for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
+    assert rows == ['\\x1b[31mred "q" \xfc', "C:\\Users\\path", "C:\\dir\t"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
