@@ -68,7 +68,9 @@ def test_records_over_several_lines_in_an_update(tmp_path: Path, spark: SparkSes
     frame = pl.DataFrame({"k": ["a"] * 30, "seen": [datetime(2024, 5, 1)] * 30})  # noqa: DTZ001 - as others write them
     frame.write_ipc(tmp_path / "y.feather")
     frame.write_avro(tmp_path / "z.avro")
-    for name in ("y.feather", "z.avro"):
+    frame.write_ipc(tmp_path / "f.arrow")
+    frame.write_ipc_stream(tmp_path / "s.arrow")
+    for name in ("y.feather", "z.avro", "f.arrow", "s.arrow"):
         told = typed(tmp_path, f"stream-wh init {name[0]} --from {tmp_path / name}", code=2)
         advised(told, "cannot be read as it is; `○`○ writes it as Parquet")
         (line,) = re.findall(r"`(python -c [^`]+)`", told)

@@ -55,8 +55,12 @@ _AS_PARQUET = {
     ".feather": "import pyarrow.feather, pyarrow.parquet; "
     "pyarrow.parquet.write_table(pyarrow.feather.read_table({source!r}), {target!r})",
 }
-_AS_PARQUET[".arrow"] = _AS_PARQUET[".feather"]
-"""Programs that write as Parquet what is not read; that of Avro needs polars."""
+_AS_PARQUET[".arrow"] = (
+    "import pyarrow.ipc, pyarrow.parquet; file = pyarrow.memory_map({source!r}); "
+    "opened = pyarrow.ipc.open_file if file.read(6) == b'ARROW1' else pyarrow.ipc.open_stream; file.seek(0); "
+    "pyarrow.parquet.write_table(opened(file).read_all(), {target!r})"
+)
+"""Programs that write as Parquet what is not read; that of Avro needs polars, and Arrow has files and streams."""
 _BEGINNING = 1 << 16
 _CONTROL = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 """Bytes of no text; in UTF-16 half of them are zeros."""
