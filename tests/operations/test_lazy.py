@@ -298,6 +298,10 @@ def test_a_table_is_stored_again_once_its_former_files_are_gone(tmp_path: Path, 
         ({"window": None, "rows": 5}, {}, '"lazy" with `rows`, over a, whose rows expire'),
         ({"values": None, "of": "v % 2 = 0"}, {}, '"lazy" with the condition "v % 2 = 0"; allowed: how = "eager": reads use'),
         ({"values": None, "same": "v - previous.v < 3 AND v > 0"}, {}, "it fails for some values"),
+        ({"values": None, "of": "v IN (3, v + 1)"}, {}, "it fails for some values"),
+        ({"values": None, "of": "v BETWEEN 5 AND v + 1"}, {}, "it fails for some values"),
+        ({"values": None, "of": "d > 1000000000"}, {}, "its numbers have too many digits for one decimal"),
+        ({"values": None, "of": "d > v"}, {}, "its numbers have too many digits for one decimal"),
         ({"budget": {"rows": 3}}, {}, '`budget` with how = "lazy"'),
     ],
 )
@@ -305,7 +309,8 @@ def test_what_cannot_be_lazy_is_refused(
     keys: dict[str, object], streams: dict[str, object], said: str, tmp_path: Path
 ) -> None:
     """Where points leave their stream too soon, or the condition is not DuckDB's, at ``validate`` and by an update."""
-    lives = {"columns": {**COLUMNS, "e": "timestamp"}, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h", **streams}
+    columns = {**COLUMNS, "e": "timestamp", "d": "decimal(38,30)"}
+    lives = {"columns": columns, "expires": "ts + INTERVAL 9 HOURS", "max_lifetime": "9h", **streams}
     table = {"from": "a", "group_by": "k", "values": ["v"], "window": "4h", "how": "lazy", **keys}
     given = {key: value for key, value in table.items() if value is not None}
     project = Project(tmp_path, None, {"a": stream(**lives)}, coalesced={"c": given})

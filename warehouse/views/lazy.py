@@ -6,6 +6,7 @@ the condition as Spark does, for reads use no Spark.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = ["LazyCondition", "lazy_condition", "lazy_conditions", "lazy_fault"]
 
-_CONNECTIVES = (exp.And, exp.Or, exp.Case)
+_CONNECTIVES = (exp.And, exp.Or, exp.Case, exp.In, exp.Between)
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Cast)
 _FRACTIONS = ("float", "double")
+_DECIMAL = re.compile(r"decimal\((\d+),\s*(\d+)\)")
+_WHOLE_DIGITS = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 19}
+_MOST_DIGITS = 38
 _EAGER = 'how = "eager"'
 
 
@@ -113,6 +117,8 @@ def lazy_condition(catalog: Catalog, definition: Definition) -> LazyCondition | 
     spelled = {column.name.lower(): column.name for column in stream.columns}
     tree = expression_of(text).transform(_named_before, spelled)
     sql = translated(tree, columns).sql
+    if _too_wide(tree, columns):
+        raise LeftToSparkError("its numbers have too many digits for one decimal, as which DuckDB compares them")
     if "error(" in sql or (_may_fail(tree, columns) and _branches(tree)):
         raise LeftToSparkError("it fails for some values, where the engines may look at other parts of it first")
     named = dict.fromkeys(column.name for column in tree.find_all(exp.Column))
@@ -127,6 +133,20 @@ def _named_before(node: exp.Expr, spelled: dict[str, str]) -> exp.Expr:
     if node.table.lower() == PREVIOUS:
         return exp.column(exp.to_identifier(neighbour_column(own), quoted=True))
     return exp.column(exp.to_identifier(own, quoted=True))
+
+
+def _too_wide(tree: exp.Expr, columns: dict[str, str | None]) -> bool:
+    """Whether no decimal has room for the digits of all numbers without a floating point, before the point and after it."""
+    sizes = []
+    for column in tree.find_all(exp.Column):
+        kind = columns.get(column.name.lower()) or ""
+        found = _DECIMAL.fullmatch(kind)
+        sizes += [(_WHOLE_DIGITS[kind], 0)] if kind in _WHOLE_DIGITS else []
+        sizes += [] if found is None else [(int(found[1]) - int(found[2]), int(found[2]))]
+    for number in tree.find_all(exp.Literal):
+        whole, _, fraction = ("" if number.is_string else number.this).partition(".")
+        sizes.append((_WHOLE_DIGITS["int"] if len(whole) <= _WHOLE_DIGITS["int"] and not fraction else len(whole), len(fraction)))
+    return bool(sizes) and max(whole for whole, _ in sizes) + max(part for _, part in sizes) > _MOST_DIGITS
 
 
 def _branches(tree: exp.Expr) -> bool:
