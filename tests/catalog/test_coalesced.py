@@ -71,6 +71,7 @@ def test_the_columns_of_each_way_to_compare(tmp_path: Path) -> None:
         ({"values": None, "same": "previous.v > 3"}, "same", '"previous.v > 3"'),
         ({"values": None, "same": "v > previous.z"}, "same", "z"),
         ({"values": None, "same": "v > previous.v AND previous IS NULL"}, "same", "previous IS NULL"),
+        ({"values": None, "same": "v > previous.v OR k = previous.K"}, "same", 'the column "k" of `group_by` in `same`'),
         ({"window": None}, "window", "nothing"),
         ({"rows": 5}, "window", "`window` and `rows`"),
         ({"window": "30m"}, "window", "30m"),

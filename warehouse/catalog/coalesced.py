@@ -188,6 +188,10 @@ def _compared(draft: CoalescedDraft) -> tuple[list[tuple[str, str]], list[tuple[
     before, now, whole = _named(section.same)
     if whole or not before or not now:
         return [], [("same", FaultError(as_written(section.same), _NEIGHBOURS))]
+    groups = {name.lower() for name in section.group_by or ()}
+    if alike := [name for name in dict.fromkeys((*now, *before)) if name in groups]:
+        found = f'the column "{alike[0]}" of `group_by` in `same`'
+        return [], [("same", FaultError(found, "columns that are not in `group_by`: all points of a group have its value"))]
     return _columns(draft, "same", tuple(dict.fromkeys((*now, *before))))
 
 
