@@ -54,7 +54,7 @@ _ALIKE = [
     "p AND q", "p OR q", "NOT p", "p IS TRUE", "q IS NOT FALSE", "s IS NULL", "x IS NOT NULL", "p = q", "true OR p",
     "i BETWEEN -1 AND 7", "s IN ('a', 'it''s')", "i NOT IN (1, 2L)", "s BETWEEN '' AND 'a'", "s NOT BETWEEN 'a' AND 'b'",
     "CASE WHEN i > 0 THEN 'more' WHEN i = 0 THEN NULL ELSE 'less' END", "CASE i WHEN 1 THEN t ELSE l END",
-    "CASE WHEN p THEN d END",
+    "CASE WHEN p THEN d END", "i + 1 > 5", "i - 1 < 5", "2 - l >= 5L", "-i > 3", "(i * 2) = 4", "i + 1 IN (5, 8)", "-l <=> 5L",
     "if(p, i, l)", "coalesce(t, i, 3)", "coalesce(s, o)", "greatest(i, l)", "least(t, i, NULL)", "greatest(s, o)", "least(b, b)",
     "least(y, y)", "greatest(d, d)", "CAST(i AS bigint)", "CAST(l AS double)", "CAST(l AS string)", "CAST(NULL AS decimal(9,2))",
     "-d", "CAST(l AS decimal(38,0))", "CAST(t AS decimal(5,2))", "CAST(d AS decimal(38,2))", "CAST(d AS decimal(8,2))",

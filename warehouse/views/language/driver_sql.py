@@ -206,7 +206,7 @@ class _Translator:
             if "double" not in (left.kind, right.kind):
                 raise LeftToSparkError(f"the driver does not compare {text(one)} with {text(other)}")
             left, right = self._double(left, one), self._double(right, other)
-        return f"({left.sql} {sign} {right.sql})"
+        return f"({_as_computed(left, one)} {sign} {_as_computed(right, other)})"
 
     def _double(self, value: Translated, node: exp.Expr) -> Translated:
         """A number as a double, rounded as Spark does."""
@@ -305,6 +305,12 @@ def _holds_whole_numbers(kind: str | None) -> bool:
     """Whether a decimal type is that of the result where Spark makes it and whole numbers one type."""
     digits = _decimal(kind)
     return digits is not None and digits[0] == _MOST_DIGITS and digits[0] - digits[1] >= _DIGITS_OF["bigint"]
+
+
+def _as_computed(value: Translated, node: exp.Expr) -> str:
+    """An operand that DuckDB computes before it compares: of ``v + 1 > 5`` alone it makes ``v > 4``, which never overflows."""
+    computed = value.kind in _WHOLE and isinstance(node.unnest(), (exp.Neg, *_ADDED))
+    return f"least({value.sql})" if computed else value.sql
 
 
 def _refused(node: exp.Expr) -> LeftToSparkError:
