@@ -27,6 +27,7 @@ from warehouse.storage.tables import (
     PROPERTIES,
     deferred_schema,
     key_types,
+    lacks_columns,
     rejected_schema,
     restored_schema,
     rows_schema,
@@ -194,8 +195,7 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
         "rejected": (rejected_schema(), []),
         "restored": (restored_schema(columns), []),
     }[table.role]
-    if _typed(json.loads(held.metadata.get("schemaString") or "{}")) != _typed(schema):
-        yield fault("columns", table.path, "its columns are not those recorded", _RESTORE, table=table.name)
+    yield from _columns(table, state, held, schema)
     if list(held.metadata.get("partitionColumns") or ()) != partitions:
         message = f"it is partitioned by {held.metadata.get('partitionColumns')}, not by {partitions}"
         yield fault("partition_columns", table.path, message, _RESTORE, table=table.name)
@@ -215,6 +215,19 @@ def _shape(table: NamedTable, epoch: Epoch, state: TableState, held: LogState) -
             message = f"property {name} is {found!r}, not {wanted!r}"
             remedy = f"set it back with ALTER TABLE outside of updates, or {_RESTORE}"
             yield fault("property", table.path, message, remedy, table=table.name)
+
+
+def _columns(table: NamedTable, state: TableState, held: LogState, wanted: Mapping[str, Any]) -> Iterator[Finding]:
+    """Yield whether columns are missing; short-lived results also keep columns that their view had before."""
+    now = json.loads(held.metadata.get("schemaString") or "{}")
+    if table.role != "restored":
+        if _typed(now) != _typed(wanted):
+            yield fault("columns", table.path, "its columns are not those recorded", _RESTORE, table=table.name)
+        return
+    built_anew = not held.files or (state.view is not None and state.view.failed is not None)  # the next update brings them
+    if lacks_columns(now, wanted) and not built_anew:
+        remedy = f"`stream-wh rebuild {state.owner}` brings them, and the rows that are there stay"
+        yield fault("columns", table.path, "it lacks columns of its view", remedy, table=table.name)
 
 
 def _typed(schema: Mapping[str, Any]) -> list[tuple[str, str]]:

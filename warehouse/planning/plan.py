@@ -356,8 +356,10 @@ def node_steps(planned: NodePlan, state: TableState | None, slot: int, *, epoch:
         yield RewriteBuckets(name, path, state.table_id if state else ids.of(name, "rows"), state.version if state else 0)
     else:
         yield from _main_step(planned, state, slot, ids, batch=True)
+    side = state.restored if state else None
+    if side is not None and (planned.first or not side.rows):  # one that a rollback emptied may have columns of later
+        yield AddColumns(name, "restored", side.path, side.table_id, side.version)
     if planned.short_lived == "report":
-        side = state.restored if state else None
         side_path = side.path if side else table_path(name, "restored")
         table_id = side.table_id if side else ids.of(name, "restored")
         if side is None:

@@ -64,7 +64,10 @@ class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
 
 
 class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
-    """Give a table the columns of its declaration, and no row: those that are there have null in the new ones."""
+    """Give a table the columns of its declaration, and no row: those that are there have null in the new ones.
+
+    Restored rows also get values of the types of today (:mod:`warehouse.storage.reshaping`).
+    """
 
     stream: str
     role: Role

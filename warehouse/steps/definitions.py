@@ -10,11 +10,14 @@ from warehouse.planning.coalesced_plans import coalesced_schema_file
 from warehouse.planning.steps import AddColumns, CreateTable, CutLog, ReplaceTable, RestoreTable, SetProperties
 from warehouse.planning.wording import table_text
 from warehouse.steps.kind import Done, Incoming, Kind, StepExplanation, Task, yes
+from warehouse.storage.commit import CommitFacts
 from warehouse.storage.definition_commits import create_table, replace_table, set_columns, set_properties
 from warehouse.storage.logcut import commit_mark
+from warehouse.storage.reshaping import reshape
 from warehouse.storage.restore import restore_table
 from warehouse.storage.table_commit import metadata_action
 from warehouse.storage.tables import (
+    FOUND_BY,
     deferred_schema,
     key_types,
     rejected_schema,
@@ -144,6 +147,18 @@ REPLACE_TABLE = Kind(
 
 
 def _add_columns(step: AddColumns, task: Task) -> Done:
+    if step.role == "restored":  # the rows of a changed view's other tables are computed again, these are not
+        schema, _, _ = _stored(step.stream, step.role, task)
+        entry = reshape(
+            task.table,
+            task.head,
+            schema,
+            statistics=(FOUND_BY[step.role],),
+            facts=CommitFacts(task.metadata()),
+            at=task.plan.clock,
+            staged=task.staged,
+        )
+        return Done(entry)
     action = table_metadata(step, step.role, task)
     return Done(set_columns(task.table, task.head, action, task.metadata(), task.plan.clock))
 

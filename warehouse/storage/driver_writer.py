@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["stage_in_driver", "stage_side_rows"]
+__all__ = ["as_stored", "stage_in_driver", "stage_side_rows"]
 
 _WHOLE_DIGITS = 18
 """Decimals of as many digits are stored as whole numbers."""
@@ -138,7 +138,7 @@ def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
     """Write rows as a Parquet file. A float column with a NaN has no bounds, since readers would prune as if it had none."""
-    kept = rows.cast(_as_stored(rows.schema)).replace_schema_metadata({_SPARK_VERSION: _spark_version()})
+    kept = rows.cast(as_stored(rows.schema))
     nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
     leaves = _leaves(kept.schema)
     filters = {name: {"ndv": min(group_rows, kept.num_rows), "fpp": 0.01} for name in key if name in filtered}
@@ -195,8 +195,10 @@ def _leaves(schema: pa.Schema) -> tuple[str, ...]:
     return tuple(stored.column(place).path for place in range(len(stored)))
 
 
-def _as_stored(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([pa.field(field.name, _nullable(field.type)) for field in schema])
+def as_stored(schema: pa.Schema) -> pa.Schema:
+    """Return a schema as files have it, with the mark by which Spark knows how to read their dates."""
+    fields = [pa.field(field.name, _nullable(field.type)) for field in schema]
+    return pa.schema(fields, metadata={_SPARK_VERSION: _spark_version()})
 
 
 def _nullable(kind: pa.DataType) -> pa.DataType:

@@ -12,7 +12,7 @@ from warehouse.limits import Limits
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from warehouse.catalog.declaration import ColumnRecord
@@ -28,6 +28,7 @@ __all__ = [
     "SYSTEM_COLUMNS",
     "deferred_schema",
     "key_types",
+    "lacks_columns",
     "live_schema",
     "log_properties",
     "rejected_schema",
@@ -82,6 +83,17 @@ def restored_schema(columns: Sequence[Column | ColumnRecord]) -> dict[str, Any]:
 def rejected_schema() -> dict[str, Any]:
     """Return the schema of a table of rejected rows."""
     return _struct(REJECTED_COLUMNS)
+
+
+def lacks_columns(now: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
+    """Return whether a schema lacks a column of another one, or has it with another type (Spark struct types as JSON).
+
+    >>> number, text = ({"name": "v", "type": kind} for kind in ("integer", "string"))
+    >>> lacks_columns({"fields": [number, text]}, {"fields": [number]}), lacks_columns({"fields": [number]}, {"fields": [text]})
+    (False, True)
+    """
+    held = [(field["name"], field["type"]) for field in now.get("fields", ())]
+    return any((field["name"], field["type"]) not in held for field in wanted["fields"])
 
 
 def _struct(columns: Sequence[tuple[str, str]]) -> dict[str, Any]:
