@@ -108,7 +108,7 @@ def test_it_is_planned_and_counts_no_times_of_files(three: Project, tmp_path: Pa
     later(project, 8.5)  # the first row was found 10.5 hours ago, the second 9.5
     plan, _ = project.updater().plan(UpdateOptions(at=at(4)))
     assert plan is not None
-    (told,) = [each for each in explain(plan) if each.action == "drop"]
+    (told,) = [each for each in explain(plan, three.epoch) if each.action == "drop"]
     assert (told.table, "epoch 0 or before" in told.detail) == ("rejected/a", True)
     project.update(4)
     assert raws(project) == {"bad2", "bad3"}
@@ -131,7 +131,7 @@ def test_a_kill_anywhere_changes_nothing(three: Project, tmp_path: Path, *, mixe
     moments: list[Moment] = []
     whole.update(4, observer=moments.append)
     assert raws(whole) == {"bad3"}
-    (step,) = {each.step for each in moments if each.text == "drop old rows of rejected/a"}
+    (step,) = {each.step for each in moments if each.text == "drop old rows of rejected rows of a"}
     inside = (Point.STEP_STARTED, Point.STEP_READY, Point.STAGED, Point.STEP_COMMITTED)
     for point in (Point.PLAN_WRITTEN, *inside, Point.STEPS_DONE, Point.DURABLE, Point.EPOCH_WRITTEN):
         project = base.copy(tmp_path / point.name)
