@@ -302,7 +302,7 @@ def test_another_log_in_place_of_a_table_is_told_and_never_built_upon(idle: Proj
     assert {path: change.kind for path, change in foreign_changes(idle.root, idle.epoch).items()} == {"tables/a": "replaced"}
     assert any(fault.startswith("log: ") for fault in faults(idle))
     for dry_run in (True, False):
-        with pytest.raises(MissingPartError, match=r"replaced by another one .*`stream-wh restore`"):
+        with pytest.raises(MissingPartError, match=r"replaced by another one .*`stream-wh restore DIR --replace`"):
             idle.updater().undo_foreign("a", dry_run=dry_run)
     with pytest.raises((ForeignChangeError, MissingPartError), match=r"[Rr]estore"):
         idle.updater().rollback(1)
