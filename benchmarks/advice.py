@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from warehouse.layout import Layout
-    from warehouse.layout.advice import Advice
+    from warehouse.layout.advice import LayoutChoice
 
 __all__ = ["main"]
 
@@ -151,7 +151,7 @@ def compared(periods: int) -> list[Layout]:
     ]
 
 
-def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str], None]) -> Advice:
+def advised(place: Place, landing: Path, spark: SparkSession, say: Callable[[str], None]) -> LayoutChoice:
     """Run a warehouse for p updates, with a few probes after each, and return what the advisor makes of it."""
     load = place.load
     rng = random.Random(load.seed)  # noqa: S311 - which keys to ask for
@@ -227,7 +227,7 @@ def _in_turn(
     return seconds, probes
 
 
-def _cost(place: Place, advice: Advice, seconds: Sequence[float], probes: Sequence[float]) -> Cost:
+def _cost(place: Place, advice: LayoutChoice, seconds: Sequence[float], probes: Sequence[float]) -> Cost:
     update, probe = statistics.fmean(seconds), statistics.median(probes)
     load = advice.load
     foreseen = evaluate(place.layout, load, advice.pricing)
@@ -247,7 +247,7 @@ def _cost(place: Place, advice: Advice, seconds: Sequence[float], probes: Sequen
     )
 
 
-def _probed(place: Place, advice: Advice, seconds: Sequence[float]) -> list[tuple[tuple[float, ...], float]]:
+def _probed(place: Place, advice: LayoutChoice, seconds: Sequence[float]) -> list[tuple[tuple[float, ...], float]]:
     """Return one line for a layout: what its median probe is expected to look at, with the files that it has now."""
     return [(probe_work(footprint(place.layout, advice.load), advice.load).vector(), statistics.median(seconds))]
 
