@@ -143,7 +143,7 @@ def test_views_of_few_rows_start_no_job_of_spark(tmp_path: Path, spark: SparkSes
 
     def observe(moment: Moment) -> None:
         if moment.point in (Point.STEP_STARTED, Point.STEPS_DONE):
-            started.append((moment.text.rpartition("/")[2], jobs()))
+            started.append((moment.text.rpartition(" ")[2], jobs()))
 
     streams = {name: stream(columns=COLUMNS, landing=f"landing/{name}") for name in "ab"}
     project = Project(tmp_path / "project", spark, streams, views=WITHOUT_JOBS)
