@@ -2,8 +2,8 @@
 
 The ledger is a real one, written to a temporary directory; the listing is made up, so no file needs to be there. Measured is what
 an update does with them: it reads the newest ledger and the records above it, compares the listing, and looks whether another
-ledger is due. What merely walking the listing takes is measured beside it, in turn, and subtracted. Seconds are those of a
-processor, not of a clock.
+ledger is due. Walking the listing alone is measured in turn, and subtracted. Seconds are processor time, not clock
+time.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ def explain(directory: Path, view: str) -> Report:
     """Draw the plan of VIEW: its operators, how the rows of each leave, and the tables that keep them.
 
     Rows never expire, or after one constant time, or at their own time; or they can leave early, when later rows say so,
-    as those of a GROUP BY. Below the plan stand the share of short-lived results, join orders by what the cost model
-    expects of the live rows, and equal plans where they pay. It needs no Spark. Of an aggregate: the counts that it
+    as in a GROUP BY. The share of short-lived results, the join orders that the cost model expects to be cheap for the
+    live rows, and equal plans that pay follow the plan. It needs no Spark. Of an aggregate: the counts that it
     reads, which others share them, and when each window is due.
     """
     return library.explained(directory, view)

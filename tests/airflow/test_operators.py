@@ -232,7 +232,7 @@ def test_steps_are_told_as_they_are_done(fake: Fake, log: Log) -> None:
     update(fake).execute(context())
     assert "step committed: append to cars" in log.text(logging.INFO).splitlines()
     assert "the disk is slow" in log.text(logging.WARNING).splitlines()
-    assert fake.log_formats == ["json", "", ""], "what only asks where tables stand is told nothing"
+    assert fake.log_formats == ["json", "", ""], "a command that only reads the status logs no steps"
 
 
 def test_a_report_is_written_and_linked(fake: Fake, log: Log) -> None:

@@ -89,7 +89,7 @@ def test_output_that_is_no_record_is_none(output: str) -> None:
     ],
 )
 def test_lines_of_the_commands_log_have_their_level(line: str, message: tuple[int, str]) -> None:
-    """What is no object of its log, such as a shell's last word, is told as it is."""
+    """A line that is no JSON object, such as a shell's last word, is reported as it is."""
     assert tuple(message_of(line)) == message
 
 

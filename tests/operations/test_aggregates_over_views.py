@@ -231,7 +231,7 @@ def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, s
 
 
 def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession) -> None:
-    """Slots of a view's synopses merge as those of a stream's do."""
+    """Slots of a view's synopses merge as a stream's slots do."""
     project, draw = joined(tmp_path, spark, windows=["2h", "4h"], every="2h"), random.Random(11)  # noqa: S311 - rows of a test
     for now in (2, 4, 6):
         land(project, draw, now - 1.99, now)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.publishing.reading import attached, comparable
 from tests.publishing.test_connect import executed
-from tests.steps.test_together import jobs_of
+from tests.storage.test_collecting import jobs_of
 from warehouse.cli.aggregate_explanation import of_aggregate
 from warehouse.project import Warehouse
 from warehouse.serving import Reader

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,7 +11,10 @@ from warehouse.planning.lazy_tables import lazy_table
 from warehouse.serving.measured import retained
 from warehouse.serving.pin import require
 from warehouse.serving.statement import select
+from warehouse.views.language.dialect import parse_query
+from warehouse.views.language.faults import RefusedError
 from warehouse.views.lazy import lazy_fault
+from warehouse.views.plans import named_in
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -29,8 +31,15 @@ def can_be_lazy(catalog: Catalog, table: Coalesced) -> bool:
     """Whether a table may be lazy: its stream stores every point, no view reads it, and it sheds nothing."""
     if table.definition.budget is not None or any(True for _ in lazy_fault(catalog, table)):
         return False
-    name = re.compile(rf"\b{re.escape(table.name)}\b", re.IGNORECASE)
-    return not any(name.search(view.sql) for view in catalog.views)
+    return not any(table.name.lower() in _named_by(view.sql) for view in catalog.views)
+
+
+def _named_by(sql: str) -> set[str]:
+    """The tables that a view names, in lower case; of one that does not parse none, since it reads nothing."""
+    try:
+        return named_in(parse_query(sql))
+    except RefusedError:
+        return set()
 
 
 def to_choose(catalog: Catalog, known: Collection[str], streams: Collection[str]) -> list[Coalesced]:

@@ -6,6 +6,7 @@ the write is cut into tasks, and what the epoch reports.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +36,7 @@ from warehouse.storage.prepared import prepared
 from warehouse.storage.tables import REJECTED_COLUMNS, rows_schema
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Batch",
+    "BatchSource",
     "FirstLook",
     "SampledRow",
     "classified",
@@ -55,6 +57,60 @@ __all__ = [
     "prepare",
     "sample_rows",
 ]
+
+
+@dataclass(frozen=True, eq=False)
+class BatchSource:
+    """What a batch is read from, and what its rows are classified by.
+
+    Parameters
+    ----------
+    session, stream, layout
+        The session of the stream's table, the stream, and its layout.
+    move
+        From when to when the update moves the stream.
+    groups
+        Landing files by their CSV header.
+    taken
+        Rows of the deferred table whose slot has come.
+    judge
+        Gives classified rows another fate, by what is stored; None: nothing that is stored matters.
+
+    """
+
+    session: SparkSession
+    stream: Stream
+    layout: Layout
+    move: WindowMove
+    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]]
+    taken: DataFrame | None = None
+    judge: Callable[[DataFrame], DataFrame] | None = None
+
+    @property
+    def files(self) -> list[LandingFile]:
+        """All files."""
+        return [file for _, members in self.groups for file in members]
+
+    def require_readable(self) -> None:
+        """Look at the files before they are read.
+
+        Raises
+        ------
+        UnreadableFilesError
+            With every file that changed, vanished or is beyond the bounds.
+
+        """
+        stream, files = self.stream, self.files
+        _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
+
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Raise errors of files that cannot be read in place of the failures of Spark that they caused."""
+        try:
+            yield
+        except SPARK_FAILURES as error:
+            _refuse(self.stream, unreadable(self.session, self.stream, self.groups))
+            raise error from None
 
 
 @dataclass(frozen=True)
@@ -138,21 +194,8 @@ def _selected(rows: pa.Table, columns: Sequence[str]) -> pa.Table:
     return rows.select([there[name.lower()] for name in columns]).rename_columns(list(columns))
 
 
-def prepare(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-    taken: DataFrame | None,
-    judge: Callable[[DataFrame], DataFrame] | None = None,
-    *,
-    few: bool = False,
-) -> Batch:
-    """Return the batch of an update; ``taken`` are rows of the deferred table whose slot has come.
-
-    ``judge`` may give classified rows another fate, by what is stored; None: nothing that is stored matters. The driver takes all
-    when they are surely ``few``.
+def prepare(source: BatchSource, *, few: bool = False) -> Batch:
+    """Return the batch of an update. The driver takes all rows when they are surely ``few``.
 
     Raises
     ------
@@ -160,19 +203,16 @@ def prepare(
         With every file that changed, vanished or cannot be read.
 
     """
-    files = [file for _, members in groups for file in members]
-    rows = classified(session, stream, layout, move, groups, taken, judge, few=few)
-    try:
+    stream, files = source.stream, source.files
+    rows = classified(source, few=few)
+    with source.blamed():
         if few and can_be_collected(rows.schema):
-            return gathered(session, stream, rows.toArrow(), files)
-        # Parsing text twice costs more than keeping the rows; Parquet is read again faster than it is kept.
+            return gathered(source.session, stream, rows.toArrow(), files)
+        # Parsing text twice costs more than caching the rows; Parquet is read again faster than it is cached.
         persisted = stream.format not in COLUMNAR and bool(files)
         if persisted:
             rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
         counts = _count(rows)
-    except SPARK_FAILURES as error:
-        _refuse(stream, unreadable(session, stream, groups))
-        raise error from None
     _refuse(stream, unchanged(stream.landing, files))
     if stream.format == "json" and counts.rejected:
         strange = rows.where("_fate = 'unknown_columns'")
@@ -181,28 +221,14 @@ def prepare(
     return Batch(rows, counts, persisted)
 
 
-def classified(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-    taken: DataFrame | None,
-    judge: Callable[[DataFrame], DataFrame] | None = None,
-    *,
-    few: bool = False,
-) -> DataFrame:
+def classified(source: BatchSource, *, few: bool = False) -> DataFrame:
     """Return the rows of a batch, classified, before any of them is read; parameters and errors as of :func:`prepare`."""
-    files = [file for _, members in groups for file in members]
-    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
-    try:
-        if few and files and judge is None:
-            return _classified_as_before(session, stream, layout, move, groups, taken)
-        rows = _classified(session, stream, layout, move, groups, taken)
-        return rows if judge is None else judge(rows)
-    except SPARK_FAILURES as error:
-        _refuse(stream, unreadable(session, stream, groups))
-        raise error from None
+    source.require_readable()
+    with source.blamed():
+        if few and source.files and source.judge is None:
+            return _classified_as_before(source)
+        rows = _classified(source)
+        return rows if source.judge is None else source.judge(rows)
 
 
 def gathered(session: SparkSession, stream: Stream, known: pa.Table, files: Sequence[LandingFile]) -> Batch:
@@ -245,17 +271,11 @@ def _refuse(stream: Stream, problems: Sequence[FileProblem]) -> None:
         raise UnreadableFilesError(stream.name, problems)
 
 
-def _classified_as_before(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-    taken: DataFrame | None,
-) -> DataFrame:
+def _classified_as_before(source: BatchSource) -> DataFrame:
     """What :func:`_classified` returns, by a plan that is kept where a stream was read in the same way before."""
-    move = replace(move, carried=True)
-    records = read_records(session, stream, groups)
+    session, stream, layout, taken = source.session, source.stream, source.layout, source.taken
+    move = replace(source.move, carried=True)
+    records = read_records(session, stream, source.groups)
     shapes = tuple(each.shape for each in records)
     rules = replace(stream, name="", move_to=None, landing=stream.landing if stream.partitions else Path("/"))
     key = (rules, layout, move.rules, shapes, taken is not None)
@@ -274,18 +294,12 @@ def _classified_as_before(
     return prepared(key, sources, made) if records else classify(sources[-1], stream, layout, move)
 
 
-def _classified(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-    taken: DataFrame | None,
-    most: int | None = None,
-) -> DataFrame:
-    read = read_files(session, stream, groups)
+def _classified(source: BatchSource, most: int | None = None) -> DataFrame:
+    stream, taken = source.stream, source.taken
+    read = read_files(source.session, stream, source.groups)
     rows = _untaken(read if most is None else read.limit(most))
-    return classify(rows if taken is None else rows.unionByName(_as_read(taken, stream)), stream, layout, move)
+    rows = rows if taken is None else rows.unionByName(_as_read(taken, stream))
+    return classify(rows, stream, source.layout, source.move)
 
 
 def _untaken(rows: DataFrame) -> DataFrame:
@@ -372,14 +386,7 @@ class SampledRow:
     message: str | None
 
 
-def sample_rows(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-    most: int,
-) -> tuple[SampledRow, ...]:
+def sample_rows(source: BatchSource, most: int) -> tuple[SampledRow, ...]:
     """Return up to ``most`` rows of files as an update classifies them.
 
     Raises
@@ -388,15 +395,11 @@ def sample_rows(
         With every file that changed, vanished or cannot be read.
 
     """
-    files = [file for _, members in groups for file in members]
-    _refuse(stream, copied(stream, files) or unchanged(stream.landing, files) or beyond_bounds(stream, files))
-    try:
-        key = F.array(*[F.col(quoted(name)).cast("string") for name in stream.search_key])
-        rows = _classified(session, stream, layout, move, groups, None, most)
+    source.require_readable()
+    with source.blamed():
+        key = F.array(*[F.col(quoted(name)).cast("string") for name in source.stream.search_key])
+        rows = _classified(source, most)
         found = rows.select(key, F.unix_micros("_ts"), F.unix_micros("_exp"), "_fate", "_message").collect()
-    except SPARK_FAILURES as error:
-        _refuse(stream, unreadable(session, stream, groups))
-        raise error from None
     return tuple(SampledRow(tuple(values), ts, exp, fate, message) for values, ts, exp, fate, message in found)
 
 
@@ -408,16 +411,9 @@ class FirstLook:
     earliest: int | None
 
 
-def first_look(
-    session: SparkSession,
-    stream: Stream,
-    layout: Layout,
-    move: WindowMove,
-    groups: Sequence[tuple[tuple[str, ...], Sequence[LandingFile]]],
-) -> FirstLook:
+def first_look(source: BatchSource) -> FirstLook:
     """Look at a batch before anything is loaded."""
-    few = surely_few(stream.format, [file for _, files in groups for file in files])
-    batch = prepare(session, stream, layout, move, groups, None, few=few)
+    batch = prepare(source, few=surely_few(source.stream.format, source.files))
     if batch.known is not None:
         accepted = pc.is_in(batch.known["_fate"], pa.array(ACCEPTED_FATES))
         return FirstLook(batch.counts, pc.min(batch.known.filter(accepted)["_ts"].cast(pa.int64())).as_py())

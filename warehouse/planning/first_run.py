@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from warehouse.errors import EmptyFirstRunError, UnreadableFilesError
-from warehouse.ingest.batch import first_look, sample_rows
+from warehouse.ingest.batch import BatchSource, first_look, sample_rows
 from warehouse.ingest.bounds import CLASSIFIED, about_rows
 from warehouse.ingest.checked import check_expressions, needs_no_check
 from warehouse.ingest.classify import WindowMove
@@ -53,7 +53,7 @@ class _Look:
         """Look at one stream's files as a first build at ``slot``; unreadable ones are noted in ``excluded``."""
         return self.read(given, slot, first_look)
 
-    def read(self, given: StreamInput, slot: int, look: Callable[..., _Found], k0: int | None = None) -> _Found:
+    def read(self, given: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
         """Return what ``look`` finds in one stream's files at ``slot``, of a table that was at ``k0`` or is not there."""
         stream = given.stream
         waiting = about_rows(stream.format, [file for group in given.groups for file in group.files])
@@ -76,7 +76,7 @@ class _Look:
                 (group.header, [file for file in group.files if file.path not in failed]) for group in given.groups
             ]
             try:
-                return look(session, given.stream, given.layout, move, groups)
+                return look(BatchSource(session, given.stream, given.layout, move, groups))
             except UnreadableFilesError as error:
                 files = {file.path: file for group in given.groups for file in group.files}
                 failed.update(

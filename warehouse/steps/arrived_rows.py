@@ -16,7 +16,7 @@ from warehouse.aggregates.synopses import ARRIVED
 from warehouse.catalog.archives import archive_name
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import UnreadableFilesError
-from warehouse.ingest.batch import prepare
+from warehouse.ingest.batch import BatchSource, prepare
 from warehouse.ingest.classify import WindowMove
 from warehouse.layout import slot_sql
 
@@ -105,7 +105,7 @@ class ArrivedRows:
         )  # fmt: skip
         groups = [(group.header, group.files) for group in self.own.landed]
         try:
-            return prepare(source.session, source.stream, source.layout, move, groups, None)
+            return prepare(BatchSource(source.session, source.stream, source.layout, move, groups))
         except UnreadableFilesError:
             return None
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from warehouse.errors import UnreadableFilesError
 from warehouse.ingest.unreadable import SPARK_FAILURES
 from warehouse.limits import limits
-from warehouse.storage.prepared import collected_together
+from warehouse.storage.collecting import collected_as_before
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["read_together"]
 
 _MOST_STREAMS = 16
-"""Streams of a job: each row has a place for the columns of all of them."""
+"""Streams of a job: each more makes its plan longer."""
 
 
 def read_together(sources: Iterable[StreamSource]) -> None:
@@ -67,7 +67,7 @@ def _read(sources: Sequence[StreamSource]) -> None:
     if len(frames) < 2:  # noqa: PLR2004 - one stream needs no other
         return
     try:
-        found = collected_together(list(frames.values()))
+        found = collected_as_before(list(frames.values()))
     except (*SPARK_FAILURES, pa.ArrowException):
         return
     for source, known in zip(frames, found, strict=True):

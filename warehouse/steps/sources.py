@@ -20,7 +20,7 @@ from warehouse.steps.outcome import first_batch_commit, left_out_of
 from warehouse.steps.registry import kind_of
 from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
-from warehouse.steps.together import Together
+from warehouse.storage.collecting import Together
 from warehouse.storage.deltalog import commits_after
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import INTERPRETED, lazily

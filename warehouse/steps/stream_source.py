@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pyspark import StorageLevel
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
@@ -13,7 +13,7 @@ from warehouse.catalog.archives import EXPIRED_AT
 from warehouse.catalog.declaration import stream_of
 from warehouse.catalog.identifiers import quoted
 from warehouse.errors import MissingPartError, UnreadableFilesError
-from warehouse.ingest.batch import Batch, classified, empty_batch, gathered, prepare
+from warehouse.ingest.batch import Batch, BatchSource, classified, empty_batch, gathered, prepare
 from warehouse.ingest.batch_counts import BatchCounts
 from warehouse.ingest.bounds import surely_few
 from warehouse.ingest.classify import WindowMove
@@ -161,7 +161,7 @@ class StreamSource:
             return _archived(self)
         if not any(group.files for group in self.planned.inputs) and _taking(self) is None:
             return empty_batch(self.opened, self.columns)
-        return prepare(*self._reading, few=self.is_few)
+        return prepare(self._batch_source, few=self.is_few)
 
     @property
     def is_few(self) -> bool:
@@ -169,14 +169,13 @@ class StreamSource:
         return _few_taken(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
 
     @property
-    def _reading(self) -> tuple[Any, ...]:
-        """What :func:`warehouse.ingest.batch.prepare` reads and classifies it by."""
+    def _batch_source(self) -> BatchSource:
         plan, planned = self.plan, self.planned
         move = WindowMove(
             k0=planned.k0, k=plan.slot, first=planned.first, anchor=plan.anchor, interval=plan.update_interval, clock=plan.clock
         )  # fmt: skip
         judge = partial(_judged, source=self) if self._is_judged else None
-        return self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge
+        return BatchSource(self.session, self.stream, planned.layout, move, self.groups(), _taken(self), judge)
 
     def few_rows(self) -> DataFrame | None:
         """Return what the update takes in, classified, before any row is read; None where it is not for the driver.
@@ -187,7 +186,7 @@ class StreamSource:
             As of :attr:`batch`.
 
         """
-        rows = classified(*self._reading, few=True) if self.is_few else None
+        rows = classified(self._batch_source, few=True) if self.is_few else None
         return rows if rows is not None and can_be_collected(rows.schema) else None
 
     def take(self, known: pa.Table) -> None:

@@ -7,21 +7,19 @@ fails if the name is taken. So there is nothing to force to a disk, and nothing 
 from __future__ import annotations
 
 import uuid
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from warehouse.objects.path import object_path
+from warehouse.storage.side_by_side import each
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import PurePath
 
 __all__ = ["ObjectStore"]
-
-_AT_ONCE = 8
 
 
 class ObjectStore:
@@ -70,9 +68,7 @@ class ObjectStore:
 
     def bring(self, files: Iterable[Path], scratch: Path) -> None:
         """Copy the objects, several at a time."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            for _ in pool.map(lambda file: object_path(file).download(scratch / file.name), files):
-                pass
+        each(lambda file: object_path(file).download(scratch / file.name), files)
 
     def publish(self, scratch: Path, names: Iterable[str], directory: Path) -> None:
         """Put the files; each replaces an object of its name."""

@@ -10,30 +10,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - the customary name
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
-__all__ = ["collected_together", "prepared"]
+__all__ = ["prepared"]
 
 _Java = Any
 """An object of the JVM."""
 _KEPT = 64
 """Plans that are kept at most; each holds some hundred kilobytes of the JVM."""
-_OF = "of"
-"""The column that says which frame a row is of."""
 _SOURCE = "org.apache.spark.sql.execution.RDDScanExec"
 
 
@@ -58,7 +50,7 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
     key
         All that ``made`` depends on but the sources, and the settings of their session.
     sources
-        Frames of one session.
+        Frames of one session, or of several whose settings are the same but for those of writers.
     made
         Makes a frame of the sources, row by row: each source is read once, and no value of what is made depends on anything
         but the key and the rows of the sources.
@@ -88,45 +80,6 @@ def prepared(key: Hashable, sources: Sequence[DataFrame], made: Callable[[Sequen
                 _kept.popitem(last=False)
     with _active(session):
         return _frame(session, _over(session, plan.physical, iter(rows)).execute(), plan.schema)
-
-
-def collected_together(frames: Sequence[DataFrame]) -> list[pa.Table]:
-    """Return the rows of several frames, read by one job of Spark's.
-
-    Parameters
-    ----------
-    frames
-        Frames that go by way of Arrow (:func:`warehouse.storage.arrow_types.can_be_collected`), of sessions whose settings are
-        the same but for those of writers.
-
-    """
-    sources = [_source(frames[0].sparkSession, frame, number) for number, frame in enumerate(frames)]
-    rows = prepared(_one_below_the_other, sources, _one_below_the_other).toArrow()
-    found = []
-    for number, frame in enumerate(frames):
-        own = rows.filter(pc.equal(rows[_OF], number))
-        schema = to_arrow_schema(frame.schema, timezone="UTC")
-        columns = [own[_column(number, place)] for place in range(len(schema))]
-        found.append(pa.Table.from_arrays(columns, names=schema.names).cast(schema))
-    return found
-
-
-def _source(session: SparkSession, frame: DataFrame, number: int) -> DataFrame:
-    """A frame's rows in a session, with columns that no other frame has: its plan stays one of its own session."""
-    fields = [StructField(_column(number, place), field.dataType) for place, field in enumerate(frame.schema.fields)]
-    jvm: Any = session._jvm  # noqa: SLF001 - PySpark makes no frame of rows of the JVM
-    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(StructType(fields).json())
-    return _frame(session, frame._jdf.queryExecution().toRdd(), schema)  # noqa: SLF001 - same
-
-
-def _one_below_the_other(frames: Sequence[DataFrame]) -> DataFrame:
-    """The rows of all frames, with the columns of all: those of other frames are null."""
-    numbered = (frame.withColumn(_OF, F.lit(number)) for number, frame in enumerate(frames))
-    return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), numbered)
-
-
-def _column(number: int, place: int) -> str:
-    return f"c{number}_{place}"
 
 
 @contextmanager

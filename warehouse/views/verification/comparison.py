@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from warehouse.views.verification.question import Question
 
-__all__ = ["Comparison", "Difference", "compared", "difference"]
+__all__ = ["Comparison", "Difference", "compared"]
 
 MOST = 1_000
 """Rows that are looked at one by one; where more differ, floats are no excuse."""
@@ -96,22 +96,6 @@ class Comparison:
         more, less = ([row for weight, row in left if (weight > 0) == wanted] for wanted in (True, False))
         names = self.held.columns
         return Difference(len(more), len(less), _first(names, more), _first(names, less))
-
-
-def difference(
-    session: SparkSession,
-    question: Question,
-    rows: Callable[[str], DataFrame],
-    held: DataFrame,
-    now: int,
-    *,
-    names: Mapping[str, str],
-    without: frozenset[str] = frozenset(),
-    error: float = 0.0,
-) -> Difference | None:
-    """Return how a view's table differs from its query; nothing when it does not. All is as of :func:`compared`."""
-    found = compared(session, question, rows, held, now, names=names, without=without, error=error)
-    return found.difference() if isinstance(found, Comparison) else found
 
 
 def compared(

@@ -11,7 +11,7 @@ from warehouse.views.algebra import Top, inputs_of, scanned
 from warehouse.views.maintenance.answers import terms_of
 from warehouse.views.maintenance.feeds import feed, looked_up
 from warehouse.views.maintenance.inputs import user_columns
-from warehouse.views.verification.comparison import Difference, difference
+from warehouse.views.verification.comparison import Comparison, Difference, compared
 from warehouse.views.verification.sums import Open, open_of
 
 if TYPE_CHECKING:
@@ -51,17 +51,18 @@ def judged(
     Parameters
     ----------
     session, question, rows, now, names
-        As in :func:`warehouse.views.verification.comparison.difference`.
+        As in :func:`warehouse.views.verification.comparison.compared`.
     nodes
         The tables that keep the view.
 
     """
     held = rows(next(node.table for node in nodes if not node.hidden))
 
-    def compared(without: frozenset[str] = frozenset(), error: float = 0.0) -> Difference | None:
-        return difference(session, question, rows, held, now, names=names, without=without, error=error)
+    def difference(without: frozenset[str] = frozenset(), error: float = 0.0) -> Difference | None:
+        found = compared(session, question, rows, held, now, names=names, without=without, error=error)
+        return found.difference() if isinstance(found, Comparison) else found
 
-    found = compared()
+    found = difference()
     if found is None or found.refused:
         return found
     if has_ties([node.operator for node in nodes], rows, now):
@@ -71,9 +72,9 @@ def judged(
     if open_.rows:
         return Doubt("it chooses rows by a sum of floats, whose last digits depend on the order of addition")
     error = _error([rows(names[table]) for table in question.tables if table in names]) if open_.columns else 0.0
-    if error and compared(error=error) is None:
+    if error and difference(error=error) is None:
         return None
-    if open_.values and compared(open_.values, error) is None:
+    if open_.values and difference(open_.values, error) is None:
         columns = ", ".join(name for name in held.columns if name.lower() in open_.values)
         return Doubt(f"only {columns} differs, computed from a sum of floats, whose last digits depend on the order of addition")
     return found

@@ -5,13 +5,16 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING
 
-from warehouse.steps.together import Together, collected
+import pytest
+
+from warehouse.storage.collecting import Together, collected, collected_as_before
 from warehouse.storage.session import table_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
 
 
 def jobs_of(spark: SparkSession, work: Callable[[], object]) -> int:
@@ -25,7 +28,10 @@ def jobs_of(spark: SparkSession, work: Callable[[], object]) -> int:
     return len(context.statusTracker().getJobIdsForGroup(group))
 
 
-def test_each_result_has_its_own_columns_types_and_rows(spark: SparkSession) -> None:
+@pytest.mark.parametrize("collect", [collected, collected_as_before])
+def test_each_result_has_its_own_columns_types_and_rows(
+    spark: SparkSession, collect: Callable[[list[DataFrame]], list[pa.Table]]
+) -> None:
     """Also names that are odd or twice in different queries, nulls, decimals, times, binaries, and a query without rows."""
     queries = [
         spark.sql("SELECT id, id * 2 AS `odd name`, CAST(id AS string) AS k FROM range(4)"),
@@ -33,7 +39,7 @@ def test_each_result_has_its_own_columns_types_and_rows(spark: SparkSession) -> 
         spark.sql("SELECT CAST(1.5 AS decimal(10, 2)) AS d, X'00ff' AS s, CAST(NULL AS int) AS n, true AS b, 1.5D AS id"),
         spark.sql("SELECT k, CAST(k AS date) AS day FROM VALUES ('2024-01-01') AS v(k) WHERE k = 'x'"),
     ]
-    found = collected(queries)
+    found = collect(queries)
     for query, rows in zip(queries, found, strict=True):
         alone = query.toArrow()
         assert rows.schema.names == alone.schema.names

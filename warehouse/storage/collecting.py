@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.prepared import prepared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -22,25 +24,26 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql.types import DataType, StructType
 
-__all__ = ["Together", "collected"]
+__all__ = ["Together", "collected", "collected_as_before"]
 
 _QUERY = "_query"
+"""The column that says which query a row is of."""
 
 
 @dataclass(eq=False)
 class Together:
     """Results of queries by name, each collected once, with those that go with it.
 
-    ``beside`` gives the queries that are collected with one, by name, itself among them.
+    ``companions`` gives the queries that are collected with one, by name, itself among them.
     """
 
-    beside: Callable[[str], Mapping[str, DataFrame]]
+    companions: Callable[[str], Mapping[str, DataFrame]]
     _found: dict[str, pa.Table] = field(default_factory=dict)
 
     def of(self, name: str) -> pa.Table:
         """Return the result of a query, which is forgotten here."""
         if name not in self._found:
-            queries = self.beside(name)
+            queries = self.companions(name)
             self._found |= dict(zip(queries, collected([*queries.values()]), strict=True))
         return self._found.pop(name)
 
@@ -53,24 +56,42 @@ def collected(queries: Sequence[DataFrame]) -> list[pa.Table]:
     """Return the rows of queries of one session, of which one job collects all."""
     if len(queries) == 1:
         return [queries[0].toArrow()]
+    return _apart(_united(queries).toArrow(), [query.schema for query in queries])
+
+
+def collected_as_before(queries: Sequence[DataFrame]) -> list[pa.Table]:
+    """Return the same of queries that work row by row, by a plan that is cached (:mod:`warehouse.storage.prepared`).
+
+    Their sessions may differ in settings of writers. Times are of the zone UTC.
+    """
+    schemas = [query.schema for query in queries]
+    tables = _apart(prepared(_united, queries, _united).toArrow(), schemas)
+    return [rows.cast(to_arrow_schema(schema, timezone="UTC")) for rows, schema in zip(tables, schemas, strict=True)]
+
+
+def _united(queries: Sequence[DataFrame]) -> DataFrame:
+    """The rows of all queries: those of one have null in the places of others."""
     schemas = [query.schema for query in queries]
     kinds: dict[tuple[str, int], DataType] = {}
     for schema in schemas:
         kinds |= dict(zip(_places(schema), (each.dataType for each in schema.fields), strict=True))
-    names = {place: f"_{number}" for number, place in enumerate(kinds)}
     parts = []
     for number, (query, schema) in enumerate(zip(queries, schemas, strict=True)):
         own = dict(zip(_places(schema), schema.names, strict=True))
         columns = [
-            (F.col(quoted(own[place])) if place in own else F.lit(None).cast(kind)).alias(names[place])
+            (F.col(quoted(own[place])) if place in own else F.lit(None).cast(kind)).alias(_name(place))
             for place, kind in kinds.items()
         ]
         parts.append(query.select(F.lit(number).alias(_QUERY), *columns))
-    every = reduce(DataFrame.unionAll, parts).toArrow()
+    return reduce(DataFrame.unionAll, parts)
+
+
+def _apart(rows: pa.Table, schemas: Sequence[StructType]) -> list[pa.Table]:
+    """The rows of each query, with its columns."""
     tables = []
     for number, schema in enumerate(schemas):
-        rows = every.filter(pc.equal(every[_QUERY], number))
-        tables.append(rows.select([names[place] for place in _places(schema)]).rename_columns(schema.names))
+        own = rows.filter(pc.equal(rows[_QUERY], number))
+        tables.append(own.select([_name(place) for place in _places(schema)]).rename_columns(schema.names))
     return tables
 
 
@@ -83,3 +104,8 @@ def _places(schema: StructType) -> list[tuple[str, int]]:
         places.append((kind, seen.get(kind, 0)))
         seen[kind] = seen.get(kind, 0) + 1
     return places
+
+
+def _name(place: tuple[str, int]) -> str:
+    kind, number = place
+    return f"{kind} {number}"
