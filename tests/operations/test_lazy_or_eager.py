@@ -41,7 +41,7 @@ def test_it_is_decided_and_decided_again(tmp_path: Path, spark: SparkSession) ->
         "shed": {**base, "values": ["w"], "budget": {"rows": 90}},
         "read": {**base, "values": ["w"]},
     }
-    project.views = {"top": {"sql": "SELECT k, w, members FROM read WHERE members > 1", "search_key": "k"}}
+    project.views = {"top": {"sql": "SELECT k, w, members, 'restless' AS note FROM read WHERE members > 1", "search_key": "k"}}
     project.declare()
     project.update(1)
     assert [(each.table, each.how) for each in project.epoch.choices] == [("steady", "eager"), ("restless", "lazy")]
