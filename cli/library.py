@@ -318,8 +318,12 @@ def reloaded(directory: Path, file: str, step: Step | None) -> Report:
     from warehouse.cli.reports import of_epoch
 
     del step
+    made = opened_to_work(directory).reload(file)
+    stream = next(entry.stream for entry in made.files if entry.reload)
     return of_epoch(
-        opened_to_work(directory).reload(file), f"{file} will be loaded by the next update that moves the window"
+        made,
+        f"{file} will be loaded by the next update that moves the window. Rows that it gave before stay in the table, too: "
+        f"`stream-wh restate {stream} --since first` after that update reads each file once",
     )
 
 

@@ -26,7 +26,7 @@ def reload(directory: Path, file: str) -> Report:
     """Load a changed or unreadable landing FILE at the next update that moves the window.
 
     A file is loaded once; when it changes afterwards, updates report it and leave it alone until this command names
-    it. Rows that the former version brought stay until they expire.
+    it. Rows that the former version brought stay until they expire, unless `restate` replaces them after that update.
     """
     with progress() as step:
         return library.reloaded(directory, file, step)

@@ -116,6 +116,20 @@ def test_the_commands_of_the_verdict(past: Project) -> None:
     advised(told + "; stream-wh update", "stream-wh update")
 
 
+@executes("stream-wh reload ○", "too: `stream-wh restate ○ --since first`")
+def test_a_file_that_grew_after_it_was_loaded(tmp_path: Path, spark: SparkSession) -> None:
+    """Loaded again, its former rows are there twice; then the other command leaves each of them once."""
+    project = Project(tmp_path / "project", spark)
+    project.land("1.csv", csv(row("p", 0.5, 20)))
+    project.update(1)
+    project.land("1.csv", csv(row("p", 0.5, 20), row("added", 0.6, 20)))
+    told = typed(project.directory, advised(typed(project.directory, "stream-wh health", code=4), "stream-wh reload ○"))
+    project.update(2)
+    assert project.keys("a") == "added p p"
+    typed(project.directory, advised(told, "too: `stream-wh restate ○ --since first`"))
+    assert project.keys("a") == "added p"
+
+
 @executes("several landings have a file ○; say which one: ○ or ○")
 def test_a_name_that_two_landings_have(past: Project) -> None:
     """Each of the names that are offered is taken."""

@@ -190,7 +190,8 @@ def _landing(table: TableFacts, _: Thresholds) -> Iterator[Concern]:
             "attention",
             "changed",
             table.name,
-            f"{_files(count)} changed after being loaded ({named}); load it again, or put the former file back",
+            f"{_files(count)} changed after being loaded ({named}); put the former file back, or load it again: rows that it "
+            "gave before stay in the table, too",
             f"stream-wh reload {shlex.quote(table.changed[0])}",
         )
     if table.vanished:
