@@ -38,7 +38,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
     }
     sealed = {(cell, block) for cell, blocks in merged.items() for block in blocks}
     dead = step.former.leaving.union(step.dead)
-    if not (sizes or step.expired or step.dead or sealed or step.former.leaving or _told(source)):
+    if not (sizes or step.expired or step.dead or sealed or step.former.leaving or _has_facts(source)):
         return Done(counts=batch.counts)
     parts = [batch.live(stored_columns(source))]
     if sealed:
@@ -66,7 +66,7 @@ def _move_window(step: MoveWindow, task: Task) -> Done:
 def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     source, former = task.appending(), step.former.leaving
     batch, sizes = source.batch, dict(source.batch.counts.cells)
-    if not sizes and not step.rows and not former and not _told(source):
+    if not sizes and not step.rows and not former and not _has_facts(source):
         return Done(counts=batch.counts)
     parts = [batch.live(stored_columns(source))]
     if step.rows:
@@ -87,7 +87,7 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
     return Done(entry, batch.counts)
 
 
-def _told(source: Appending) -> bool:
+def _has_facts(source: Appending) -> bool:
     """Whether a commit without a row has something to say.
 
     Answers without a row are given too, where there is only so much time for answers; and what a view under a budget owes.

@@ -95,7 +95,7 @@ class Sources:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
         self._in_time = AnswersInTime(lambda: [*self._unanswered()])
-        self._together = Together(self._beside)
+        self._together = Together(self._companions)
 
     def of(self, name: str) -> Source:
         """Return the source of a table."""
@@ -126,7 +126,7 @@ class Sources:
             self._together.of,
         )  # fmt: skip
 
-    def _beside(self, name: str) -> dict[str, DataFrame]:
+    def _companions(self, name: str) -> dict[str, DataFrame]:
         """What Spark calculates for a synopsis, and for the others of its stream or view that no commit of the plan has yet."""
         followed, asked = self.plan.stream(name).followed, self.of(name)
         found = {}
