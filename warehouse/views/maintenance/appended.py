@@ -13,12 +13,10 @@ from warehouse.time import NEVER
 from warehouse.views.algebra import Changes, Distinct, Join, OutputWindow, scanned, stateful_of
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.distinct import appearances
-from warehouse.views.maintenance.feeds import most_arrived, over, relation
+from warehouse.views.maintenance.feeds import evaluated, evaluated_above, keeps_values, most_arrived, over, relation
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.join_inputs import join_inputs
-from warehouse.views.maintenance.joins import new_results
-from warehouse.views.maintenance.local_joins import local_results
-from warehouse.views.maintenance.picking import evaluated, evaluated_above, keeps_values
+from warehouse.views.maintenance.joins import local_results, new_results
 from warehouse.views.maintenance.placement import placed, placed_in_driver
 
 if TYPE_CHECKING:

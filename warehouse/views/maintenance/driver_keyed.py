@@ -22,11 +22,10 @@ from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import over, weighed, window_lengths
+from warehouse.views.maintenance.feeds import evaluated, lasting, over, weighed, window_lengths
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
-from warehouse.views.maintenance.picking import evaluated, lasting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

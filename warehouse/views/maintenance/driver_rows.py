@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
@@ -192,6 +193,10 @@ class DriverRows:
         query = f"SELECT {', '.join(shown)} FROM ({self.query}){by}"
         return DriverRows(query, _distinct(dict(types), len(types)), self.tables)
 
+    def limit(self, count: int) -> DriverRows:
+        """Return so many rows at most."""
+        return DriverRows(f"SELECT * FROM ({self.query}) LIMIT {count}", self.types, self.tables)
+
     def toArrow(self) -> pa.Table:  # noqa: N802 - as Spark calls it
         """Return the rows, computed.
 
@@ -253,12 +258,14 @@ def _distinct(types: dict[str, pa.DataType], count: int) -> dict[str, pa.DataTyp
     return types
 
 
+@cache
 def _spark_type(kind: pa.DataType) -> str | None:
     """The Spark SQL type of plain values; None for nested ones."""
     found = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
     return found if plain_type(found) else None
 
 
+@cache
 def _arrow_type(kind: str) -> pa.DataType:
     fields = [{"name": "x", "type": _JSON.get(kind, kind), "nullable": True, "metadata": {}}]
     return to_arrow_type(StructType.fromJson({"type": "struct", "fields": fields}).fields[0].dataType, timezone="UTC")

@@ -25,10 +25,17 @@ from warehouse.time import NEVER
 from warehouse.views.algebra import scanned
 from warehouse.views.costs.chosen_order import InputStatistics, chosen_order, equality_classes
 from warehouse.views.maintenance.cache import FEW, collected
-from warehouse.views.maintenance.feeds import most_arrived, over_row_windows, relation
+from warehouse.views.maintenance.feeds import (
+    evaluated,
+    lasting,
+    most_arrived,
+    narrowed,
+    over_row_windows,
+    picks_only,
+    relation,
+)
 from warehouse.views.maintenance.inputs import NodeTable
 from warehouse.views.maintenance.keys import lookup_keys
-from warehouse.views.maintenance.picking import evaluated, lasting, narrowed, picks_only
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

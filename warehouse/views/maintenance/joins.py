@@ -3,37 +3,55 @@
 With N the rows that arrived, O those from before and A = O + N, the new results are formula F1:
 ``sum over i of A_1 x .. x A_(i-1) x N_i x O_(i+1) x .. x O_n`` where parts overlap in time. Each result has exactly one
 largest new part, so it comes exactly once; every term starts at its small N.
+
+Spark joins frames. Of few rows the driver makes the same terms without a job (an index nested loop): it looks up the rows from
+before by the values that the rows so far ask for, and DuckDB finds the pairs by the same conditions. It compares keys and times
+alone; pairs are numbers of rows, by which Arrow takes the other columns of both sides.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
 from warehouse.catalog.identifiers import quoted
+from warehouse.storage.arrow_types import compared_alike
+from warehouse.storage.lookup import FAILURES, MATCHES, WIDE, leave_to_spark
+from warehouse.views.algebra import Filter, Project
+from warehouse.views.language.dialect import names_in
+from warehouse.views.language.driver_sql import LeftToSparkError
+from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.feeds import CARRIED
 from warehouse.views.maintenance.join_inputs import connecting, without_end
-from warehouse.views.maintenance.keys import paired
+from warehouse.views.maintenance.keys import distinct_keys, grouped, paired
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
+    from collections.abc import Set as AbstractSet
 
     from pyspark.sql import DataFrame
 
-    from warehouse.views.algebra import Join, OuterJoin
+    from warehouse.views.algebra import Join, Operator, OuterJoin
     from warehouse.views.maintenance.driver_rows import Frame
     from warehouse.views.maintenance.join_inputs import Arrived, JoinInputs
 
-__all__ = ["joined", "new_results", "outer_joined"]
+__all__ = ["joined", "local_results", "named_above", "new_results", "outer_joined"]
+
+_Rows = TypeVar("_Rows")
+"""Rows of Spark's, or in the driver."""
 
 BROADCAST_ROWS = 500_000
 """A larger delta is shuffled like any other join; a smaller one is sent to where the windows are."""
+_CANDIDATES = 20_000_000
+"""Pairs with equal keys that the driver looks at, at most."""
 _PUSHED_TYPES = ("string", "tinyint", "smallint", "int", "bigint", "date")
 
 
 def new_results(join: Join, inputs: JoinInputs) -> DataFrame | None:
-    """Return the results with at least one new part, short-lived ones included; none when nothing arrived.
+    """Return the results with at least one new part, short-lived ones included; None when nothing arrived.
 
     Parameters
     ----------
@@ -75,7 +93,8 @@ def joined(join: Join, inputs: Sequence[Frame]) -> Frame:
     """Return the join of whole inputs: what a recomputation is."""
     first = inputs[0].selectExpr("*", "_ts AS _since")
     sides: dict[int, Frame] = {number: without_end(rows) for number, rows in enumerate(inputs[1:], start=1)}
-    return _in_order(join, 0, first, sides, range(len(inputs)))
+    met = _in_order(join, 0, first, range(len(inputs)), lambda rows, number, on: _probe(rows, sides[number], on, join))
+    return _results(met, join)
 
 
 def outer_joined(join: OuterJoin, left: Frame, right: Frame) -> Frame:
@@ -94,35 +113,44 @@ def _term(
     join: Join, start: int, sides: dict[int, DataFrame], order: Sequence[int], delta: Arrived
 ) -> DataFrame:
     """Join what arrived at one input with the others in order; few rows go to where the others are."""
-    if delta.statistics.arrived > BROADCAST_ROWS:
-        return _in_order(join, start, delta.rows, sides, order)
+    large = delta.statistics.arrived > BROADCAST_ROWS
     first = next((each for each in order if each != start and connecting(join, {start}, each)), None)
-    if first is not None:
+    if first is not None and not large:
         sides = {**sides, first: _narrowed(sides[first], delta, connecting(join, {start}, first), null_safe=join.null_safe)}
-    return _in_order(join, start, delta.rows, sides, order, F.broadcast)
+
+    def probed(rows: DataFrame, number: int, on: Sequence[tuple[str, str]]) -> DataFrame:
+        return _probe(rows if large else F.broadcast(rows), sides[number], on, join)
+
+    return _results(_in_order(join, start, delta.rows, order, probed), join)
 
 
 def _in_order(
     join: Join,
     start: int,
-    rows: Frame,
-    sides: Mapping[int, Frame],
+    rows: _Rows,
     order: Sequence[int],
-    sent: Callable[[Frame], Frame] | None = None,
-) -> Frame:
-    """Join one input with the others in order; ``sent`` says how what is joined goes to the next, if not as Spark likes."""
+    probed: Callable[[_Rows, int, Sequence[tuple[str, str]]], _Rows],
+) -> _Rows:
+    """Join one input with the others in order, each as soon as an equality connects it.
+
+    ``probed`` returns the rows so far joined with the input of that number on (column so far, column there).
+    """
     todo = [number for number in order if number != start]
     there = {start}
-    result = rows
     while todo:
         number = next((each for each in todo if connecting(join, there, each)), None)
         if number is None:
             raise ValueError(f"no equality connects input {todo[0]} of the join with the others")
         todo.remove(number)
-        result = _probe(result if sent is None else sent(result), sides[number], connecting(join, there, number), join)
+        rows = probed(rows, number, connecting(join, there, number))
         there.add(number)
-    result = result.selectExpr(*[quoted(name) for name in result.columns if name != "_since"])
-    return result if join.where is None else result.where(join.where)
+    return rows
+
+
+def _results(rows: Frame, join: Join) -> Frame:
+    """The rows of which the join's further condition holds, without what only pairs are compared by."""
+    rows = rows.selectExpr(*[quoted(name) for name in rows.columns if name != "_since"])
+    return rows if join.where is None else rows.where(join.where)
 
 
 def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *, null_safe: bool) -> DataFrame:
@@ -140,11 +168,14 @@ def _narrowed(side: DataFrame, delta: Arrived, on: Sequence[tuple[str, str]], *,
     return side.where(F.col(quoted(other)).isin([key for key in keys if key is not None]))
 
 
+def _equal(on: Sequence[tuple[str, str]], join: Join) -> list[str]:
+    sign = "<=>" if join.null_safe else "="
+    return [f"{quoted(one)} {sign} {quoted(other)}" for one, other in on]
+
+
 def _probe(left: Frame, right: Frame, on: Sequence[tuple[str, str]], join: Join) -> Frame:
     """Join two inputs on equal columns, where their lifetimes overlap; a result begins last and ends first."""
-    equal = "<=>" if join.null_safe else "="
-    conditions = [f"{quoted(one)} {equal} {quoted(other)}" for one, other in on]
-    conditions += ["greatest(_ts, _ts_right) < least(_exp, _exp_right)", "_held > _since"]
+    conditions = [*_equal(on, join), "greatest(_ts, _ts_right) < least(_exp, _exp_right)", "_held > _since"]
     matched = paired(left, _beside(right), " AND ".join(conditions), "inner")
     return _met(matched, [name for name in (*left.columns, *right.columns) if name not in (*CARRIED, "_held")])
 
@@ -158,3 +189,131 @@ def _met(matched: Frame, columns: Sequence[str]) -> Frame:
     """Pairs with these columns; a result begins last and ends first (`greatest` and `least` pass over nulls)."""
     begins, ends = "greatest(_ts, _ts_right) AS _ts", "least(_exp, _exp_right) AS _exp"
     return matched.selectExpr(*map(quoted, columns), begins, ends, "least(_out, _out_right) AS _out")
+
+
+# --- few rows, in the driver ---
+
+
+def local_results(join: Join, inputs: JoinInputs, operator: Operator) -> pa.Table | None:
+    """Return the results with at least one new part, short-lived ones included; None when Spark is to find them.
+
+    The join's further condition is not asked. Its columns are those of the inputs in their order that ``operator``, whose core
+    the join is, may mean; ``_ts``, ``_exp``, ``_out``.
+    """
+    try:
+        return _local_terms(join, inputs, named_above(operator, join))
+    except FAILURES as error:
+        leave_to_spark(error)
+        return None
+
+
+def _local_terms(join: Join, inputs: JoinInputs, wanted: AbstractSet[str] | None) -> pa.Table | None:
+    known = [each.picked for each in inputs.arrived if each.picked is not None]
+    if inputs.before is None or len(known) < len(inputs.arrived):
+        return None
+    asked = None
+    if wanted is not None:
+        compared = [name.lower() for each in join.equal for name in (each.left_column, each.right_column)]
+        asked = {*wanted, *compared, *CARRIED}
+        known = [rows.select([name for name in rows.column_names if name.lower() in asked]) for rows in known]
+    columns = [name for rows in known for name in rows.column_names if name not in CARRIED]
+    terms = [
+        _local_term(join, start, inputs, known, inputs.order[:position], asked).select([*columns, *CARRIED])
+        for position, start in enumerate(inputs.order)
+        if known[start].num_rows
+    ]
+    return pa.concat_tables(terms) if terms else None
+
+
+def _local_term(
+    join: Join, start: int, inputs: JoinInputs, known: Sequence[pa.Table], new: Sequence[int], asked: AbstractSet[str] | None
+) -> pa.Table:
+    """What arrived at one input, with what was before at the others, and what arrived at those in ``new``."""
+    before = inputs.before or ()
+
+    def probed(rows: pa.Table, number: int, on: Sequence[tuple[str, str]]) -> pa.Table:
+        if any(rows.schema.field(one).type != known[number].schema.field(other).type for one, other in on):
+            raise LeftToSparkError("columns of different types are compared")
+        if not all(compared_alike(rows.schema.field(one).type) for one, _ in on):
+            raise LeftToSparkError("the engines may compare the columns of the join in different ways")
+        keys = distinct_keys(rows, [one for one, _ in on], nulls=join.null_safe)
+        side = before[number].looked_up([other for _, other in on], keys, asked)
+        if side is None:
+            raise LeftToSparkError("Spark is to read the rows from before")
+        side = side.select(known[number].column_names)
+        return _taken(rows, pa.concat_tables([side, known[number]]) if number in new else side, on, join)
+
+    return _in_order(join, start, known[start], inputs.order, probed)
+
+
+def _taken(left: pa.Table, right: pa.Table, on: Sequence[tuple[str, str]], join: Join) -> pa.Table:
+    """Join two tables as :func:`_probe` does, of which only the compared columns are read: those of the pairs are taken."""
+    one = _numbered(left, "row", [(column, f"l_{place}") for place, (column, _) in enumerate(on)])
+    other = _numbered(right, "other", [(column, f"r_{place}") for place, (_, column) in enumerate(on)])
+    compared = [(f"l_{place}", f"r_{place}") for place in range(len(on))]
+    if left.num_rows * right.num_rows > _CANDIDATES and _candidates(one, other, compared, join) > _CANDIDATES:
+        raise LeftToSparkError("too many rows have the same keys")
+    met = _probe(one.selectExpr("*", "_ts AS _since"), without_end(other), compared, join)
+    pairs = met.selectExpr("row", "other", *CARRIED).limit(MATCHES + 1).toArrow()
+    if pairs.num_rows > MATCHES or _bytes(left, pairs["row"]) + _bytes(right, pairs["other"]) > WIDE:
+        raise LeftToSparkError("too many rows meet")
+    left, right = (rows.drop_columns(CARRIED) for rows in (left, right))
+    found = [*left.take(pairs["row"]).columns, *right.take(pairs["other"]).columns, *pairs.select(CARRIED).columns]
+    return pa.Table.from_arrays(found, [*left.column_names, *right.column_names, *CARRIED])
+
+
+def _numbered(rows: pa.Table, number: str, columns: Sequence[tuple[str, str]]) -> DriverRows:
+    """The values that are compared, under other names, the times, and the numbers of the rows."""
+    named = {name: rows[column] for column, name in columns}
+    carried = {name: rows[name] for name in CARRIED}
+    return DriverRows.of(pa.table({number: pa.array(range(rows.num_rows), pa.int64()), **named, **carried}))
+
+
+def _candidates(left: DriverRows, right: DriverRows, on: Sequence[tuple[str, str]], join: Join) -> int:
+    """How many pairs have equal keys, whenever they lived."""
+    one = grouped(left, [name for name, _ in on], [("count(*)", "_left")])
+    other = grouped(right, [name for _, name in on], [("count(*)", "_right")])
+    pairs = paired(one, other, " AND ".join(_equal(on, join)), "inner")
+    found = grouped(pairs, [], [("sum(_left * _right)", "_pairs")]).toArrow()["_pairs"][0].as_py()
+    return int(found or 0)
+
+
+def _bytes(rows: pa.Table, taken: pa.ChunkedArray) -> float:
+    """How many bytes some rows take: exact for texts, at most for what is nested."""
+    most = max(pc.value_counts(taken).field("counts").to_pylist(), default=0)
+    total = 0.0
+    for column in rows.columns:
+        if pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            total += pc.sum(pc.binary_length(column).take(taken)).as_py() or 0
+        elif pa.types.is_nested(column.type):
+            total += column.nbytes * most
+        else:
+            total += column.nbytes / max(1, len(column)) * len(taken)
+    return total
+
+
+def named_above(operator: Operator, core: Join) -> set[str] | None:
+    """Return the names, in lower case, that the filters and projections above a join may mean; None when all are kept.
+
+    Examples
+    --------
+    >>> from warehouse.views.algebra import Filter, Join, Named, Project, Scan
+    >>> join = Join((Scan("l"), Scan("r")), ())
+    >>> above = Project(Filter(join, "`a` > `B`.`c`"), (Named("x", "`D` + 1"),))
+    >>> sorted(named_above(above, join)), named_above(Filter(join, "`a` > 1"), join)
+    (['a', 'b', 'c', 'd'], None)
+    >>> sorted(named_above(Project(join, (Named("x", "concat('`', `a`, '`', `b`)"),)), join))
+    ['a', 'b']
+    """
+    texts, picks = [core.where or ""], False
+    while operator is not core:
+        match operator:
+            case Project():
+                texts += [column.sql for column in operator.columns]
+                picks = True
+            case Filter():
+                texts.append(operator.condition)
+            case _:
+                return None
+        operator = operator.input
+    return {name.lower() for text in texts for name in names_in(text)} if picks else None
