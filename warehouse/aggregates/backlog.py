@@ -1,9 +1,9 @@
-"""In which order due answers are given when an update may not have the time for all of them.
+"""The order in which due answers are computed when an update may not have time for all of them.
 
-The end of an answer is fixed, so refreshing a window more often would only add work: windows coincide where their ends do. What
-is left of the schedulers of the sheet (shared-aggregates, 8.3, 8.4) is whom to serve first. As in late-pending hybrid
+The end of an answer is fixed, so refreshing a window more often would only add work: windows coincide where their ends do. Of the
+sheet's schedulers (shared-aggregates, 8.3, 8.4) only the choice of what comes first is left. As in late-pending hybrid
 synchronisation the group with the latest window is first, and with it all windows of the group that wait; each window gets its
-newest end. Ends that are older come after all of that, newest first.
+newest end. Older ends come after these, the newest first.
 """
 
 from __future__ import annotations

@@ -24,8 +24,8 @@ _MIRRORED = {"=": "=", "<>": "<>", "<": ">", ">": "<"}
 def atoms_of(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
     """Return the atoms of a condition in Spark's SQL, or None if it is no disjunction of atoms.
 
-    A list `x IN (1, 2)` is a disjunction of equalities. A comparison that would convert a column or a string is no atom:
-    `n = '1'` and `n = '01'` hold for the same rows.
+    A list `x IN (1, 2)` is a disjunction of equalities. A comparison that converts a column or a string is not an atom: `n = '1'`
+    and `n = '01'` hold for the same rows.
 
     Parameters
     ----------

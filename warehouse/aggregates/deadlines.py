@@ -1,8 +1,8 @@
 """Which refreshes run together, and which runs next: shared-aggregates sheet, section 8.
 
 A query with period n is to be refreshed at least once in n updates. Queries of one group share a synopsis, so those that are
-refreshed together are computed in one run, which costs what the dearest of them costs. Times until a deadline are counted in
-updates: n after a run, one less at each update, on time while not negative.
+refreshed together are computed in one run, which costs as much as the most expensive of them. The time until a deadline is
+counted in updates: n after a run, and one less at each update. A run is on time while it is not negative.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class DeadlineTask:
 
     @property
     def cost(self) -> float:
-        """The cost of the dearest part: the others are computed on its way."""
+        """The cost of the most expensive part, which computes the others too."""
         return max(each.cost for each in self.parts)
 
 
@@ -88,7 +88,7 @@ def conservative(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
 
 
 def hybrid(subgroups: Iterable[SubGroup]) -> tuple[DeadlineTask, ...]:
-    """Return the tasks with the least cost for each update: sub-groups run more often where that makes them coincide.
+    """Return the tasks with the least cost per update: a sub-group runs more often if it then coincides with another one.
 
     The partitions tried are contiguous in order of period: in 800 random instances the best of all was always one of them
     (section 8.5). Of more than 12 sub-groups neighbours are merged one by one.
@@ -115,7 +115,7 @@ def _contiguous(ordered: Sequence[SubGroup]) -> Iterator[tuple[DeadlineTask, ...
 
 
 def _merged(ordered: Sequence[SubGroup]) -> tuple[DeadlineTask, ...]:
-    """The best of the partitions on the way from all apart to all together, neighbours merged where it costs least."""
+    """The best partition found by merging neighbours, the cheapest merge first, from all apart to all together."""
     tasks = best = tuple(DeadlineTask((each,)) for each in ordered)
     while len(tasks) > 1:
         tasks = min((_joined(tasks, place) for place in range(len(tasks) - 1)), key=cost_rate)
@@ -128,10 +128,10 @@ def _joined(tasks: tuple[DeadlineTask, ...], place: int) -> tuple[DeadlineTask, 
 
 
 def harmonic(tasks: Iterable[DeadlineTask]) -> tuple[DeadlineTask, ...]:
-    """Return tasks whose periods are rounded down to multiples of shorter ones of their group where that costs less.
+    """Return tasks whose periods are rounded down to multiples of shorter periods of their group, where that costs less.
 
-    A task that then coincides with a dearer one costs nothing of its own. The sub-groups keep their names, costs and queries;
-    each has the period of its task.
+    A task that then coincides with a more expensive one costs nothing of its own. The sub-groups keep their names, costs and
+    queries; each has the period of its task.
     """
     groups: defaultdict[str, list[DeadlineTask]] = defaultdict(list)
     for each in tasks:

@@ -70,7 +70,7 @@ class Value:
 
 @dataclass(frozen=True)
 class Window:
-    """One window: its length as it was declared, the same in slots, and every how many slots it is due."""
+    """One window: its length as declared, its length in slots, and the number of slots from one due end to the next."""
 
     text: str
     slots: int
@@ -81,10 +81,10 @@ class Window:
 class Definition:
     """What an aggregate asks of the rows of a stream; ``group_by`` are columns with their types.
 
-    Those of them that are ``computed`` are no columns of the stream, but what an expression (Spark SQL) gives, by their names.
-    ``where`` is Spark SQL over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds.
-    ``over`` says which rows count: those that arrived in the window, or of these the ones that live on at its end. With
-    ``frequent`` an answer has a row for each item, and no values.
+    ``computed`` ones are not columns of the stream: an expression (Spark SQL) gives each, by its name. ``where`` is Spark SQL
+    over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds. ``over`` says which rows
+    count: those that arrived in the window, or of these the ones that live on at its end. With ``frequent`` an answer has a row
+    for each item, and no values.
     """
 
     source: str

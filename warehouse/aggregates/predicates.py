@@ -3,9 +3,9 @@
 A predicate here is a disjunction of atoms `attribute op constant` with one of the operators =, <>, < and >, as a set of atoms.
 Conjunctions, ranges that overlap and everything else need a synopsis of their own.
 
-The sheet also subtracts: the rows of one predicate are those of a wider one less those of others. That needs synopses which
-know the same rows, and ours need not: they are of other lengths, begin at other times and lack rows of their own. A sum of what
-parts know is at most what arrived; a difference may be too large, or below zero.
+The sheet also subtracts: the rows of one predicate are those of a wider one minus those of others. That requires synopses that
+know the same rows. Ours may not: they have different lengths, begin at different times and may lack rows. A sum over parts never
+exceeds what arrived; a difference could be too large, or negative.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Predicate = frozenset[Atom]
 
 
 def kinds_of(columns: Iterable[tuple[str, str]]) -> dict[str, Kind]:
-    """Return what columns, with their types, are compared as, by name in lower case; others are in no atom.
+    """Return how columns are compared, by their names in lower case. Columns of other types appear in no atom.
 
     >>> kinds_of([("Port", "int"), ("host", "string"), ("day", "date"), ("share", "float")])
     {'port': 'number', 'host': 'text'}
@@ -138,7 +138,7 @@ class _Search:
     tried: int = 0
 
     def covers(self, wanted: Predicate, terms: int) -> Iterator[tuple[str, ...]]:
-        """Covers of exactly so many synopses."""
+        """Yield the covers of exactly so many synopses."""
         yield from self._further(wanted, frozenset(), (), terms)
 
     def _further(

@@ -9,8 +9,8 @@ the counts of the values. Estimated ones are states like others: sketches, which
 (:mod:`warehouse.aggregates.frequent`): the rows of a slot, group and batch are the list's items by rank, and one of rank 0 with
 the rows of the whole batch.
 
-Over live rows the rows of a synopsis are apart by their slot of expiration too: those of a later one than the end of a window
-live on then.
+Over live rows a synopsis also separates rows by their expiration slot: rows whose slot is later than the end of a window are live
+at that end.
 """
 
 from __future__ import annotations
@@ -87,13 +87,13 @@ class State:
 
     @property
     def name(self) -> str:
-        """The column of a synopsis that holds it."""
+        """The column of a synopsis that stores it."""
         return f"_{self.function}{self.size or ''}_{self.column}"
 
 
 @dataclass(frozen=True)
 class Synopsis:
-    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) how often each value came.
+    """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) the count of each value.
 
     With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
     rows apart by the slot in which they expire. ``computed`` are the groups that an expression gives, by name.
@@ -130,7 +130,7 @@ class Synopsis:
 
 @dataclass(frozen=True)
 class Need:
-    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether it matters how many rows there are."""
+    """A synopsis that a definition reads, and for how many slots; ``rows`` tells whether the number of rows is needed."""
 
     synopsis: Synopsis
     slots: int
@@ -161,7 +161,7 @@ def needs(definition: Definition) -> tuple[Need, ...]:
 
 
 def counts_values(value: Value) -> bool:
-    """Whether a value comes from how often each value of its column came."""
+    """Whether a value is computed from the number of occurrences of each value of its column."""
     return value.function in _COUNTED and value.size is None
 
 
@@ -216,7 +216,7 @@ class Served:
 
 
 def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None) -> tuple[Served, ...]:
-    """Return which of the synopses that are there serve a need; what none of them has is in :func:`missing`.
+    """Return which of the existing synopses serve a need; :func:`missing` returns what none of them has.
 
     Aggregates of the same rows and groups share a synopsis (SS1): a state that one of them keeps is kept once. With ``kinds``,
     what the columns of the source are compared as, states may come from synopses of other conditions that together have the same
@@ -237,7 +237,7 @@ def assigned(need: Need, there: Sequence[Synopsis], kinds: Mapping[str, Kind] | 
 
 
 def _bundles(states: Sequence[State]) -> list[tuple[State, ...]]:
-    """States by what merges together: a column's sums and moments need the counts of the same rows, so one synopsis has all."""
+    """States in groups that merge together: sums and moments of a column need the counts of the same rows."""
     bundles: dict[tuple[str, str], tuple[State, ...]] = {}
     for state in states:
         key = (state.column, "" if state.function in _MERGED_WITH_COUNTS else state.name)
@@ -294,10 +294,10 @@ def _cover_of(
 def missing(
     wanted: Sequence[Need], there: Sequence[Synopsis], kinds: Mapping[str, Kind] | None = None
 ) -> tuple[Synopsis, ...]:
-    """Return the synopses to make, so that each need is served: one for all needs of the same rows and groups.
+    """Return the synopses to create so that each need is served: one for all needs of the same rows and groups.
 
-    A state that is new gets a synopsis of its own, so that those that are there keep their history. Conditions of few atoms come
-    first: with ``kinds`` others may be covered by them.
+    A new state gets a synopsis of its own, so that existing ones keep their history. Conditions of few atoms come first: with
+    ``kinds`` others may be covered by them.
     """
     made: list[Synopsis] = []
     for need in sorted(wanted, key=lambda need: _atom_count(need, kinds)):
@@ -327,7 +327,7 @@ def _atoms(condition: str, kinds: Mapping[str, Kind]) -> Predicate | None:
 
 
 def lengthened(synopsis: Synopsis, listed: int | None) -> Synopsis:
-    """Return a synopsis whose lists have at least so many items from now on: those that are there stay as long as they are."""
+    """Return a synopsis whose lists have at least so many items from now on; existing lists keep their length."""
     if synopsis.listed is None or listed is None:
         return synopsis
     return replace(synopsis, listed=max(synopsis.listed, listed))

@@ -19,7 +19,7 @@ __all__ = ["Accuracy", "Tally", "accuracy", "jaccard", "pqi"]
 
 
 def pqi(length: int, fragments: Iterable[int]) -> float:
-    """Return Eq. 4: the share of a row's length that its fragments have.
+    """Return Eq. 4: the share of a row's length that its fragments cover.
 
     >>> pqi(13, [4, 7])
     0.8461538461538461
@@ -84,7 +84,7 @@ def accuracy(runs: Iterable[Run], at_least: int = 0) -> Accuracy:
 
 
 class Tally:
-    """N and D of Eq. 6 while members are shed one by one, without looking at the other rows (section 3, incremental)."""
+    """N and D of Eq. 6, kept up to date while members are shed one by one; no other row is read (section 3, incremental)."""
 
     def __init__(self, runs: Sequence[Run], at_least: int = 0) -> None:
         self._least = max(1, at_least)
@@ -103,12 +103,12 @@ class Tally:
         return self._numerator / self._denominator if self._denominator else 1.0
 
     def after(self, run: int, before: int, pieces: Sequence[int]) -> float:
-        """Return what Eq. 6 would be if a fragment of a run, of that length, became these."""
+        """Return Eq. 6 as it would be if a fragment of a run, of that length, were split into these."""
         numerator, denominator, _ = self._changed(run, before, pieces)
         return numerator / denominator if denominator else 1.0
 
     def split(self, run: int, before: int, pieces: Sequence[int]) -> None:
-        """Let a fragment of a run become these."""
+        """Split a fragment of a run into these."""
         self._numerator, self._denominator, self._left[run] = self._changed(run, before, pieces)
 
     def _changed(self, run: int, before: int, pieces: Sequence[int]) -> tuple[float, int, tuple[int, int]]:

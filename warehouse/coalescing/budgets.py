@@ -15,13 +15,14 @@ class Budget:
     Parameters
     ----------
     rows
-        Members that are kept.
+        How many members are kept.
     bytes
         Bytes of what is kept.
     keep
         The share of the window's members that is kept, above 0 and up to 1.
     accuracy
-        The share below which shedding stops. Beside another bound it is a floor that wins; alone, all is shed that it allows.
+        The share below which shedding stops. With another bound it is a floor that takes precedence. Alone it is the only bound:
+        members are shed until it is reached.
 
     Raises
     ------
@@ -46,7 +47,7 @@ class Budget:
 
     @property
     def bounds(self) -> bool:
-        """Whether it says how much may be kept, beside how accurate the table must be."""
+        """Whether it bounds how much is kept, not the accuracy alone."""
         return any(each is not None for each in (self.rows, self.bytes, self.keep))
 
     def excess(self, kept: int, arrived: int, size: float) -> int:

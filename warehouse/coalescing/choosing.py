@@ -1,4 +1,4 @@
-"""Whether a coalesced table is to be stored or made by each read: the sheet's costs of what was counted of its points.
+"""Whether a coalesced table is stored or computed by each read: the sheet's costs, from what was counted of its points.
 
 The atomic costs, and what memory, updates and scans weigh, are those of temporal-coalescing, section 12, which reproduce the
 source's selections. There, to coalesce a point while scanning costs nine reads of a stored row; DuckDB took 7.4 on a million
@@ -52,9 +52,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Choice:
-    """How a table is kept, and what either way costs (the sheet's e and s), of points with these probabilities.
+    """How a table is kept, what each way costs (the sheet's e and s), and the probabilities that this was computed from.
 
-    ``build`` is what storing a table that is lazy costs once, spread over the updates of ten windows.
+    ``build`` is the cost of storing a lazy table for the first time, spread over the updates of ten windows.
     """
 
     table: str
@@ -68,7 +68,7 @@ class Choice:
 
     @property
     def better(self) -> Literal["eager", "lazy"] | None:
-        """The other side, where it costs less by a tenth, the switch included."""
+        """The other way, where it costs at least a tenth less, the switch included."""
         if self.how == "eager":
             return "lazy" if self.lazy < self.eager * (1 - MARGIN) else None
         return "eager" if self.eager + self.build < self.lazy * (1 - MARGIN) else None

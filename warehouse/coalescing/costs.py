@@ -16,7 +16,7 @@ __all__ = ["Atomic", "Costs", "Prices", "Sizes", "Weights", "costs", "prices"]
 
 @dataclass(frozen=True)
 class Atomic:
-    """The costs of one operation each, in any one unit; a split is without the insertion that follows it."""
+    """The cost of each operation, all in one unit of any kind; a split does not include the insertion that follows it."""
 
     read: float
     insert: float
@@ -75,9 +75,9 @@ def costs(coalesces: Sequence[float], late: Sequence[float], window: int, sizes:
     Parameters
     ----------
     coalesces
-        c: for each member, how likely it coalesces with the one before; 0 for the first.
+        c: the probability that each member coalesces with the one before; 0 for the first.
     late
-        p: for each member, how likely it arrives out of order.
+        p: the probability that each member arrives out of order.
     window
         w, in members.
     sizes, atomic

@@ -1,4 +1,4 @@
-"""What a coalesced table holds, as values: the points of a stream, neighbours in time that are alike made one row.
+"""What a coalesced table holds, as values: one row for each sequence of points of a stream that follow each other and are alike.
 
 Its members are points ``(group, ts, values)`` with ``tau - window <= ts <= tau`` for the window time ``tau``, or the ``rows``
 largest under ``(ts, group)``. A row is a maximal run of members of one group that are neighbours in time and alike; it is valid
@@ -43,7 +43,7 @@ def values_column(name: str) -> str:
 
 
 def neighbour_column(name: str) -> str:
-    """Return the column in which a query of DuckDB's has a value of the neighbour before."""
+    """Return the column in which a DuckDB query has a value of the previous member."""
     return f"_{PREVIOUS}_{name}"
 
 

@@ -26,7 +26,7 @@ AT = "_at"
 
 @dataclass(frozen=True)
 class Dialect:
-    """How an engine writes what the engines write differently.
+    """The SQL that the engines write differently, as one of them writes it.
 
     ``instant`` makes a timestamp of microseconds, ``size`` counts a list, ``at`` gives its element by number from 1 (-1: the
     last), ``last`` its last so many elements, ``lowest`` and ``highest`` its extremes, ``filtered`` those of its elements ``_s``
@@ -110,7 +110,7 @@ class Edge:
 
 
 def within(edge: Edge, stamp: str, groups: Sequence[str]) -> str:
-    """Return the condition that a stamp of a group has not left the window; null for a null group that has left it at the edge.
+    """Return the condition that a stamp of a group has not left the window; it is null for a null group that left at the edge.
 
     >>> within(Edge(5), "s", ["g"])
     's >= 5'
@@ -186,7 +186,7 @@ SELECT {_listed(*groups, *shown)}, {d.instant.format("_first")} AS valid_from,
 FROM _ends"""
 
     def whole(self, same: str = "") -> str:
-        """Return the query in one; ``same`` is the condition in the engine's SQL: whether a member is as ``previous``."""
+        """Return the whole query; ``same`` is the condition in the engine's SQL that a member is like ``previous``."""
         near = self.near if self.definition.same is None else f"SELECT *, {same} AS _same FROM ({self.near}) AS _beside"
         return self.rows(f"({near}) AS _near", f"({self.rest}) AS _rest")
 

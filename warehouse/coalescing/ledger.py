@@ -54,7 +54,7 @@ class Balance:
 
     @property
     def even(self) -> bool:
-        """Whether each point is counted once."""
+        """Whether each point is counted exactly once."""
         return self.arrived == self.stored + self.shed + self.late + self.expired + self.repeated
 
 
@@ -79,7 +79,7 @@ def entries_of(runs: Iterable[Run]) -> tuple[Entry, ...]:
 
 
 def run_of(entry: Entry) -> Run:
-    """Return the run of an entry, from which shedding can go on."""
+    """Return the run of an entry, so that shedding can continue."""
     gone = set(entry.shed_stamps)
     shed = frozenset(number for number, stamp in enumerate(entry.stamps) if stamp in gone)
     return Run(entry.group, entry.value, entry.stamps, entry.run_end, shed, entry.open)

@@ -1,6 +1,6 @@
-"""Shedding members as they arrive, in order (temporal-load-shedding sheet, section 5): the form in which the source tells it.
+"""Shedding members as they arrive, in order (temporal-load-shedding sheet, section 5): the algorithm as the source states it.
 
-An update sheds batches (:mod:`warehouse.coalescing.shedding`); this one is what those are compared with.
+An update sheds batches (:mod:`warehouse.coalescing.shedding`); tests compare them with this module.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ __all__ = ["OnLine"]
 
 
 class OnLine:
-    """Keeps at most so many members of a window, the open one of each group always among them.
+    """Keeps at most so many members of a window; the open member of each group always stays.
 
     Parameters
     ----------
     capacity
-        M: more than there are groups.
+        M; it must be greater than the number of groups.
     rows, length
         The window: the newest arrivals, shed ones included, or microseconds; None: without this bound.
     method
         How to choose.
     tie
-        Gives a number from 0 and below 1 that chooses among equal scores, such as a drawn one; None: the least stamp goes.
+        Gives a number in [0, 1) that chooses among equal scores, for example at random; None: the member with the least stamp is
+        shed.
 
     """
 
@@ -62,12 +63,12 @@ class OnLine:
         return tuple(sorted(self._runs.values(), key=lambda run: (run.stamps[0], repr(run.group))))
 
     def arrive(self, group: Hashable, stamp: int, value: object) -> int | None:
-        """Take a member that comes after all others of its group; return the stamp of the one that is shed for it.
+        """Add a member, the newest of its group, and return the stamp of the member that is shed for it.
 
         Raises
         ------
         ValueError
-            When it does not come after them, or only open members are left to shed.
+            When it is not the newest of its group, or only open members are left to shed.
 
         """
         self._expire(stamp)
@@ -113,7 +114,7 @@ class OnLine:
                 del self._last[run.group]
 
     def _put(self, number: int, run: Run) -> None:
-        """Keep a run, and queue the best candidate of each of its fragments; what was queued of it before is stale."""
+        """Store a run, and queue the best candidate of each of its fragments; earlier entries of the run are stale."""
         self._runs[number] = run
         version = self._versions[number] = self._versions.get(number, 0) + 1
         for each in run.fragments:
@@ -141,7 +142,7 @@ class OnLine:
         return run.stamps[member]
 
     def _pop(self) -> tuple[tuple[float, int, str, int, int], int] | None:
-        """Take the first of the queue that is not stale."""
+        """Remove and return the first entry of the queue that is not stale."""
         while self._queue:
             found = heapq.heappop(self._queue)
             if self._versions.get(found[0][3]) == found[1]:

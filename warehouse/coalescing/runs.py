@@ -96,7 +96,7 @@ class Run:
 
     @property
     def fragments(self) -> tuple[Fragment, ...]:
-        """What is left of it, in order; an open member that stands alone is one of length 0."""
+        """What is left of it, in order; an open member without neighbours is a fragment of length 0."""
         found, first = [], None
         for number in range(len(self.stamps) + 1):
             kept = number < len(self.stamps) and number not in self.shed

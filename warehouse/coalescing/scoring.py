@@ -22,11 +22,11 @@ Basis = Literal["exact", "retained"]
 
 @dataclass(frozen=True)
 class Method:
-    """A way to choose: the weights of delta and rho, and the basis of rho.
+    """A shedding method: the weights of delta and rho, and the basis of rho.
 
     ``at_least`` is the threshold theta (microseconds) that the query is known to have: an end of a fragment costs nothing if the
     fragment is too short already, and all of the fragment if it becomes too short (section 6, the theta-aware variant).
-    ``seed`` makes the choice random.
+    With ``seed`` the choice is random.
     """
 
     delta: float = 1.0

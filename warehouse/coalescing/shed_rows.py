@@ -25,7 +25,7 @@ RUN = "_run"
 
 
 def exact_members(definition: Definition, stored: str) -> str:
-    """Return the query for the exact rows that stored rows tell of: the group, what is compared, and the stamps.
+    """Return the query that reconstructs the exact rows from the stored ones: the group, the compared columns, and the stamps.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Shedding members of coalesced rows in a batch (temporal-load-shedding sheet, section 6).
 
 All ends are known, so members are shed one by one from the whole set, each time the one with the least (score, stamp, group). A
-queue of fragments, each with its best candidate, makes the same decisions as a look at all members each time.
+queue with the best candidate of each fragment makes the same decisions as comparing all members each time.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def order_of(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, in
 
 
 def candidates(runs: Sequence[Run], method: Method, number: int, first: int, last: int) -> Iterator[Rank]:
-    """Yield the ranks of the members of a fragment that may be shed first; the open one never."""
+    """Yield the ranks of the members of a fragment that may be shed first; the open member is never among them."""
     run = runs[number]
     inside = range(first, last + 1) if not method.ends_only else (first,) if first == last else (first, last)
     for each in inside:
@@ -120,7 +120,7 @@ def _cut(run: Run, first: int, last: int, number: int) -> tuple[int, tuple[int, 
 
 
 def _static(runs: Sequence[Run], method: Method) -> Iterator[tuple[int, int, int, tuple[int, ...]]]:
-    """The order where scores never change: that of all members at once."""
+    """The order of all members at once, for methods whose scores never change."""
     ranks = sorted(
         (method.score(run, 0, len(run.stamps) - 1, each), run.stamps[each], repr(run.group), number, each)
         for number, run in enumerate(runs)

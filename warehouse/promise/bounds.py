@@ -3,10 +3,10 @@
 Rows are read file by file. Of an unread file with s stored rows it is known that between ``least`` and ``most`` of its rows
 belong to a group (0 to s where rows may be dead or filtered out), and, where its footer says so, that their values lie in
 ``[low, high]``. Invariant: whatever the unread rows are, as far as these facts allow, the aggregate over all rows lies within the
-bounds. A bound that nothing limits is None. A sum, an average and a median are of the rows that there are: over no rows they
-are null, which is outside of every bound.
+bounds. A bound that nothing limits is None. A sum, an average or a median over no rows is null, which no bound covers.
 
-Estimates take the unread rows for like the read ones, and are moved into the bounds.
+An estimate assumes that unread rows are like those that were read. One that lies outside the bounds is moved to the nearest
+bound.
 
 Source: promising-tuples sheet, 5.4 (aggregates over the regions that were reached); the bounds are this warehouse's own.
 """
@@ -29,7 +29,7 @@ Number = Any
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """What is known of an unread file's rows of a group: their number, and the bounds of their values (None: open)."""
+    """What is known of an unread file's rows of a group: bounds of their number and of their values (None: no bound)."""
 
     least: int
     most: int
@@ -39,7 +39,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True)
 class BoundedEstimate:
-    """An aggregate's value as far as it is known, and its certain bounds; None: open, or over no rows null."""
+    """An estimate of an aggregate, and bounds that are certain. None: no bound, or a value that is null over no rows."""
 
     value: Number | None
     low: Number | None
@@ -56,7 +56,7 @@ def count(read: int, unread: Sequence[Unread], share: float | None) -> BoundedEs
     unread
         The files that were not.
     share
-        Which part of the stored rows of read files they were; None: none was read.
+        Their share of the stored rows of the files that were read; None if no file was read.
 
     """
     low, high = read + sum(each.least for each in unread), read + sum(each.most for each in unread)
@@ -82,8 +82,8 @@ def total(read: Number, rows: int, unread: Sequence[Unread], share: float | None
 def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the mean of values; parameters as for :func:`total`.
 
-    The least mean takes all it may of the files whose least value is below it, and of the others what it must: files are taken
-    in the order of their least values for as long as that makes the mean less.
+    The least possible mean has as many rows as possible of files whose least value is below it, and as few as possible of the
+    others. Files are added in the order of their least values while that lowers the mean.
     """
     low, high = _mean(read, rows, unread, "low"), _mean(read, rows, unread, "high")
     if not rows:
@@ -94,7 +94,8 @@ def average(read: Number, rows: int, unread: Sequence[Unread]) -> BoundedEstimat
 def median(values: np.ndarray, value: float | None, unread: Sequence[Unread]) -> BoundedEstimate:
     """Return the median.
 
-    It can be as low as v when as many rows can be at most v as must be above it: the least such v is a bound, and likewise above.
+    It can be as low as v if at least as many rows can be at most v as must be above v. The least such v is the lower bound; the
+    upper bound is found in the same way.
 
     Parameters
     ----------

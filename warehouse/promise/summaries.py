@@ -4,10 +4,10 @@ Invariant, for a file with rows R and a summary (rows, counts, rest):
 
     rows = #R    and    counts[k] = #{ r in R : r.key = k } for each k in counts    and    rest = rows - sum(counts)
 
-All keys are listed where they fit, and ``rest`` is 0: the summary is then *exact*. Else the most frequent ones are, and ``rest``
-is how many rows have other keys. A key that is not listed has at most ``rest`` rows. Summaries are linear: that of two files
-together is the sum of theirs, so what a window holds is the sum over its files, and none of them is opened. They count stored
-rows, dead ones too.
+If all keys fit, they are listed and ``rest`` is 0: the summary is *exact*. Otherwise the most frequent ones are listed, and
+``rest`` counts the rows of all others. A key that is not listed has at most ``rest`` rows. Summaries are linear: that of two
+files together is the sum of theirs, so what a window holds is the sum over its files, and none of them is opened. They count
+stored rows, dead ones too.
 
 Source: promising-tuples sheet, 3.1, 3.3 (exact tables, one-sided rule), 11 (summary table).
 """
@@ -69,7 +69,7 @@ class KeySummary:
         return self.rest == 0
 
     def between(self, prefix: Key) -> tuple[int, int]:
-        """Return the least and the most rows whose key begins so.
+        """Return the least and the greatest number of rows whose key begins with these parts.
 
         >>> KeySummary(9, {("a",): 4, ("b",): 3}).between(("a",)), KeySummary(7, {("a",): 4, ("b",): 3}).between(("c",))
         ((4, 6), (0, 0))
@@ -110,7 +110,7 @@ def total(summaries: Iterable[KeySummary]) -> KeySummary:
 def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
     """Return the least and the most pairs of rows with the same key; null joins nothing.
 
-    Rows with keys that one side does not list may each meet as many rows as the other side has of one key.
+    A row whose key one side does not list may meet as many rows as the other side has of any one key.
     """
     pairs = sum(count * right.counts.get(key, 0) for key, count in left.counts.items() if None not in key)
     most_left, most_right = (max(each.counts.values(), default=0) + each.rest for each in (left, right))
@@ -119,10 +119,10 @@ def join_bounds(left: KeySummary, right: KeySummary) -> tuple[int, int]:
 
 
 def stored_part(part: Any) -> Any:  # noqa: ANN401 - any key value
-    """Return a part of a key as summaries have it: days for dates, texts for decimals; timestamps are microseconds before.
+    """Return a part of a key as summaries store it: days for dates, text for decimals. Timestamps are given as microseconds.
 
-    A decimal without decimals is a whole number, and the others have no zeros at the end: a column that gets a wider type, as of
-    another scale, has the same keys as before.
+    A decimal without a fraction is a whole number, and other decimals have no trailing zeros: a column that gets a wider type,
+    for example another scale, keeps its keys.
 
     >>> stored_part(date(1970, 1, 2)), stored_part(Decimal("1.50")), stored_part(Decimal("2.00")), stored_part(None)
     (1, '1.5', 2, None)
@@ -168,7 +168,7 @@ def encode(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int], m
 
 
 def most_frequent(counts: Sequence[int], keys: int) -> list[int]:
-    """Return the places of the largest counts, at most so many and none of single rows, in ascending order."""
+    """Return the positions of the largest counts, at most so many, in ascending order; counts of 1 are left out."""
     ranked = sorted(range(len(counts)), key=lambda place: -counts[place])[: max(keys, 0)]
     return sorted(place for place in ranked if counts[place] >= LEAST_COUNT)
 
@@ -179,14 +179,14 @@ def _encoded(rows: int, columns: Sequence[Sequence[Any]], counts: Sequence[int])
 
 
 def _packed(values: Sequence[Any]) -> tuple[bool, Sequence[Any]]:
-    """Return values as they are, or, of whole numbers whose differences are numbers of 64 bits, as differences."""
+    """Return whole numbers as differences where these fit into 64 bits, and other values as they are."""
     if values and all(type(value) is int and -_HALF <= value < _HALF for value in values):
         return True, [values[0], *(later - earlier for earlier, later in pairwise(values))]
     return False, values
 
 
 def decode(content: bytes) -> KeySummary | None:
-    """Return the summary that :func:`encode` made bytes of; None where they are not what was written."""
+    """Return the summary that :func:`encode` encoded; None if the bytes are damaged."""
     body = content[len(_MAGIC) + _SUM_BYTES :]
     if not content.startswith(_MAGIC) or content[len(_MAGIC) :][:_SUM_BYTES] != xxhash.xxh3_64_digest(body):
         return None
