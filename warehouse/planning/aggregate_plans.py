@@ -1,8 +1,9 @@
 """Planning declared aggregates: synopses of streams and views, shared by all that read them, and the answers that are due.
 
 Both are tables that follow a stream, as archives do, or a view's node. A synopsis gets a row for each slot and group of what
-the update takes in, in the same epoch; its rows end when no window can reach their slot any more. Answers are given of ends in
-the slots that the update moves over, from the synopses as this plan leaves them; they end ``keep`` after their window does.
+the update takes in, in the same epoch; its rows end when no window can reach their slot any more. The plan answers the windows
+that end in the slots that the update moves over, from the synopses as this plan leaves them. An answer expires ``keep`` after its
+window's end.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ __all__ = ["Followed", "aggregate_plans", "compared", "over_views", "without_his
 
 @dataclass(frozen=True)
 class Followed:
-    """A stream or view that a plan moves, as the tables that follow it see it.
+    """A stream or view that a plan moves: what the tables that follow it need to know.
 
     ``first`` tells whether it is built in this plan, ``more`` whether files were left for another one at the same window time;
     its load slots start above ``k0``. ``arrives`` tells whether it may get rows.
@@ -55,14 +56,14 @@ class Followed:
 
     @classmethod
     def of_views(cls, nodes: Sequence[NodePlan], streams: Sequence[StreamPlan]) -> tuple[Followed, ...]:
-        """Return the views whose own tables are planned; files that a stream left are rows that they do not have yet."""
+        """Return the views whose own tables are planned. They lack the rows of files that a stream left for another epoch."""
         more = any(stream.more for stream in streams)
         own = (node for node in nodes if node.name == node.view)
         return tuple(cls(node.name, node.first, more, node.k0, arrives=True, view=True) for node in own)
 
 
 def compared(catalog: Catalog, source: str) -> Mapping[str, Kind] | None:
-    """Return what the columns of a stream are compared as in conditions; None of a view, whose types are Spark's."""
+    """Return how the columns of a stream are compared in conditions; None for a view, whose types only Spark knows."""
     stream = catalog.stream(source)
     return None if stream is None else kinds_of((column.name, column.type) for column in stream.columns)
 
@@ -189,13 +190,13 @@ class _Following:
         )
 
     def _missed(self, known: SynopsisRecord | None) -> bool:
-        """Whether the view has rows that its synopsis does not know: it failed, and was built by another verb than an update."""
+        """Whether the view has rows that its synopsis lacks: the view failed, and a verb other than an update built it."""
         if known is None or known.emptied or known.through is None or self.last is None:
             return False
         return self.stream.view and known.through < self.last.slot
 
     def _sure(self, known: SynopsisRecord | None, *, rebuilt: bool) -> int:
-        """Return the first slot of whose windows, those that end with it, no row has gone before this plan."""
+        """Return the first slot for which no row of the windows that end with it has left before this plan."""
         if self.last is None or known is None or known.emptied:
             return 0
         return self.last.slot if known.sure is None or rebuilt else known.sure
@@ -223,7 +224,7 @@ class _Following:
     def _answers(
         self, aggregate: Aggregate, there: Sequence[tuple[str, Synopsis]], sure: Mapping[str, int]
     ) -> StreamPlan | None:
-        """Return what is answered now; None before the windows of a new aggregate move, or while files of a slot are left."""
+        """Return the answers to give now; None before a new aggregate's windows move, or while files of a slot are left."""
         definition, state = aggregate.definition, self.state(aggregate.name)
         record = state.answers if state else None
         if state is None and not self.moves:
@@ -257,7 +258,7 @@ class _Following:
         )
 
     def _due(self, aggregate: Aggregate, record: AnswersRecord | None, after: int, through: int) -> Iterator[Due]:
-        """What waits to be answered, and what is due now."""
+        """The answers that wait from before, and those that are due now."""
         definition = aggregate.definition
         declared = {window.text for window in definition.windows}
         for due in record.waiting if record else ():
@@ -268,7 +269,7 @@ class _Following:
             yield Due(window.text, window.slots, end)
 
     def _stays(self, due: Due, definition: Definition) -> bool:
-        """Whether an answer would not have expired already."""
+        """Whether an answer has not expired yet."""
         anchor, interval = self.catalog.anchor, self.catalog.update_interval
         return at_slot(due.end, anchor, interval) + definition.keep > at_slot(self.slot, anchor, interval)
 

@@ -1,6 +1,7 @@
 """Planning coalesced tables: each follows its stream, in the same epoch, and its window moves with every update.
 
-A table that is new, or whose declaration changed, gets what landing files still give, else what the stream and its archive hold.
+A table that is new, or whose declaration changed, is filled from the landing files that are still there, otherwise from the
+stream and its archive.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ __all__ = [
 
 
 def unlike(definition: Definition, state: TableState | None) -> bool:
-    """Whether a table does not hold what its declaration asks: it is not there, is emptied, or was declared otherwise.
+    """Whether a table lacks what its declaration asks for: it does not exist, is emptied, or had another declaration.
 
-    A shorter window needs no rebuild, for what it no longer holds just leaves.
+    A shorter window needs no rebuild: rows outside it leave.
     """
     record = state.coalesced if state else None
     if state is None or record is None or record.emptied or not state.declared:
@@ -71,7 +72,7 @@ def coalesced_of(epoch: Epoch, table: str) -> set[str]:
 
 
 def rebuilt_tables(catalog: Catalog, last: Epoch | None) -> tuple[str, ...]:
-    """Return what to tell of coalesced tables that are rebuilt although they are there: what they may lose."""
+    """Return the notices about existing coalesced tables that are rebuilt: what they may lose."""
     told = []
     for table in catalog.coalesced:
         state = last.table(table.name) if last else None

@@ -1,4 +1,4 @@
-"""A first run cannot hurt: what a first build would load is looked at before anything is written."""
+"""A first run cannot do damage: this module checks what a first build would load before anything is written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _Found = TypeVar("_Found")
 
 @dataclass(frozen=True)
 class _Look:
-    """How a first build is looked at: with which session and declarations, at which clock instant."""
+    """The session, the declarations and the clock instant with which a first build is checked."""
 
     session: SparkSession
     catalog: Catalog
@@ -54,7 +54,7 @@ class _Look:
         return self.read(given, slot, first_look)
 
     def read(self, given: StreamInput, slot: int, look: Callable[[BatchSource], _Found], k0: int | None = None) -> _Found:
-        """Return what ``look`` finds in one stream's files at ``slot``, of a table that was at ``k0`` or is not there."""
+        """Return what ``look`` finds in one stream's files at ``slot``, for a table that was at ``k0`` or does not exist."""
         stream = given.stream
         waiting = about_rows(stream.format, [file for group in given.groups for file in group.files])
         evaluated = INTERPRETED if waiting < CLASSIFIED else {}
@@ -92,7 +92,7 @@ def earliest_arrival(
 ) -> int | None:
     """Return the earliest ``ts`` (microseconds) of a valid waiting row of a stream; None when no row waits.
 
-    Changes of relations do not count: what has been so for years is no history to replay.
+    Changes of relations do not count: their rows may be years old and are no history to replay.
     """
     look = _Look(session, catalog, clock, excluded)
     streams = [given for given in inputs if given.stream.changes is None and _has_files(given)]

@@ -1,7 +1,8 @@
 """What an update does with the layouts from which tables migrate side by side: doubly-partitioned-index sheet, section 8.4.
 
-New rows go to the layout in force. A former one only expires: what is wholly past leaves unread, and where the technique
-rewrites, the column of the expired slots is rewritten without them. Once little is left it may be moved.
+New rows go to the layout in force. A former one only loses rows: a partition whose rows have all expired is removed unread, and
+where the technique rewrites, the column of the expired slots is rewritten without them. Once little is left, the rest may be
+moved.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What waits for the next plan: the landing directories against what earlier epochs know of them."""
+"""What waits for the next plan: the landing directories, compared with what earlier epochs know of them."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ Excluded = dict[str, dict[str, LeftOut]]
 
 @dataclass(frozen=True)
 class LandingFacts:
-    """Files of one stream that need a person: changed after they were loaded, or unreadable; those that wait or settle.
+    """Files of one stream that need attention (changed after they were loaded, or unreadable), and those that wait or settle.
 
-    ``vanished`` counts those that were there before, when the directory is all empty now and nothing is declared to empty it.
+    ``vanished`` counts the files that were there before, if the directory is empty now and no declaration explains that.
     ``ignoring_case`` are sources as declared, with names of waiting CSV files that differ from them in case only.
     """
 
@@ -54,7 +54,7 @@ class LandingFacts:
 
 
 def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[LandingFacts, ...]:
-    """Return what waits in the landing directories, and what needs a person; ``clock`` is in microseconds."""
+    """Return what waits in the landing directories, and what needs attention; ``clock`` is in microseconds."""
     known = known_files(catalog.root, last)
     return tuple(
         _facts(stream, _arrived(stream, known_of(known, stream.name), last, catalog.root, clock)) for stream in catalog.sources
@@ -62,7 +62,7 @@ def landing_facts(catalog: Catalog, last: Epoch | None, clock: int) -> tuple[Lan
 
 
 def present(catalog: Catalog) -> dict[str, frozenset[str]]:
-    """Return the paths in each landing directory; none where it cannot be listed."""
+    """Return the paths in each landing directory; no path for one that cannot be listed."""
     found = {}
     for stream in catalog.sources:
         try:
@@ -141,7 +141,7 @@ def _arrived(stream: Stream, known: Known, last: Epoch | None, root: Path, clock
 
 
 def _listed_up_to(stream: Stream, known: Known, last: Epoch | None, root: Path) -> str | None:
-    """Return a loaded name behind which all lie that may be new; None where every name may be."""
+    """Return a loaded name that sorts before all names that may be new; None if any name may be new."""
     state = last.table(stream.name) if last else None
     recorded = state.declaration if state else None
     if stream.listing == "all" or recorded is None:

@@ -9,8 +9,8 @@ moved the windows at instant t
 
 and a table has at most some thirty marks, however often updates come: its record does not grow, and nobody looks into its log to
 learn that nothing is old enough. Marks count the plan's clock, not that of files, which a copy or a restored backup changes.
-An update appends a file, so whole files leave; only where `erase`, `restate --rejected` or an outsider's OPTIMIZE put rows of
-several epochs into one is it written again without the overdue ones.
+An update appends a file, so whole files leave. A file with rows of several epochs (after `erase`, `restate --rejected` or an
+outsider's OPTIMIZE) is written again without the overdue ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def keep_by_table(catalog: Catalog) -> tuple[tuple[str, int], ...]:
 
 
 def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int | None:
-    """Return the last epoch all of whose rows were kept for long enough, as were those before it; None when there is none.
+    """Return the last epoch up to which all rows were kept for long enough; None if there is no such epoch.
 
     ``keep`` is in microseconds; None: forever.
 
@@ -50,14 +50,14 @@ def overdue_epoch(marks: Sequence[AgeMark], keep: int | None, now: int) -> int |
 
 
 def younger(marks: Sequence[AgeMark], through: int) -> tuple[AgeMark, ...]:
-    """Return the marks of rows that epochs after ``through`` found."""
+    """Return the marks of the epochs after ``through``."""
     return tuple(mark for mark in marks if mark.epoch > through)
 
 
 def noted(marks: Sequence[AgeMark], epoch: int, at: int, keep: int) -> tuple[AgeMark, ...]:
     """Return the marks when an epoch found rows at an instant.
 
-    The newest mark gives way to it when that makes its rows no more than a share of ``keep`` younger than they are.
+    It replaces the newest mark if this makes the rows of that mark younger by at most a fixed share of ``keep``.
 
     >>> marks = noted((AgeMark(1, 0), AgeMark(2, 10)), 3, 100, keep=1600)
     >>> marks, noted(marks, 4, 101, keep=1600)[1:]

@@ -1,4 +1,4 @@
-"""The coalesced tables without files, as an epoch records them: readers know nothing else of them."""
+"""The coalesced tables without files, as an epoch records them for readers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def lazy_table(catalog: Catalog, table: Coalesced) -> LazyTable:
 
 
 def _full_from(last: Epoch | None, table: Coalesced, window_time: int) -> int | None:
-    """From when on a table has every point; before it was declared, its stream may not have stored points for so long."""
+    """The instant from which a table has every point: its stream may have kept points for a shorter time before."""
     if last is None or last.table(table.definition.source) is None:
         return None
     before, state = last.lazy_table(table.name), last.table(table.name)

@@ -66,7 +66,7 @@ def _changed(given: NodeInput, state: TableState | None) -> bool:
 
 
 def _owes(given: NodeInput, last: Epoch | None) -> bool:
-    """Whether a view that has a budget no more lacks results: only building it again brings them."""
+    """Whether a view that no longer has a budget lacks results: only a rebuild adds them."""
     state = last.table(given.node.table) if last else None
     if last is None or given.budget is not None or state is None or state.view is None or state.view.ledger is None:
         return False
@@ -74,7 +74,7 @@ def _owes(given: NodeInput, last: Epoch | None) -> bool:
 
 
 def rebuilt(nodes: Sequence[NodeInput], last: Epoch | None) -> tuple[str, ...]:
-    """Return what to tell of views that are rebuilt although they are there."""
+    """Return the notices about existing views that are rebuilt."""
     again = unbuilt(nodes, last)
     views = dict.fromkeys(given.view for given in nodes if given.node.table in again)
     messages = []
@@ -139,7 +139,7 @@ def plan_nodes(
 def _budget(
     given: NodeInput, state: TableState | None, last: Epoch | None, *, first: bool, upto: int | None
 ) -> BudgetPlan | None:
-    """What a node may make; of one that had no budget before, nothing is owed but what comes."""
+    """What a node may make. One that had no budget before owes only what comes from now on."""
     if given.budget is None:
         return None
     if first or last is None or state is None or state.view is None:
@@ -154,11 +154,11 @@ def _budget(
 def overtaken(
     nodes: Sequence[NodeInput], last: Epoch | None, created: Sequence[str], first_slots: Mapping[str, int], slot: int
 ) -> dict[str, str]:
-    """Return the views under a budget whose ledger has passed a slot to which rows come, and the views above; and why.
+    """Return the views under a budget whose ledger has passed a slot that still gets rows, the views that read them, and why.
 
-    They stand still, and the next update builds them again. It happens where a stream that stood still goes on at a window time
-    of before, and a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables that
-    the same update, to ``slot``, creates.
+    They stand still, and the next update rebuilds them. This happens where a stream that stood still continues at an earlier
+    window time, with a view between them. ``first_slots`` are by stream the first slot to which rows come, ``created`` tables
+    that the same update, to ``slot``, creates.
     """
     found: dict[str, str] = {}
     again = unbuilt(nodes, last, created)
@@ -179,7 +179,7 @@ def overtaken(
 
 
 def _with_ends(nodes: Sequence[NodeInput], last: Epoch | None) -> set[str]:
-    """Tables with rows that end, and those that read them: a stream that is MON today may have such rows from before."""
+    """Tables with rows that expire, and those that read them: a stream that is MON today may still have such rows."""
     if last is None:
         return set()
     never = slot(NEVER, last.anchor, last.update_interval)

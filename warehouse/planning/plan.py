@@ -97,10 +97,11 @@ def make_plan(
     """Return the plan that moves every stream of ``inputs``, then every node of a view, to ``slot``.
 
     ``clock`` is in microseconds; ``nodes`` come after those that they read; ``refused`` views are reported with the reason.
-    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. Beside a table or view that stands still, rows
-    leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, as by verbs other than
-    an update). ``landed`` are files of streams that were loaded before, for synopses that are new. ``again`` tells that all
-    ``nodes`` have something to do, whether or not the window moves. ``lazy`` are the coalesced tables without files.
+    ``stopped`` tables stand still, for the reason; ``inputs`` has none of them. From side tables of a table or view that stands
+    still rows leave all the same once ``keep`` is over, unless outsiders ``changed`` that directory (None: they stay, which is
+    what verbs other than an update want). ``landed`` are files of streams that were loaded before, for synopses that are new.
+    ``again`` tells that all ``nodes`` have something to do, whether or not the window moves. ``lazy`` are the coalesced tables
+    without files.
 
     When the window does not move (``slot`` is the last epoch's), only tables that do not exist yet, and streams with
     files left from the epoch before, have something to do.
@@ -190,7 +191,7 @@ def _files_left(inputs: Sequence[StreamInput], last: Epoch | None) -> bool:
 
 
 def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[list[NodePlan], list[NodePlan]]:
-    """Return the nodes that read no answers over views, directly or not, and the others, which come after these answers."""
+    """Return the nodes that read no answers over views, directly or not, and those that do, which are planned after them."""
     late, first, after = set(answers), list[NodePlan](), list[NodePlan]()
     for node in nodes:
         if any(table in late for table in tables_read(node.node.operator)):
@@ -202,7 +203,7 @@ def _before_answers(nodes: Sequence[NodePlan], answers: Sequence[str]) -> tuple[
 def _view_steps(
     node: NodePlan, catalog: Catalog, last: Epoch | None, slot: int, ids: _Ids, *, moves: bool
 ) -> Iterator[Step]:
-    """Yield what becomes of a view's node in an update."""
+    """Yield the steps of a view's node in an update."""
     state = last.table(node.name) if last else None
     own = list(node_steps(node, state, slot, epoch=ids.epoch, clock=ids.clock))
     if moves:
@@ -213,7 +214,7 @@ def _view_steps(
 
 
 def _other_properties(state: TableState, last: Epoch, retain: int) -> bool:
-    """Whether a table is to get other Delta properties than it has; one that stood still may have missed some."""
+    """Whether the Delta properties of a table must change; a table that stood still may have missed a change."""
     return retain > last.log_retain or state.properties < PROPERTIES or state.stopped is not None
 
 
@@ -261,7 +262,7 @@ def table_path(stream: str, role: Role) -> str:
 
 
 def history_of(catalog: Catalog) -> int | None:
-    """How long a version of a relation may still be looked up after its end: while rows that came before it live."""
+    """How long a version of a relation may be looked up after its end: as long as rows that came before its end live."""
     lifetimes = [None if stream.over_lifetime == "accept" else stream.max_lifetime for stream in catalog.streams]
     return None if None in lifetimes else max((each for each in lifetimes if each is not None), default=0)
 
@@ -287,7 +288,7 @@ def _steps(
 
 
 def waiting_steps(planned: StreamPlan, state: TableState, taken: tuple[int, ...], *, epoch: int, clock: int) -> Iterator[Step]:
-    """Yield what looks at waiting rows once more: those of the slots ``taken``; others may turn out to be invalid."""
+    """Yield the steps that read waiting rows again: those of the slots ``taken`` are loaded, others may be invalid by now."""
     yield from _sides(planned, state, _Ids(epoch, clock), taken)
 
 
@@ -297,7 +298,7 @@ def _sides(planned: StreamPlan, state: TableState | None, ids: _Ids, taken: tupl
 
 
 def columns_declared(given: StreamInput, last: Epoch | None) -> bool:
-    """Whether a stream's table is to get columns that were declared since; those that files bring come with the files."""
+    """Whether a stream's table must get columns that were declared since; columns that files bring come with the files."""
     state = last.table(given.stream.name) if last else None
     known = {column.name for column in state.declaration.columns} if state else set()
     own = [column.name for column in given.stream.columns if column.name not in given.stream.added]
@@ -314,7 +315,7 @@ def _column_steps(planned: StreamPlan, state: TableState) -> Iterator[AddColumns
 
 
 def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
-    """Yield what becomes of an archive: it gets the rows of its stream that end in the slots of the update."""
+    """Yield the steps of an archive, which gets the rows of its stream that end in the slots of the update."""
     name = planned.name
     state = last.table(name) if last else None
     if state is None:
@@ -326,7 +327,7 @@ def _archive_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids
 
 
 def _following_steps(planned: StreamPlan, last: Epoch | None, slot: int, ids: _Ids, *, longer: int) -> Iterator[Step]:
-    """Yield what becomes of a synopsis, of answers, or of a coalesced table."""
+    """Yield the steps of a synopsis, of answers, or of a coalesced table."""
     name, own = planned.name, planned.synopsis
     state = last.table(name) if last else None
     if planned.coalesced is not None:
@@ -465,7 +466,7 @@ def _side(
 
 
 def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPlan:
-    """Return the plan of a stream's archive for an update to a slot: as of a stream into which no file is loaded."""
+    """Return the plan of a stream's archive for an update to a slot: that of a stream that loads no file."""
     name = archive_name(stream.name)
     before = last.table(name) if last else None
     stopped = _stopped(before, last.table(stream.name) if last else None)
@@ -485,7 +486,7 @@ def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPla
 
 
 def _stopped(archive: TableState | None, stream: TableState | None) -> Stopped | None:
-    """Since when an archive stood still; one that is new begins where its stream did."""
+    """The slot at which an archive stood still; a new one begins where its stream did."""
     state = archive or stream
     return state.stopped if state else None
 

@@ -1,7 +1,7 @@
 """Synopses and answers under a coarser grid of times: each slot of it is made of whole slots of the former one.
 
-A window of the new grid is then a window of the former one, so nothing that synopses know is lost: their rows go to the slots
-that contain theirs, several of a group to one slot, as those of late batches do. Answers stay as they were given.
+A window of the new grid is then also a window of the former one, so synopses lose nothing: each row moves to the slot that
+contains its own. A slot may then have several rows of a group, as after late batches. Answers stay as they are.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Regridding:
         return grid_slot(end, self.catalog.anchor, self.catalog.update_interval)
 
     def _due(self, due: Due) -> Due | None:
-        """An answer that waits, unless its end is none of the new grid."""
+        """An answer that waits; None if its end is not one of the new grid."""
         if due.slots % self._slots or self._containing(due.end) == self._containing(due.end + 1):
             return None
         return Due(due.text, due.slots // self._slots, self._containing(due.end), due.late)

@@ -32,7 +32,7 @@ REBUILT = "what it reads went back to an earlier epoch"
 
 @dataclass
 class Restoring:
-    """Collects the steps that put tables back, and what the tables then are."""
+    """Collects the steps that restore tables, and the tables' states after them."""
 
     steps: list[RestoreTable | ReplaceTable] = field(default_factory=list)
 
