@@ -24,7 +24,7 @@ from warehouse.views.maintenance.analysis import Shape
 from warehouse.views.plans import judged_views
 from warehouse.views.verification.analyser import Analyser
 from warehouse.views.verification.references import References, Source, UnknownPlanError, agree, references
-from warehouse.views.verification.written import query_of
+from warehouse.views.verification.written import outer_lookups, query_of
 
 from .named_cases import CASES, STRUCTURES, VALUES
 from .named_cases import TABLES as NAMED
@@ -71,14 +71,15 @@ class _Both:
         self.analyser._declare(tables)
         self.tables = {name: tuple(column.name for column in columns) for name, columns in tables.items()}
 
-    def of(self, sql: str) -> References:
+    def of(self, sql: str, lookups: Mapping[str, tuple[str, ...]] | None = None) -> References:
         """Return what a query refers to."""
         rows = self.analyser.session.sql(without_windows(for_spark(sql)))
-        return references(str(rows._jdf.queryExecution().analyzed().toJSON()))
+        return references(str(rows._jdf.queryExecution().analyzed().toJSON()), lookups)
 
     def agree(self, sql: str, nodes: Sequence[Node]) -> bool:
         """Whether nodes refer to what a text refers to."""
-        return agree(self.of(query_of(nodes, self.tables)), self.of(sql))
+        lookups = outer_lookups(nodes)
+        return agree(self.of(query_of(nodes, self.tables), lookups), self.of(sql, lookups))
 
 
 def _views(queries: Mapping[str, tuple[str, str]]) -> list[View]:
@@ -171,6 +172,15 @@ PLANTED = {
     "a lookup's key": (
         "SELECT a.k, a.o, rn.model AS v FROM a JOIN rn ON rn.k = a.k", '"on":[["a.k","k"]]', '"on":[["a.o","k"]]'
     ),
+    "the key of a lookup that keeps all rows": (
+        "SELECT a.k, a.o, rn.q FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.n", '"on":[["a.k","k"]]', '"on":[["a.o","k"]]'
+    ),
+    "the rest of a lookup that keeps all rows": (
+        "SELECT a.k, rn.q, a.m FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.n", "> `a.n`", "> `a.m`"
+    ),
+    "a column of a lookup that keeps all rows": (
+        "SELECT a.k, rn.model AS v FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.n", "THEN `rn.model`", "THEN `rn.k`"
+    ),
 }  # fmt: skip
 """A query; what its plan has, as JSON; what a fault makes of that."""
 
@@ -224,12 +234,31 @@ def test_columns_are_compared_in_the_order_of_the_table(spark: SparkSession) -> 
         assert _Both(spark, tables).agree(sql, plan.nodes), sql
 
 
-def test_a_lookup_that_keeps_all_rows_is_left_out(spark: SparkSession) -> None:
-    """The rest of its ON becomes part of the columns, which then come from more than Spark's."""
-    sql = "SELECT a.k, rn.q FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.n"
+_KEPT = "SELECT a.k, rn.q FROM a LEFT JOIN rn ON rn.k = a.k"
+KEPT = (
+    _KEPT,
+    f"{_KEPT} AND rn.q > a.n",
+    f"{_KEPT} AND 1 = 0",
+    f"{_KEPT} AND rn.k = a.o AND rn.model <> a.o WHERE rn.q IS NULL",
+    "SELECT a.k, a.m FROM rn RIGHT JOIN a ON a.k = rn.k AND a.n < 5",
+    "SELECT k, coalesce(rn.q, a.n) AS v, rn.model FROM a LEFT JOIN rn USING (k) WHERE a.m > 1",
+    "SELECT a.k, max(rn.q) AS v FROM a LEFT JOIN rn ON rn.k = upper(a.k) AND rn.q > a.st.x GROUP BY a.k",
+    "SELECT rn.model AS k, count(*) AS v FROM a LEFT JOIN rn ON a.n = rn.k AND a.m > 0 GROUP BY rn.model",
+    "SELECT a.k, x.q, y.q AS v FROM a LEFT JOIN rn x ON x.k = a.k AND x.q > a.n LEFT JOIN rn y ON y.k = x.model AND y.q < x.q",
+    "SELECT a.k, c.q, rn.model FROM a JOIN c ON a.k = c.k LEFT JOIN rn ON rn.k = c.o AND rn.q > a.n + c.u",
+    "SELECT a.k, x.q, y.q AS v FROM a LEFT JOIN rn x ON x.k = a.k LEFT JOIN rn y ON y.k = x.k AND y.q = x.q",
+    "SELECT a.k, rn.q FROM a JOIN c ON a.k = c.k LEFT JOIN rn ON rn.k = rn.model AND rn.k = c.o AND rn.k = a.k",
+    "SELECT k, CASE WHEN q > n THEN q END AS v FROM (SELECT a.k, a.n, rn.q FROM a LEFT JOIN rn ON rn.k = a.k AND rn.q > a.m) t",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("sql", KEPT)
+def test_lookups_that_keep_all_rows_are_compared(sql: str, spark: SparkSession) -> None:
+    """What else their ON asks decides which of their columns are null: it is among the sources of these."""
     plan, tables = _plan_of(sql)
-    shape = Shape((ColumnRecord("k", "string"), ColumnRecord("q", "int")))
-    Analyser(spark.newSession()).check("v", sql, tables, shape, plan.nodes)
+    both = _Both(spark, tables)
+    assert both.agree(sql, plan.nodes)
+    assert {each.table for _, sources in both.of(sql, outer_lookups(plan.nodes)).others for each in sources} >= {"a", "rn"}
 
 
 def test_wide_tables_are_compared_to_the_last_column(spark: SparkSession) -> None:

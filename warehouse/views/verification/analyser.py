@@ -20,11 +20,10 @@ from warehouse.catalog.identifiers import quoted
 from warehouse.catalog.spelling import FaultError
 from warehouse.catalog.types import canonical, parse_type
 from warehouse.errors import ConfigurationError, Problem
-from warehouse.views.algebra import AsOf, inputs_of
 from warehouse.views.language.own_text import without_windows
 from warehouse.views.language.temporal_text import for_spark
 from warehouse.views.verification.references import UnknownPlanError, agree, differing, references
-from warehouse.views.verification.written import query_of
+from warehouse.views.verification.written import outer_lookups, query_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from warehouse.catalog.declaration import ColumnRecord
-    from warehouse.views.algebra import Node, Operator
+    from warehouse.views.algebra import Node
     from warehouse.views.maintenance.analysis import Shape
 
 __all__ = ["Analyser"]
@@ -87,17 +86,19 @@ class Analyser:
         nulls = [column.name for column in found if column.nullable and column.name in shape.never_null]
         if nulls:
             raise _refusal(view, f"a query that this build reads in another way than Spark: no nulls in {', '.join(nulls)}")
-        if not nodes or any(_looks_up_all(node.operator) for node in nodes):
+        if not nodes:
             return
         names = {name: tuple(column.name for column in columns) for name, columns in tables.items()}
-        unlike = self._differing_references(view, rows, query_of(nodes, names))
+        unlike = self._differing_references(view, rows, query_of(nodes, names), outer_lookups(nodes))
         if unlike:
             raise _refusal(view, f"a query that this build reads in another way than Spark: {unlike}")
 
-    def _differing_references(self, view: str, rows: DataFrame, ours: str) -> str:
+    def _differing_references(
+        self, view: str, rows: DataFrame, ours: str, lookups: Mapping[str, tuple[str, ...]]
+    ) -> str:
         """Say what the nodes, written as a query, refer to and the view's text does not; nothing where that cannot be told."""
         try:
-            mine, theirs = references(_plan(self.session.sql(ours))), references(_plan(rows))
+            mine, theirs = (references(_plan(each), lookups) for each in (self.session.sql(ours), rows))
         except (UnknownPlanError, PySparkException) as error:
             logging.getLogger("warehouse").debug("%s: what its nodes refer to is not compared: %s", view, error)
             return ""
@@ -110,12 +111,6 @@ class Analyser:
                 empty = [f"CAST(NULL AS {kind}) AS {quoted(column)}" for column, kind in known]
                 self.session.range(0).selectExpr(*empty).createOrReplaceTempView(name)
                 self._known[name] = known
-
-
-def _looks_up_all(operator: Operator) -> bool:
-    """Whether rows without a version stay: the rest of such an ON is part of the columns then, not a condition."""
-    outer = isinstance(operator, AsOf) and operator.outer
-    return outer or any(_looks_up_all(each) for each in inputs_of(operator))
 
 
 def _plan(rows: DataFrame) -> str:

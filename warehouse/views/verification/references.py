@@ -7,6 +7,9 @@ by their names say the same; one that takes a name for another column does not, 
 
 A table that is scanned twice has two scans. Which scan of one query is which of the other is not known: the two agree when they
 do for one way to pair them.
+
+A relation that is looked up by LEFT JOIN keeps every row, so what else its ON asks decides only whether its columns are null. It
+counts as a source of these columns and not as a condition, in the text as in the nodes, which make them null by CASE.
 """
 
 from __future__ import annotations
@@ -128,13 +131,15 @@ def _paired(given: References, way: Mapping[str, Sequence[int]]) -> References:
 # --- Spark's plan ---
 
 
-def references(plan: str) -> References:
+def references(plan: str, lookups: Mapping[str, Sequence[str]] | None = None) -> References:
     """Return what a query refers to.
 
     Parameters
     ----------
     plan
         Its analysed plan, as ``toJSON`` of Spark gives it.
+    lookups
+        Relations that the nodes look up and keep rows without a version of, with the columns of their keys.
 
     Raises
     ------
@@ -142,7 +147,8 @@ def references(plan: str) -> References:
         When it has a node that is not known here.
 
     """
-    reading = _Reading()
+    keys = {name.lower(): [each.lower() for each in columns] for name, columns in (lookups or {}).items()}
+    reading = _Reading(lookups=keys)
     try:
         columns = reading.columns(_tree(json.loads(plan)), {})
     except (AttributeError, IndexError, KeyError, StopIteration, TypeError) as error:
@@ -210,6 +216,7 @@ class _Value:
 _Columns = list[tuple[int, str, _Value]]
 """The columns of a plan: id, name, value."""
 _Known = dict[int, _Value]
+_Scan = tuple[str, int]
 _NOTHING = _Value(frozenset())
 _PASSING = frozenset({
     "Filter", "Sort", "GlobalLimit", "LocalLimit", "Limit", "Offset", "SubqueryAlias", "Distinct", "Deduplicate", "ResolvedHint",
@@ -226,6 +233,7 @@ class _Reading:
     others: set[tuple[str, Sources]] = field(default_factory=set)
     scans: Counter[str] = field(default_factory=Counter)
     queries: dict[int, _Tree] = field(default_factory=dict)
+    lookups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def columns(self, plan: _Tree, outer: _Known, *, limited: bool = False) -> _Columns:
         """Return the columns of a plan, and note what else it refers to; ``outer`` is what a sub-query can name outside it."""
@@ -260,9 +268,7 @@ class _Reading:
                 ranks = self._named(plan.expressions("windowExpressions"), known)
                 return [*below[0], *((number, name, _owing(value, terms)) for number, name, value in ranks)]
             case "Join":
-                self._conditions(plan.expression("condition"), known)
-                kind = str(plan.fields["joinType"])
-                return below[0] if "Semi" in kind or "Anti" in kind else [*below[0], *below[1]]
+                return self._joined(plan, below, known)
             case "Union" | "Intersect":
                 return _united(below)
             case "Except":
@@ -282,6 +288,44 @@ class _Reading:
                 return below[0]
             case _:
                 raise UnknownPlanError(plan.kind)
+
+    def _joined(self, join: _Tree, below: list[_Columns], known: _Known) -> _Columns:
+        kind = str(join.fields["joinType"])
+        condition = join.expression("condition")
+        nullable = 1 if "LeftOuter" in kind else 0 if "RightOuter" in kind else None
+        scan = None if nullable is None else self._looked_up(below[nullable])
+        if nullable is None or scan is None:
+            self._conditions(condition, known)
+            return below[0] if "Semi" in kind or "Anti" in kind else [*below[0], *below[1]]
+        parts = list(_conjuncts(condition))
+        keys = self._key_equalities(parts, scan, known)
+        self._note("condition", keys, known)
+        rest = [self._value(each, known) for each in parts if all(each is not key for key in keys)]
+        if rest:
+            below[nullable] = [(number, name, _together([value, *rest])) for number, name, value in below[nullable]]
+        return [*below[0], *below[1]]
+
+    def _looked_up(self, columns: _Columns) -> _Scan | None:
+        """The scan that these columns are of, and of nothing else, if it is of a relation that is looked up."""
+        scans = {(each.table, each.scan) for _, _, value in columns for each in value.sources}
+        scan = next(iter(scans)) if len(scans) == 1 else ("", 0)
+        return scan if scan[0] in self.lookups else None
+
+    def _key_equalities(self, parts: Sequence[_Tree], scan: _Scan, known: _Known) -> list[_Tree]:
+        """The first equality of an ON with each column of a relation's key: those by which its version is found."""
+        found: dict[str, _Tree] = {}
+        for part in parts:
+            if part.kind != "EqualTo":
+                continue
+            sides = [self._value(each, known) for each in part.children]
+            own = [any((each.table, each.scan) == scan for each in side.sources) for side in sides]
+            if own.count(True) == 1:
+                column = _column_of(part.children[own.index(True)], known)
+                if column in self.lookups[scan[0]]:
+                    found.setdefault(column, part)
+        if len(found) < len(self.lookups[scan[0]]):
+            raise UnknownPlanError(f"{scan[0]} is looked up by something else than its key")
+        return list(found.values())
 
     def _table(self, view: _Tree) -> _Columns:
         table = str(view.fields["desc"]["identifier"]["table"]).lower()
@@ -309,12 +353,10 @@ class _Reading:
         return own.union(*(each.owing for each in values))
 
     def _conditions(self, condition: _Tree | None, known: _Known) -> None:
-        if condition is None:
-            return
-        if condition.kind == "And":
-            for each in condition.children:
-                self._conditions(each, known)
-            return
+        for each in _conjuncts(condition):
+            self._condition(each, known)
+
+    def _condition(self, condition: _Tree, known: _Known) -> None:
         query = next((each for each in _every(condition) if each.kind in {"Exists", "InSubquery"}), None)
         if query is None:
             self._note("condition", [condition], known)
@@ -349,6 +391,24 @@ class _Reading:
                 raise UnknownPlanError(tree.kind)
         values = [self._value(each, known) for each in tree.children]
         return _together(values, ranked=tree.kind in _RANKS)
+
+
+def _conjuncts(condition: _Tree | None) -> Iterator[_Tree]:
+    if condition is None:
+        return
+    if condition.kind != "And":
+        yield condition
+        return
+    for each in condition.children:
+        yield from _conjuncts(each)
+
+
+def _column_of(tree: _Tree, known: _Known) -> str:
+    """The column that an expression is, converted to another type at most; else nothing."""
+    if tree.kind == "Cast":
+        return _column_of(tree.children[0], known)
+    value = known.get(tree.id, _NOTHING) if tree.kind == "AttributeReference" else _NOTHING
+    return next(iter(value.sources)).column if value.plain else ""
 
 
 def _together(values: Sequence[_Value], *, ranked: bool = False) -> _Value:

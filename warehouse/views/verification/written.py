@@ -26,11 +26,11 @@ from warehouse.views.algebra import (
 from warehouse.views.language.columns import columns_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from warehouse.views.algebra import Node, Operator, Order
 
-__all__ = ["query_of", "written"]
+__all__ = ["outer_lookups", "query_of", "written"]
 
 _RANK = "#rank"
 _KEY = "#key."
@@ -41,6 +41,22 @@ def query_of(nodes: Sequence[Node], tables: Mapping[str, tuple[str, ...]]) -> st
     every = {**tables, **{node.table: node.columns for node in nodes}}
     *hidden, own = nodes
     return f"SELECT {_listed(own.columns)} FROM ({written(own.operator, every, {node.table: node.operator for node in hidden})})"
+
+
+def outer_lookups(nodes: Sequence[Node]) -> dict[str, tuple[str, ...]]:
+    """Return the relations that a view's nodes look up and keep rows without a version of, with the columns of their keys."""
+    return {
+        each.relation: tuple(key for _, key in each.on)
+        for node in nodes
+        for each in _every(node.operator)
+        if isinstance(each, AsOf) and each.outer
+    }
+
+
+def _every(operator: Operator) -> Iterator[Operator]:
+    yield operator
+    for each in inputs_of(operator):
+        yield from _every(each)
 
 
 def written(operator: Operator, tables: Mapping[str, tuple[str, ...]], below: Mapping[str, Operator]) -> str:
