@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 import pyarrow as pa
@@ -65,7 +65,7 @@ def _join(inputs: int, *, null_safe: bool) -> Join:
 
 
 def _inputs(before: Sequence[pa.Table], arrived: Sequence[pa.Table]) -> JoinInputs:
-    def not_opened() -> None:
+    def not_opened() -> NoReturn:
         raise AssertionError("no session is opened")
 
     made = (Arrived(not_opened, SINCE, InputStatistics(len(rows), {}, 9), known=rows, picked=rows) for rows in arrived)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from warehouse.catalog.archives import EXPIRED_AT, archive_name
-from warehouse.catalog.declaration import ColumnRecord, declaration, table_declaration, with_added
+from warehouse.catalog.declaration import declaration, with_added
 from warehouse.catalog.retention import slots_dead
-from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, resolve, seals
+from warehouse.layout import OVERFLOW_BLOCK, expired_below, planned_cells, seals
 from warehouse.planning.aggregate_plans import Followed, aggregate_plans, over_views
+from warehouse.planning.archive_plans import archive_plan, expire_within
 from warehouse.planning.coalesced_plans import coalesced_plans, coalesced_steps, rebuilt_tables, without_points
 from warehouse.planning.former_layouts import former_cells
 from warehouse.planning.keeping import keep_by_table, kept_long_enough
@@ -47,15 +47,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from warehouse.catalog.model import Catalog, Stream
-    from warehouse.epochs.records import Epoch, LazyTable, SideTable, Stopped, TableState
+    from warehouse.epochs.records import Epoch, LazyTable, SideTable, TableState
     from warehouse.ingest.files import LeftOut
     from warehouse.layout import Layout, Seal
 
 __all__ = [
     "StreamInput",
-    "archive_plan",
     "columns_declared",
-    "expire_within",
     "history_of",
     "make_plan",
     "node_steps",
@@ -456,43 +454,3 @@ def _side(
         yield MoveDeferred(name, path, table_id, version, taken)
     else:
         yield StoreRejected(name, path, table_id, version)
-
-
-# --- planning a stream's archive: a table that gets the rows which this update finds expired, in the same epoch ---
-# The rows are read from the stream's files at the last epoch: all that end in the slots of this update, wherever they
-# lie, so that each is archived exactly once, by the update that moves the window past its end. What that epoch's
-# files do not hold never was in the table. The archive's own rows never expire; the slot in which they did is their
-# load slot, so the archive is cut by the time at which rows came into it.
-
-
-def archive_plan(stream: StreamPlan, last: Epoch | None, slot: int) -> StreamPlan:
-    """Return the plan of a stream's archive for an update to a slot: that of a stream that loads no file."""
-    name = archive_name(stream.name)
-    before = last.table(name) if last else None
-    stopped = _stopped(before, last.table(stream.name) if last else None)
-    declared = (column for column in stream.declaration.columns if column.name not in stream.declaration.added)
-    columns = (*declared, ColumnRecord(EXPIRED_AT, "timestamp"))
-    recorded = table_declaration(columns, stream.declaration.search_key, label="MON", max_lifetime=None)
-    return StreamPlan(
-        name=name,
-        declaration=before.declaration if before else recorded,
-        layout=before.layout if before else resolve(periods=stream.layout.periods, label="MON"),
-        k0=stopped.slot if stopped else last.slot if last else slot - 1,
-        first=False,
-        inputs=(),
-        left_out=(),
-        archive_of=stream.name,
-    )
-
-
-def _stopped(archive: TableState | None, stream: TableState | None) -> Stopped | None:
-    """The slot at which an archive stood still; a new one begins where its stream did."""
-    state = archive or stream
-    return state.stopped if state else None
-
-
-def expire_within(state: TableState | None, after: int, slot: int) -> bool:
-    """Whether rows of a table can expire in the slots after one, up to another."""
-    return state is not None and any(
-        part.max_exp_slot > after and (part.min_exp_slot is None or part.min_exp_slot <= slot) for part in state.partitions
-    )
