@@ -64,9 +64,9 @@ class CreateTable(msgspec.Struct, frozen=True, tag="create-table"):
 
 
 class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
-    """Give a table the columns of its declaration, and no row: those that are there have null in the new ones.
+    """Give a table the columns of its declaration; stored rows have null in the new ones.
 
-    Restored rows also get values of the types of today (:mod:`warehouse.storage.reshaping`).
+    Short-lived results also get values of today's types (:mod:`warehouse.storage.reshaping`).
     """
 
     stream: str
@@ -79,8 +79,8 @@ class AddColumns(msgspec.Struct, frozen=True, tag="add-columns"):
 class FormerCells(msgspec.Struct, frozen=True):
     """What becomes of (sub-index, expiry block) pairs of former layouts, of which a table migrates side by side.
 
-    ``gone`` ones hold no live row and leave unread; ``aged`` ones are rewritten where they are, without their expired
-    rows; live rows of ``moved`` ones go to the layout in force.
+    ``gone`` ones hold no live row and are removed unread; ``aged`` ones are rewritten in place without their expired rows; live
+    rows of ``moved`` ones go to the layout in force.
     """
 
     gone: tuple[tuple[int, int], ...] = ()
@@ -126,8 +126,8 @@ class MigrateTable(msgspec.Struct, frozen=True, tag="migrate-table"):
     """Write all live rows of a table again, under the layout and the columns of its declaration, in one commit.
 
     ``columns`` are those that are stored now, ``renamed`` pairs of former and new names. With ``reslotted`` the slots of
-    each row are counted again, since anchor or update interval changed. ``takes`` tells whether rows that waited may have
-    come into the batch, ``rows`` how many are stored.
+    each row are counted again, since anchor or update interval changed. ``takes`` tells whether the batch may have rows that
+    waited, ``rows`` how many are stored.
     """
 
     stream: str
@@ -154,8 +154,8 @@ class MoveDeferred(msgspec.Struct, frozen=True, tag="move-deferred"):
 class StoreRejected(msgspec.Struct, frozen=True, tag="store-rejected"):
     """Keep the batch's invalid rows with their reasons.
 
-    Where files are tried again, the table was emptied before, and its rows of ``kept_version`` that are not of the
-    ``retried`` files are kept too.
+    If files are tried again, an earlier step has emptied the table. Its rows of ``kept_version`` that are not of the ``retried``
+    files are then kept too.
     """
 
     stream: str
@@ -180,7 +180,8 @@ class DropOverdue(msgspec.Struct, frozen=True, tag="drop-overdue"):
 class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
     """Give a table the properties of this build, and a log that is kept as long as ``retain`` says.
 
-    Planned after ``retain`` was raised, else versions that epochs pin could not be opened, and for tables of an earlier build.
+    Planned for tables of an earlier build, and after ``retain`` was raised: otherwise versions that epochs pin could not be
+    opened.
     """
 
     stream: str
@@ -191,7 +192,7 @@ class SetProperties(msgspec.Struct, frozen=True, tag="set-properties"):
 class MoveRelation(msgspec.Struct, frozen=True, tag="move-relation"):
     """Take a batch of changes into a relation: versions end and begin; those that ended ``history`` ago may go.
 
-    ``history`` is in microseconds; none keeps all.
+    ``history`` is in microseconds; None keeps all versions.
     """
 
     stream: str
@@ -202,7 +203,7 @@ class MoveRelation(msgspec.Struct, frozen=True, tag="move-relation"):
 
 
 class RestoreTable(msgspec.Struct, frozen=True, tag="restore-table"):
-    """Put a table back to the files of an earlier version (-1: no file): the first steps of a plan that goes back."""
+    """Restore a table's files of an earlier version (-1: no file): the first steps of a plan that goes back."""
 
     stream: str
     path: str
@@ -242,8 +243,8 @@ class EraseRows(msgspec.Struct, frozen=True, tag="erase-rows"):
     """Rewrite partitions without the rows of the plan's erased keys, and without those that expired by ``dead_by``.
 
     ``cells`` are (sub-index, expiry block), of deferred rows (slot, 0); None: the whole table, of which restored rows go
-    altogether. ``keyed`` tells whether keys are erased or expired rows alone, ``rows`` how many were found. ``dead_by``
-    is in microseconds; none keeps rows however long ago they ended.
+    altogether. ``keyed`` tells whether keys are erased, not expired rows alone; ``rows`` how many were found. ``dead_by`` is in
+    microseconds; None keeps expired rows.
     """
 
     stream: str
@@ -332,7 +333,7 @@ class SynopsisPlan(msgspec.Struct, frozen=True):
 
 
 class SynopsisRead(msgspec.Struct, frozen=True):
-    """What answers read of the synopsis of that table: states of columns, and with ``rows`` how many rows there are."""
+    """What answers read of the synopsis in that table: states of columns, and with ``rows`` the number of rows."""
 
     table: str
     synopsis: Synopsis
@@ -343,8 +344,9 @@ class SynopsisRead(msgspec.Struct, frozen=True):
 class AnswersPlan(msgspec.Struct, frozen=True):
     """The answers that an update gives of an aggregate: what is due, and from which synopses.
 
-    Ends up to the slot ``through`` are given then, or with ``within`` (microseconds that all aggregates of the update have
-    together) those for which there is time. Ends before the slot ``sure`` may lack rows that were there at their time.
+    After it windows are answered that end up to the slot ``through``, or with ``within`` (microseconds that all aggregates of the
+    update have together) those for which there was time. Ends before the slot ``sure`` may lack rows that were there at their
+    time.
     """
 
     definition: Definition
@@ -358,7 +360,7 @@ class AnswersPlan(msgspec.Struct, frozen=True):
 class CoalescedPlan(msgspec.Struct, frozen=True):
     """What an update does for a coalesced table of a stream.
 
-    ``arrives``, ``opening``, ``history`` and ``landed`` as of a :class:`SynopsisPlan`.
+    ``arrives``, ``opening``, ``history`` and ``landed`` are as in a :class:`SynopsisPlan`.
     """
 
     definition: CoalescedDefinition
@@ -443,9 +445,9 @@ class NodePlan(msgspec.Struct, frozen=True):
 class Erasure(msgspec.Struct, frozen=True):
     """What an erasure was asked for: keys of a table, or, without keys, the expired rows of all that it has steps for.
 
-    ``key`` are the columns with their types, ``keys`` tuples of texts of them (a prefix has fewer), none for a null;
-    ``views`` are rebuilt without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan
-    that holds one is removed when all is done: until then it says that something is left to do.
+    ``key`` are the columns with their types, ``keys`` tuples of their texts (a prefix has fewer), with None for a null; ``views``
+    are rebuilt without the rows. ``salt`` goes into the hashes by which the receipt names the keys. A plan with an erasure is
+    removed when all is done: until then it shows that something is left to do.
     """
 
     table: str | None

@@ -1,7 +1,7 @@
-"""The answers that an aggregate's step gives: DuckDB merges the states of slots, where Spark's driver runs.
+"""The answers that an aggregate's step gives: DuckDB merges the states of slots in the driver.
 
 Each due window takes the slots ``end - length + 1 .. end`` of its synopses as this plan has left them. Rows that this plan has
-let go are read at the version before: an update that moves over many slots answers the ends between with what was there.
+removed are read at the version before: an update that moves over many slots answers the ends in between from what was there.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ class AnswersSource:
     last
         What the plan starts from.
     files
-        By which stored tables are read.
+        Reads stored tables.
     anything
-        Gives a session.
+        Returns a session.
     partial
-        Whether a synopsis lacks rows: asked with its stream and what its commit says.
+        Tells whether a synopsis lacks rows, from its stream and its commit's metadata.
     in_time
-        Where an update has only so much time for answers: gives those of the aggregate of that name for which there was time.
+        Where an update has limited time for answers: returns those of the aggregate of that name for which there was time.
 
     """
 
@@ -94,7 +94,7 @@ class AnswersSource:
 
     @cached_property
     def session(self) -> SparkSession:
-        """Any session: the driver writes answers."""
+        """Any session, since the driver writes answers."""
         return self.anything()
 
     @property
@@ -119,7 +119,7 @@ class AnswersSource:
 
     @cached_property
     def batch(self) -> Batch:
-        """The answers that are due, each group's in a row."""
+        """The answers that are due, one row for each group."""
         found = self._given[1]
         return self._placed(pa.concat_tables(found)) if found else empty_batch(self.anything, self.columns)
 
@@ -168,7 +168,7 @@ class AnswersSource:
         return estimated(self.session, found, values) if any(value.size is not None for value in values) else found
 
     def _counted(self, found: pa.Table, due: pa.Table) -> pa.Table:
-        """Answers about frequent items, counted in the stored rows where that is asked and the rows are there."""
+        """Answers about frequent items, counted in the stored rows if that is declared and the rows are still there."""
         definition, plan = self.own.definition, self.plan
         asked = definition.frequent
         if asked is None or not asked.exact:
@@ -207,7 +207,7 @@ class AnswersSource:
         return known_batch(placed_in_driver(timed, names, self.layout, move_of(self.plan, self.planned)), self.anything)
 
     def _full_from(self, name: str) -> int:
-        """The slot from which on a synopsis is whole, as this plan has left it."""
+        """The slot from which a synopsis is complete, as this plan has left it."""
         planned = self.plan.stream(name)
         metadata = {key: value for _, said in self._commits(name) for key, value in said.items()}
         source = "" if planned.synopsis is None else planned.synopsis.synopsis.source
@@ -221,7 +221,7 @@ class AnswersSource:
                 yield commit.version, commit.metadata
 
     def _rows(self, connection: duckdb.DuckDBPyConnection, number: int, read: SynopsisRead) -> str:
-        """Return the query for a synopsis's rows: those that live on as they are now, the others as they were."""
+        """Return the query for a synopsis's rows: those that stay at this plan's version, the others at the one before."""
         state = self.last.table(read.table) if self.last else None
         path = f"tables/{read.table}"
         now = max((version for version, _ in self._commits(read.table)), default=state.version if state else 0)
@@ -258,12 +258,12 @@ class AnswersSource:
 
 @dataclass(eq=False)
 class AnswersInTime:
-    """What an update answers in the time that it has; the first round is always made, so that each update gets on.
+    """What an update answers in the time that it has; the first round is always made, so that each update makes progress.
 
     Parameters
     ----------
     sources
-        Gives the sources of all answers that are not committed yet, when the first of them is asked for.
+        Returns the sources of all answers that are not committed yet; called when the first of them is needed.
     clock
         Seconds.
     """

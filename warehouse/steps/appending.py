@@ -90,7 +90,8 @@ def _rewrite_cells(step: RewriteCells, task: Task) -> Done:
 def _has_facts(source: Appending) -> bool:
     """Whether a commit without a row has something to say.
 
-    Answers without a row are given too, where there is only so much time for answers; and what a view under a budget owes.
+    Its metadata may tell which answers without a row were given, where the time for answers is limited, or what a view under a
+    budget owes.
     """
     if isinstance(source, AnswersSource):
         return bool(source.commit_metadata.get(ANSWERED))
@@ -120,7 +121,7 @@ def _live_at_base(
 def _with_former(
     step: MoveWindow | RewriteCells, task: Task, parts: list[DataFrame | pa.Table], sizes: _Cells
 ) -> DataFrame | pa.Table:
-    """The parts with what is rewritten of a former layout, which is counted: where it is, or in the layout in force."""
+    """Return the parts with the rows of a former layout that are rewritten, there or in the layout in force; count them."""
     aged, moved = set(step.former.aged), set(step.former.moved)
     if aged:
         parts.append(_live_at_base(step, task, lambda cell, block: (cell, block) in aged))
@@ -136,7 +137,7 @@ def _with_former(
 
 
 def _count(sizes: _Cells, task: Task, cells: AbstractSet[tuple[int, int]]) -> None:
-    """Count the stored rows of some cells among those that are written."""
+    """Add the stored rows of some cells to the sizes of what is written."""
     for part in task.partitions:
         cell = (part.sub_index, part.exp_block)
         if cell in cells:
@@ -175,7 +176,7 @@ def _explained_rewrite(number: int, step: RewriteCells, come: Incoming) -> StepE
 
 
 def _explained_former(cells: FormerCells) -> str:
-    """What becomes of the partitions of a former layout, in words; nothing when there is none."""
+    """What happens to the partitions of a former layout, in words; empty without any."""
     parts = []
     if cells.gone or cells.aged:
         parts.append(f"remove {len(cells.gone)} and rewrite {len(cells.aged)} partitions of the former layout")

@@ -1,7 +1,7 @@
 """The rows that arrived in a view, for the synopses that follow it: what its node has gained, read back from its table.
 
 A view's row arrives at its ``_ts``, the latest of its parts. Results that began and ended between two updates are in no table;
-the source of the view's node knows them. Where the view is built in the plan, what died before is not known any more.
+the source of the view's node has them. If the plan builds the view, results that ended before are no longer known.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rows that arrived in a stream, dead or alive, for the tables that follow it: its batch, and what came before.
 
-What came before a table was there is what the landing files give that were loaded and are still there, or what the stream and its
-archive hold, whichever is more.
+What came before a table existed is read from landing files that were loaded and are still there, or from the stream and its
+archive, whichever has more rows.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class ArrivedRows:
     files
         By which stored tables are read.
     below
-        Gives the source of the stream, as it is by then.
+        Returns the source of the stream, as it is when it is called.
     anything
         Gives a session, for a step without rows of the stream.
     live
-        Whether only rows that are live count of those that are stored.
+        Whether of the stored rows only live ones count.
     """
 
     plan: Plan
@@ -95,7 +95,7 @@ class ArrivedRows:
 
     @cached_property
     def _landed(self) -> Batch | None:
-        """The rows of files that were loaded before and are still there; None where they cannot be read."""
+        """The rows of files that were loaded before and are still there; None if they cannot be read."""
         if not self.own.landed or self.last is None:
             return None
         source, plan = self.below(), self.plan
@@ -146,7 +146,7 @@ class FollowingSource:
     files
         By which stored tables are read.
     below
-        Gives the source of its stream, as it is by then.
+        Returns the source of its stream, as it is when it is called.
     anything
         Gives a session, for a step without rows of the stream.
     """

@@ -1,4 +1,4 @@
-"""Steps of keyed tables, which rewrite the buckets of changed keys: a relation's versions, and what changed of a keyed view."""
+"""Steps of keyed tables, which rewrite the buckets of changed keys: those of relations and of keyed views."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What replaces the changed rows of a coalesced table, made by the driver of few points and few rows: what Spark makes of many.
+"""What replaces the changed rows of a coalesced table, of few points and few rows: computed in the driver.
 
-The query is the same (:mod:`warehouse.coalescing.islands`); DuckDB runs it. Conditions (``same``, ``of``) Spark evaluates.
+The query is the same (:mod:`warehouse.coalescing.islands`); DuckDB runs it. Spark evaluates conditions (``same``, ``of``).
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class GroupReplacement:
         return [quoted(name) for name in self.definition.groups]
 
     def replaced(self, keys: pa.Table, answer: Callable[[pa.Table], pa.Table]) -> Replacement:
-        """Return the new content where the groups ``keys`` changed; ``answer`` makes their rows of those that were stored."""
+        """Return the new content if the groups ``keys`` changed; ``answer`` computes their rows from the stored ones."""
         if not keys.num_rows:
             return Replacement(None, {}, {}, 0)
         definition, own, move = self.definition, self.own, self.move
@@ -114,7 +114,7 @@ class DriverReplacement(GroupReplacement):
 
     @cached_property
     def _stamps(self) -> pa.Table:
-        """Every stamp of a group, of rows and of points, each once."""
+        """The distinct stamps of each group, of rows and of points."""
         shown = ", ".join([*self.groups, AT])
         held = ", ".join([*self.groups, f"unnest({STAMPS}) AS {AT}"])
         query = f"SELECT {held} FROM own UNION SELECT {shown} FROM points"
@@ -181,7 +181,7 @@ def asked(query: str, **tables: pa.Table) -> pa.Table:
 
 
 def parted(definition: Definition, own: pa.Table, keys: pa.Table) -> tuple[pa.Table, pa.Table]:
-    """Return the rows of some groups, and the others; without groups all are of one."""
+    """Return the rows of some groups, and the others; without ``group_by`` all rows are one group."""
     equal = " AND ".join(f"o.{name} IS NOT DISTINCT FROM k.{name}" for name in map(quoted, definition.groups)) or "true"
     held, rest = (
         asked(f"SELECT o.* FROM o {how} JOIN k ON {equal}", o=own, k=keys).cast(own.schema) for how in ("SEMI", "ANTI")

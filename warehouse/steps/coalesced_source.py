@@ -1,7 +1,7 @@
 """What replaces the changed rows of a coalesced table: those of groups with new points, and those that the window's edge cuts.
 
-All points that arrived are members, dead or alive: deferred ones when their slot comes. A row leaves by its own end, when its
-last stamp has left the window; the row of a group that the edge goes through is cut by the update that moves it there.
+All points that arrived are members, dead or alive; deferred ones become members when their slot comes. A row expires when its
+last stamp has left the window. If the window's edge crosses a row, the update that moves the edge cuts it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class CoalescedSource(FollowingSource):
 
     @property
     def commit_metadata(self) -> Mapping[str, object]:
-        """What its commit says in addition to the counts: the points that it did not take, and what it shed."""
+        """What its commit records in addition to the counts: the points that it did not take, and what it shed."""
         shedding = self._shedding
         return self._losses if shedding is None else {**self._losses, **shedding.commit_metadata}
 
@@ -103,7 +103,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _points(self) -> DataFrame | None:
-        """The points that arrived: the columns of the group, those that are compared, and their stamps; None without any."""
+        """The points that arrived: the columns of the group, the compared columns, and their stamps; None if none arrived."""
         definition = self.definition
         parts = [*self._arrived.parts()]
         if not parts:
@@ -153,7 +153,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _shedding(self) -> ShedReplacement | None:
-        """What replaces the rows of a table that sheds, or did; None of another one."""
+        """What replaces the rows of a table that sheds members, or did; None for another one."""
         definition, table = self.definition, self._table
         if not definition.ledger:
             return None
@@ -165,7 +165,7 @@ class CoalescedSource(FollowingSource):
 
     @cached_property
     def _in_driver(self) -> DriverReplacement:
-        """What the driver makes of all points of a table that sheds by values or the truth of a condition."""
+        """What the driver makes of all points of a table that sheds members."""
         definition, own = self.definition, self._own
         arrived = self.below().batch.known if self.own.arrives and not self.own.history and definition.of is None else None
         points = self._points if arrived is None else None
@@ -295,7 +295,7 @@ class CoalescedSource(FollowingSource):
 
 
 def _literal(name: str, kind: str) -> str:
-    """Return the SQL that writes a value of a group as a literal of SQL."""
+    """Return the SQL that formats a value of a group as an SQL literal."""
     if kind == "string":
         return f"concat('''', replace(replace({name}, '\\\\', '\\\\\\\\'), '''', '\\\\'''), '''')"
     if kind in ("date", "timestamp"):

@@ -66,7 +66,7 @@ def _stored(name: str, role: Role, task: Task) -> tuple[Mapping[str, Any], list[
 
 
 def _write_zero_rows(name: str, role: Role, task: Task) -> None:
-    """Write the file from which other tools take the columns of a table of rows."""
+    """Write the file from which other tools read the columns of a table of rows."""
     columns, _, file = _declared(name, task)
     if role == "rows":
         write_schema_file(task.root / file, columns)

@@ -22,7 +22,7 @@ __all__ = ["erased_epoch"]
 def erased_epoch(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Epoch:
     """Return the epoch that a plan with an erasure makes; ``now`` is the instant of commit in microseconds.
 
-    What the last epoch left for another at its window time stays left.
+    Files that the last epoch left for another one stay left.
     """
     plan, last = outcome.plan, outcome.last
     if last is None or plan.erasure is None:
@@ -100,6 +100,6 @@ def _side(outcome: Outcome, side: SideTable | None) -> SideTable | None:
 
 
 def _rows_left(outcome: Outcome, table: TableProgress, before: int) -> int:
-    """How many rows a table without partitions has left: one that is rewritten is rewritten whole."""
+    """The number of rows that remain in a table without partitions, which is always rewritten whole."""
     rewritten = [number for number in table.commits if isinstance(outcome.plan.steps[number], EraseRows)]
     return sum(file.rows for number in rewritten for file in table.commits[number].added) if rewritten else before

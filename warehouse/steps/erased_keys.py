@@ -1,4 +1,4 @@
-"""Keys to erase: as a plan records them, as conditions of the engines, and as they may stand in a text.
+"""Keys to erase: as a plan records them, as conditions for the engines, and as text may show them.
 
 ``K`` holds whole search keys or prefixes of them. A row is erased iff its search key begins with a member of K, an invalid
 row iff its text, or the reason given for it, shows one.
@@ -36,7 +36,7 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class ErasedKeys:
-    """Keys as they compare (timestamps in microseconds), of these columns (types are DuckDB's)."""
+    """Keys of these columns (with DuckDB's types), in the form in which they are compared: timestamps are microseconds."""
 
     columns: tuple[KeyColumn, ...]
     keys: tuple[Key, ...]
@@ -52,7 +52,7 @@ class ErasedKeys:
         return where_key(self.selection, self.columns)
 
     def within(self, state: TableState) -> ErasedKeys:
-        """Return the same keys, of the columns that hold them in a table; one that does not hold them has its own names."""
+        """Return the same keys under the names of the columns that hold them in a table; without any the names stay."""
         names = held_in(state, [column.name for column in self.columns]) or {}
         return replace(self, columns=tuple(KeyColumn(names.get(each.name, each.name), each.type) for each in self.columns))
 
@@ -94,7 +94,7 @@ class ErasedKeys:
         return ((_either(single),), *several) if single else tuple(several)
 
     def hashes(self, table: str, salt: str) -> list[str]:
-        """Return what names the keys without telling them: SHA-256 of the JSON array of salt, table and the parts' texts."""
+        """Return hashes that name the keys without revealing them: SHA-256 of the JSON array of salt, table and texts."""
         return [
             hashlib.sha256(json.dumps([salt, table, *parts], ensure_ascii=False).encode()).hexdigest() for parts in self.texts()
         ]
@@ -103,7 +103,7 @@ class ErasedKeys:
 def held_in(state: TableState, key: Sequence[str]) -> dict[str, str] | None:
     """Return the columns of a table that hold a stream's key, by those of the key; None where it does not hold all of them.
 
-    What follows a stream holds it in its groups, synopses and answers also where its values are counted.
+    Tables that follow a stream have the key in their groups; synopses and answers also where its values are counted.
     """
     if state.synopsis is not None:
         of, item = state.synopsis.synopsis, VALUE
@@ -199,7 +199,7 @@ def _shapes(part: Any, column: KeyColumn) -> list[str]:  # noqa: ANN401 - any ke
 
 
 def _alone(pattern: str, text: str) -> str:
-    """Let no letter or digit touch it, where it begins or ends with one itself."""
+    """Return the pattern with a check that no letter or digit touches it where it begins or ends with one."""
     before = "(?<![0-9A-Za-z])" if _is_word(text[0]) else ""
     return f"{before}{pattern}(?![0-9A-Za-z])" if _is_word(text[-1]) else f"{before}{pattern}"
 

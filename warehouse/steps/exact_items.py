@@ -1,4 +1,4 @@
-"""Frequent items counted in the stored rows, once lists have told which can be frequent (frequent-items sheet, section 11).
+"""Frequent items counted in the stored rows, after lists have given the candidates (frequent-items sheet, section 11).
 
 Every item that is above the largest count of an unlisted one is among the candidates (G6), so an answer that was complete is
 exact.
@@ -27,7 +27,7 @@ __all__ = ["exact_items"]
 
 
 def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, rows: DataFrame) -> pa.Table:
-    """Return answers with exact counts, of the items that belong to them.
+    """Return the answers with the items that belong to them and their exact counts.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
 
 
 def _belongs(asked: FrequentItems, part: str) -> tuple[str, str]:
-    """The SQL by which a counted item belongs to an answer, and is certain to."""
+    """The SQL conditions that a counted item belongs to an answer, and that it certainly does."""
     if asked.top is not None:
         return f"rank() OVER (PARTITION BY {part} ORDER BY _count DESC) <= {asked.top}", "complete"
     share = Fraction(repr(asked.above or 0.0))

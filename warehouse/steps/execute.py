@@ -146,7 +146,7 @@ class _Spent:
         self._at, self._jobs = time.monotonic(), jobs_run()
 
     def note(self, step: str) -> None:
-        """Count what was spent since the step before as this step's."""
+        """Record what was spent since the step before as this step's."""
         at, jobs = self._at, self._jobs
         self._at, self._jobs = time.monotonic(), jobs_run()
         self.steps.append(StepSeconds(step, self._at - at, self._jobs - jobs))
@@ -196,10 +196,10 @@ def _run(
 
 
 def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) -> LogEntry | None:
-    """Run a step without what turns out to be unreadable.
+    """Run a step, leaving out files that turn out to be unreadable.
 
-    A landing file may turn out to be damaged only when all of its columns are read, or be replaced before that: then it is left
-    out from here on. A view whose step fails stands still.
+    A landing file may turn out to be damaged only when all of its columns are read, or somebody may replace it before that. It is
+    then left out from here on. A view whose step fails stands still.
     """
     plan, root, last, step = sources.plan, sources.root, sources.last, sources.plan.steps[number]
     kind, name = kind_of(step), step.stream
@@ -230,7 +230,7 @@ def _tried(sources: Sources, number: int, head: LogEntry, observer: Observer) ->
 
 
 def _require_files(sources: Sources, step: Step, error: Exception) -> None:
-    """After a step failed: say so when it was for want of the warehouse's own files, or for their damage."""
+    """Raise the error that names the warehouse's own files if a step failed because they are missing or damaged."""
     damaged = sources.files.damaged(error)
     if damaged is not None:
         raise damaged from error
@@ -253,7 +253,7 @@ def _checkpoint_due(root: Path, done: Mapping[str, TableProgress]) -> None:
 
 
 def _require_commits(root: Path, plan: Plan, done: Mapping[str, TableProgress], ran: Sequence[int]) -> None:
-    """Never write an epoch that lacks what this update has committed."""
+    """Raise an error rather than write an epoch that lacks a commit of this update."""
     for number in ran:
         path = plan.steps[number].path
         if number not in done[path].commits:

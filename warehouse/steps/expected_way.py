@@ -1,7 +1,7 @@
-"""Which way the steps of a plan are expected to go: in the driver, or by jobs of Spark, by how many rows and bytes there are.
+"""Whether each step of a plan is expected to run in the driver or by Spark jobs, from the numbers of rows and bytes.
 
-It is told by ``plan``. The records of an epoch say how many jobs each step took in the end: an expression that only Spark
-computes, a column of a type that only Spark reads or rows that meet many others may leave a step to Spark.
+``plan`` shows it. The record of an epoch has the number of jobs that each step took in the end: a step may be left to Spark
+because of an expression that only Spark computes, a column of a type that only Spark reads, or rows that match many others.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _few_follow(planned: StreamPlan, last: Epoch | None, few: dict[str, bool]) -
 
 
 def _few_change(node: NodePlan, last: Epoch | None, few: dict[str, bool]) -> bool:
-    """Whether a node is kept by few rows that came: those of a first build are all that are live."""
+    """Whether few rows change a node; a first build reads all live rows."""
     if node.first or node.budget is not None:  # pairs of a budget are counted by Spark
         return False
     inputs = set(scanned(node.node.operator))

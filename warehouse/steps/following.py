@@ -1,4 +1,4 @@
-"""What an executed plan made of the tables that follow a stream (synopses, answers, points), and what a view owes."""
+"""What an executed plan records of tables that follow a stream (synopses, answers, coalesced), and what a view owes."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def synopsis_record(
 
 
 def answers_record(planned: StreamPlan, commit: Commit | None) -> AnswersRecord | None:
-    """Return what of an aggregate is answered after a plan; None of another table.
+    """Return up to where an aggregate is answered after a plan; None for another table.
 
-    Where time is bounded, the commit says what there was time for; without one nothing was answered.
+    Where the time for answers is limited, the commit lists the answers that were given; without a commit none was.
     """
     own = planned.answers
     if own is None:
@@ -112,9 +112,9 @@ def coalesced_record(
 
 
 def owed_record(planned: NodePlan, commit: Commit | None) -> Ledger | None:
-    """Return what a view under a budget owes after a plan, by its commit; None of another one.
+    """Return what a view under a budget owes after a plan, according to its commit; None for another view.
 
-    Without a commit nothing came and nothing was owed, so that nothing was counted.
+    Without a commit nothing came and nothing was owed, so nothing was counted.
     """
     own = planned.budget
     if own is None:

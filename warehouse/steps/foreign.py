@@ -1,8 +1,8 @@
-"""What outsiders committed to the tables of a warehouse that no plan is above: adopted, passed over, or what stops a table.
+"""What outsiders committed to the tables of a warehouse without an open plan: it is adopted, passed over, or stops the table.
 
-An epoch names a version of each table. Commits above it that are of no plan are judged by what they change (:mod:`warehouse.\
-storage.foreign`). Those that change no row are taken into a new epoch at the same window time, which names their version: so
-the next plan starts from there. Any other stops the verbs that write, until somebody takes it back
+An epoch names a version of each table. Commits above it that belong to no plan are judged by what they change
+(:mod:`warehouse.storage.foreign`). Those that change no row are adopted by a new epoch at the same window time, which names their
+version, so the next plan starts from there. Any other commit stops the verbs that write, until somebody reverts it
 (:mod:`warehouse.operations.undo`).
 """
 
@@ -66,9 +66,9 @@ class NamedDirectory:
 
 @dataclass(frozen=True)
 class StoppedTable:
-    """A table's directory that outsiders changed: from which commit on, and what they did, in words.
+    """A table's directory that outsiders changed: the first of their commits, and what they did, in words.
 
-    It is ``replaced`` where nothing of the warehouse's is left that their commits could be taken back to.
+    It is ``replaced`` if no version of the warehouse's is left to which their commits could be reverted.
     """
 
     path: str
@@ -78,7 +78,7 @@ class StoppedTable:
 
     @property
     def error(self) -> ForeignChangeError:
-        """What to raise where nothing can go on without the table."""
+        """The error to raise when the verb needs the table."""
         return ForeignChangeError(self.path, self.version, self.detail[self.detail.index("(") :], replaced=self.replaced)
 
     @property
@@ -158,7 +158,7 @@ def foreign_changes(root: Path, epoch: Epoch) -> dict[str, Change]:
 
 
 def prove(root: Path, named: NamedDirectory, change: Change) -> tuple[bool, str, str]:
-    """Return whether a change of layout keeps the rows, why not, and why its files are of no use though it does."""
+    """Return whether a change of layout keeps the rows; if not, why; and if it does, why its files cannot be used, if so."""
     rows = named.role == "rows"
     found = proven(
         root,
@@ -176,7 +176,7 @@ def _bounded(state: TableState) -> list[str]:
 
 
 def taken_in(path: str, change: Change, became: Literal["passed", "adopted", "reversed"]) -> tuple[ForeignCommits, str]:
-    """Return the record of commits that changed no row, and what to tell of them."""
+    """Return the record of commits that changed no row, and the notice about them."""
     words = {
         "passed": "it was passed over",
         "adopted": "its files hold the same rows, as was proven, and were adopted; they are sorted and get filters when sealed",
@@ -279,7 +279,7 @@ def reversed_layout(root: Path, named: NamedDirectory, change: Change, epoch: in
 def adopted_partitions(before: Sequence[Partition], change: Change) -> tuple[Partition, ...]:
     """Return a table's partitions after an OPTIMIZE whose rows are the same: other files, which count as one run more.
 
-    So the next seal merges a partition even if one file is left of it, and gives it order and filters again.
+    So the next seal merges a partition even if it has only one file, which restores its order and filters.
     """
     files: dict[tuple[int, int], list[int]] = {}
     for sign, adds in ((1, change.added), (-1, change.removed)):
@@ -307,8 +307,8 @@ def _cell(add: Mapping[str, Any]) -> tuple[int, int]:
 def settle(root: Path, epoch: Epoch, *, at: int) -> Settled:
     """Judge what outsiders committed since an epoch above which no plan is; ``at`` is in microseconds.
 
-    The caller holds the writer lock. What sums up commits that are not there is removed, and a layout that does not suit readers
-    is taken back.
+    The caller holds the writer lock. Checkpoints of commits that do not exist are removed, and a layout that readers cannot use
+    is reverted.
     """
     work = _Settling(root, epoch, at)
     for named in named_directories(epoch):

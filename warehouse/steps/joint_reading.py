@@ -1,4 +1,4 @@
-"""What arrived in several streams, read and classified by one job of Spark's where all of it is little.
+"""One Spark job that reads and classifies what arrived in several streams, where all of it is little.
 
 A job costs some hundredths of a second before it reads a row, and reads files of several streams side by side.
 """
@@ -28,10 +28,10 @@ _MOST_STREAMS = 16
 
 
 def read_together(sources: Iterable[StreamSource]) -> None:
-    """Let sources have their batches, by one job for those that are read with the same settings and hold little together.
+    """Read the batches of sources, by one job for those that have the same settings and few rows together.
 
-    One whose files cannot be read is left alone, as are all of a job that fails: each then reads its own files when its step
-    needs them, and says which are damaged.
+    A source with unreadable files is left out, and so are all sources of a job that fails: each then reads its own files when its
+    step needs them, and names the damaged ones.
     """
     alike: dict[object, list[StreamSource]] = defaultdict(list)
     for source in sources:

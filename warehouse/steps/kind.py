@@ -1,4 +1,4 @@
-"""What a kind of step is, and what one step of it gets to be executed: its inputs, as a value."""
+"""What a kind of step is, and the inputs with which one step of it is executed, as a value."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class StepExplanation:
 
 @dataclass(frozen=True)
 class Incoming:
-    """What an explained step takes in: landing files, and in words what its table gains."""
+    """What a step reads, for its explanation: landing files, and in words what its table gains."""
 
     files: Sequence[LandingFile]
     words: str
@@ -245,7 +245,7 @@ def stored_columns(source: Source) -> list[str]:
 
 
 def united(parts: Sequence[DataFrame | pa.Table], source: Source) -> DataFrame | pa.Table:
-    """Return the rows of several parts, with the columns of a table of rows; in the driver if all of them are there."""
+    """Return the rows of several parts, with the columns of a table of rows; in the driver if all parts are there."""
     known = [part for part in parts if isinstance(part, pa.Table)]
     if len(known) == len(parts):
         first, *others = (part.select(stored_columns(source)) for part in known)
@@ -258,7 +258,7 @@ def united(parts: Sequence[DataFrame | pa.Table], source: Source) -> DataFrame |
 
 
 def framed(rows: DataFrame | pa.Table, source: Source) -> DataFrame:
-    """Return rows as a data frame, wherever they are."""
+    """Return rows as a data frame of Spark's, also if they are in the driver."""
     return frame_of(source.session, rows) if isinstance(rows, pa.Table) else rows
 
 
@@ -300,7 +300,7 @@ class Kind(Generic[S]):
     goes_on
         Whether it is executed for a view that has failed, in that plan.
     rewritten
-        How many stored rows it writes again, about.
+        About how many stored rows it rewrites.
 
     """
 

@@ -1,7 +1,7 @@
-"""The states of few rows, in DuckDB's SQL: what Spark would take a job for.
+"""The states of few rows, in DuckDB's SQL, without a Spark job.
 
-They are those that :mod:`warehouse.steps.synopsis_source` has Spark calculate. Conditions are Spark's to evaluate, and
-so are groups of floating point numbers, of which the engines hold different ones equal.
+They are those that :mod:`warehouse.steps.synopsis_source` has Spark calculate. Only Spark evaluates conditions and groups by
+floating point numbers, for which the engines differ about equality.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The query that merges the lists of slots into answers about frequent items, in DuckDB's SQL over ``due`` and one synopsis.
 
-It is :mod:`warehouse.aggregates.frequent` over tables (frequent-items sheet, sections 3, 4 and 8): of each item that is on a
-list of the window the least count is the sum over the lists that have it; the greatest is that plus what it can have in the
-others, the count of the first item after each list. That is the tight choice (section 9, item 2), under which all guarantees
-hold.
+It is :mod:`warehouse.aggregates.frequent` over tables (frequent-items sheet, sections 3, 4 and 8). The least count of an item is
+the sum over the lists of the window that have it. Its greatest count adds what it can have in the others: the count of the first
+item after each list. That is the tight choice (section 9, item 2), under which all guarantees hold.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
 
 
 def _bag(definition: Definition) -> str:
-    """The columns that tell one list from another: those that the rows of a synopsis have before their rank."""
+    """The columns that identify a list: those that the rows of a synopsis have before their rank."""
     names = [ARRIVED, *([UNTIL] if definition.over == "live" else []), *(quoted(name) for name, _ in definition.group_by), BATCH]
     return ", ".join(f"s.{name}" for name in names)
 

@@ -29,7 +29,7 @@ __all__ = ["MIGRATE_TABLE", "cell_sizes", "replaced"]
 
 @dataclass(frozen=True)
 class Slots:
-    """A grid of times, in microseconds, and the last processed slot of it."""
+    """A grid of times (anchor and interval, microseconds), and its last processed slot."""
 
     anchor: int
     interval: int

@@ -1,4 +1,4 @@
-"""What the steps of a view's node write: the rows that enter its table, or what replaces those that changed."""
+"""What the steps of a view's node write: the rows that enter its table, or the rows that replace those that changed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PLACE = ("_fate", *CELL)
 
 
 def move_of(plan: Plan, planned: NodePlan | StreamPlan) -> Move:
-    """Return from when to when a table's step moves it."""
+    """Return the slots and instants between which a table's step moves it."""
     return Move(
         k0=planned.k0,
         k=plan.slot,
@@ -174,7 +174,7 @@ class NodeSource:
 
     @property
     def commit_metadata(self) -> dict[str, object]:
-        """What the commit of a node under a budget says beside: what is owed after it."""
+        """What the commit of a node under a budget also records: what is owed after it."""
         return {} if self.planned.budget is None or self._made is None else {OWED: to_builtins(self._made.ledger)}
 
     @cached_property
@@ -197,7 +197,7 @@ class NodeSource:
 
     @cached_property
     def idle(self) -> bool:
-        """Whether nothing that the node reads has changed, nor a row of its own that another waits for has gone."""
+        """Whether the node has nothing to do: no input has changed, and no row has ended for which another takes its place."""
         node, tables = self.planned.node, self.inputs.tables
         own = self.planned.spare_of or node.table
         if self.planned.first or (isinstance(self.inputs.core, Distinct) and tables[own].expiring()):

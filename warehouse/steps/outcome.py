@@ -145,7 +145,7 @@ def epoch_of(outcome: Outcome, seconds: tuple[StepSeconds, ...], now: int) -> Ep
 
 
 def _choices(outcome: Outcome) -> tuple[Choice, ...]:
-    """What was decided of coalesced tables, now or before."""
+    """What was decided about coalesced tables, by this plan or before."""
     found = {each.table: each for each in (*(outcome.last.choices if outcome.last else ()), *outcome.plan.choices)}
     return tuple(found.values())
 
@@ -157,7 +157,7 @@ def _lazy(outcome: Outcome) -> tuple[LazyTable, ...]:
 
 
 def _waiting_for_views(outcome: Outcome) -> Iterator[tuple[str, TableState | None]]:
-    """The tables that follow a view which could not be maintained, as they were; None of one that was not there."""
+    """The tables that follow a view which could not be maintained, as they were; None for one that did not exist."""
     for planned in outcome.plan.streams:
         table = outcome.done.get(f"tables/{planned.name}")
         if planned.followed in outcome.given_up and (table is None or not table.commits):
@@ -334,7 +334,7 @@ def _properties(outcome: Outcome, name: str, before: TableState | None) -> int:
 
 
 def _newest(before: TableState | None, table: TableProgress | None) -> int | None:
-    """The largest ``_ts`` that the table ever held: expired rows count, so that short lifetimes do not look like silence."""
+    """The largest ``_ts`` that the table ever held. Expired rows count: a stream of short lifetimes is not silent."""
     instants = [] if before is None or before.newest is None else [before.newest]
     commits = table.commits.values() if table else ()
     instants += [file.max_ts for commit in commits for file in commit.added if file.max_ts is not None]
@@ -447,7 +447,7 @@ def _by_cell(partitions: Sequence[Partition]) -> dict[int, int]:
 
 
 def _never_stored(outcome: Outcome, name: str, rows: Mapping[str, int]) -> int:
-    """Rows that only a file knew which vanished between two steps of an interrupted update."""
+    """Rows that were only in a file which vanished between two steps of an interrupted update."""
     lost = 0
     for role in ("deferred", "rejected"):
         table = outcome.done.get(f"{role}/{name}")

@@ -1,9 +1,9 @@
 """Landing files that ``after_load = "move"`` has archived, restored so that they are read once more.
 
 A restatement needs the files that gave a table its rows. Those that were archived go back to where they came from, under
-the name they had. The plan lists them and they are moved when it is executed, never before: what an update has noticed
-to be gone counts as new when it is there again, and would be loaded twice by an update that comes in between. Whoever
-completes the plan moves what is left to move. They are archived again as any loaded file is.
+the name they had. The plan lists them, and they are moved when it is executed, never before: once an update has seen that a file
+is gone, the file counts as new when it reappears, and an update in between would load it twice. The process that completes the
+plan moves the rest. Like any loaded file they are archived again.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ArchivedFiles:
     _occupied: set[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        """List them; no file where nothing was ever archived, or one that is in both places, its move not ended."""
+        """List them. Files that are in both places, since their move has not ended, do not count."""
         place = self.stream.move_to
         every = list_landing(place, "*") if place is not None and place.is_dir() else ()
         self._places = {}
@@ -57,7 +57,7 @@ class ArchivedFiles:
     def wanted(self, path: str, file: LandingFile, *, renamed: bool = True) -> LandingFile | None:
         """Return the file that was loaded from a path, as it will be when it is restored; None when it is not in the archive.
 
-        Where another file has its path by now it gets a number, if it may be ``renamed``.
+        If another file has its path by now, it gets a number, provided that it may be ``renamed``.
         """
         for place in self._places.get((file.size, file.mtime_ns), ()):
             if path in (place.path, unnumbered(place.path)):
@@ -65,7 +65,7 @@ class ArchivedFiles:
         return None
 
     def others(self) -> list[LandingFile]:
-        """Return all that were not asked for yet and may be this stream's, as they will be when they are restored."""
+        """Return all other files that may be this stream's, as they will be when they are restored."""
         places = sorted((place for alike in self._places.values() for place in alike), key=lambda place: place.path)
         found = (self._taken(place, unnumbered(place.path), renamed=True) for place in places)
         return [file for file in found if file is not None]

@@ -34,7 +34,7 @@ SHED = "shed"
 
 
 def exact_rows(definition: Definition, own: pa.Table) -> pa.Table:
-    """Return the exact rows that stored ones tell of: the group, what is compared, and the stamps of all members."""
+    """Return the exact rows, reconstructed from the stored ones: the group, the compared columns, and all stamps."""
     return asked(exact_members(definition, "own"), own=own)
 
 
@@ -77,7 +77,7 @@ class ShedReplacement(GroupReplacement):
     def _runs(self) -> Sequence[Run]:
         """The exact rows with what is left of them now.
 
-        Members come back where a row that was cut, or late points, leave less than the accuracy of the budget.
+        Members are restored if a cut row or late points would leave the table below the accuracy of the budget.
         """
         runs, budget = self._exact_runs, self.definition.budget
         if budget is None:
@@ -130,7 +130,7 @@ class ShedReplacement(GroupReplacement):
         return {SHED: {"kept": kept, "shed": gone, "accuracy": accuracy(self._runs).share, "over": self._over(kept, gone)}}
 
     def _over(self, kept: int, gone: int) -> int:
-        """How many members are over the budget all the same: open ones stay, and the accuracy wins."""
+        """How many members remain over the budget: open ones always stay, and the accuracy takes precedence."""
         budget = self.definition.budget
         if budget is None or not budget.bounds:
             return 0

@@ -1,8 +1,8 @@
 """Estimates from sketches, which Spark makes and merges: of Apache DataSketches, HLL of distinct values, KLL of percentiles.
 
 The bounds are those of the sketches: of HLL twice its relative standard error after merging, 1.04 / sqrt(registers), which holds
-in 95 of 100 cases; of KLL its normalized rank error, 2.296 / k^0.9723, in 99 of 100. A percentile is moreover between two values,
-hence a rank more on both sides.
+in 95 of 100 cases; of KLL its normalized rank error, 2.296 / k^0.9723, in 99 of 100. Since a percentile lies between two values,
+one rank more is added on both sides.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _columns(place: int, value: Value) -> Iterator[str]:
 def _quantile(sketch: str, share: float, error: float) -> str:
     """The SQL of a percentile, or of its bound by an error of rank; null without rows.
 
-    Spark takes constant ranks only, so what a rank more is depends on the number of rows by powers of two.
+    Spark accepts constant ranks only, so the width of one rank is taken from the number of rows rounded to a power of two.
     """
     rows, whens = f"kll_sketch_get_n_double({sketch})", []
     for power in range(math.ceil(-math.log2(abs(error))) if error else 0, -1, -1):

@@ -127,7 +127,7 @@ class Sources:
         )  # fmt: skip
 
     def _companions(self, name: str) -> dict[str, DataFrame]:
-        """What Spark calculates for a synopsis, and for the others of its stream or view that no commit of the plan has yet."""
+        """What Spark calculates for a synopsis, and for the other synopses of its stream or view that are not committed yet."""
         followed, asked = self.plan.stream(name).followed, self.of(name)
         found = {}
         for planned in self.plan.streams:
@@ -141,7 +141,7 @@ class Sources:
         return found
 
     def _goes_with(self, source: SynopsisSource, asked: Source) -> bool:
-        """Whether a synopsis is collected with another one."""
+        """Whether a synopsis is calculated by one job with another one."""
         if source.alone or not isinstance(asked, SynopsisSource) or asked.alone:
             return False
         return next(self._batch_commits(source.planned.name), None) is None
@@ -256,7 +256,7 @@ class Sources:
         return Dead(lambda: batch.rows.where("_fate = 'dead' AND _exp > _ts"), batch.counts.dead, batch.dead_in_driver())
 
     def _none_died(self, table: str) -> bool:
-        """Whether a node's commit of before a crash says that no row died: then nothing of it is computed again."""
+        """Whether a node's commit from before a crash says that no row died, so that nothing is computed again."""
         first = first_batch_commit(self.plan, self.done, table)
         counts = first.metadata.get("counts") if first else None
         return counts is not None and not counts.get("dead")
@@ -301,7 +301,7 @@ class Sources:
         return bool(problems)
 
     def give_up(self, name: str, error: Exception) -> None:
-        """Let a view stand still that cannot be maintained, so that the other tables keep moving."""
+        """Mark a view that cannot be maintained as standing still, so that the other tables keep moving."""
         lines = [line for line in str(error).splitlines() if line.strip() and "An error occurred" not in line]
         self.given_up[name] = lines[0].strip(": ") if lines else type(error).__name__
 

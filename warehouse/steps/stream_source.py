@@ -165,7 +165,7 @@ class StreamSource:
 
     @property
     def is_few(self) -> bool:
-        """Whether what the update takes in is surely little enough for the driver."""
+        """Whether what the update loads is surely little enough for the driver."""
         return _few_taken(self) and surely_few(self.stream.format, [file for _, files in self.groups() for file in files])
 
     @property
@@ -219,12 +219,12 @@ class StreamSource:
         return unreadable(self.session, self.stream, self.groups())
 
     def require_unchanged(self) -> None:
-        """Look at the files again if the batch was read more than once: its rows were not cached, or executors cache them.
+        """Check the files again if the batch may have been read more than once: not cached, or cached by executors.
 
         Raises
         ------
         UnreadableFilesError
-            With each that is not the one that was planned any more.
+            With each file that is no longer the planned one.
 
         """
         batch = self._read
@@ -255,7 +255,7 @@ class StreamSource:
 
 
 def _archived(source: StreamSource) -> Batch:
-    """What an archive gains: those rows of the stream's files that end in the slots of the update.
+    """The rows that an archive gains: those of the stream's files that end in the slots of the update.
 
     Files are left out by the exact bounds of their expiration slots; of the others every row is read. A table of the default
     layout has its rows in blocks of w expiration slots, so a file is read by each of the up to w updates in which rows of it

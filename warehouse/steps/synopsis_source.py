@@ -1,8 +1,8 @@
 """What a synopsis gains: the states of the rows that its stream or view takes in, by the slot of their arrival and by group.
 
 All rows that arrived count, dead or alive: deferred ones when their slot comes, rejected ones never. A late row adds to its
-slot. A row of a slot that no window can reach any more is left out; the others end with the last window that reaches them, and
-in no slot before the next, so that an update that moves over many slots finds them.
+slot. A row of a slot that no window can reach any more is left out. The others expire with the last window that reaches them, but
+not before the next slot, so that an update that moves over many slots finds them.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SynopsisSource(FollowingSource):
     Parameters
     ----------
     view
-        Gives the table of its view as the plan has left it; None: it follows a stream, or gets no rows.
+        Returns the table of its view as the plan has left it; None: it follows a stream, or gets no rows.
     lacking
         Whether results of the view may be missing.
     together
@@ -123,7 +123,7 @@ class SynopsisSource(FollowingSource):
 
     @property
     def alone(self) -> bool:
-        """Whether its rows are collected by a job of their own: those of before are many, and come once."""
+        """Whether its rows need a job of their own: a history is large, and is read once."""
         return not self.own.arrives or self.own.history or self.own.carried or self.own.built
 
     @property
@@ -189,7 +189,7 @@ class SynopsisSource(FollowingSource):
     def _ending(self, rows: DataFrame) -> DataFrame:
         """Rows of the synopsis with the instants at which they begin and end.
 
-        A row that never lives is not deferred: one of a later slot is loaded now, and cannot begin later.
+        A row that never lives is not deferred, even if its slot is a later one: it is loaded now.
         """
         plan = self.plan
         begins = f"timestamp_micros(least({plan.anchor}L + {ARRIVED} * {plan.update_interval}L, {plan.window_time}L))"
@@ -259,7 +259,7 @@ def lacks_files(first: Commit | None, metadata: Mapping[str, Any], read_without:
 
 
 def full_from(plan: Plan, planned: StreamPlan, before: Epoch | None, metadata: Mapping[str, Any], *, partial: bool) -> int:
-    """Return the slot from which on a synopsis knows all that arrived, once a plan is executed; a live one, at whose end.
+    """Return the slot from which a synopsis has all that arrived, once a plan is executed; a live one, all live rows at its end.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The proof of a first build: before the epoch is written, each view built by its plan is compared with its query.
 
-A view that differs stands still like one that fails, with those that read it; the others go on. All views are compared by one
-Spark job, over the rows that they were built from; one that is not its query there is looked at alone.
+A view that differs stands still like one that fails, with the views that read it; the others go on. One Spark job compares all
+views, over the rows that they were built from; a view that differs there is checked again alone.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class _Proof:
         return compared(self.session, self.question, self.live, held, self.now, names=self.names)
 
     def judged(self) -> Difference | Doubt | None:
-        """Return how the view differs, or why that cannot be said; nothing when it is its query."""
+        """Return how the view differs, or why the comparison failed; None if it equals its query."""
         return judged(self.session, self.question, self.nodes, self.live, self.now, self.names)
 
 
 def prove_first_builds(sources: Sources, now: int) -> None:
-    """Let each view that a plan has built stand still if it is not its query; ``now`` is the clock's microseconds."""
+    """Compare each view that a plan has built with its query, and mark those that differ; ``now`` is in microseconds."""
     plan, root = sources.plan, sources.root
     if plan.erasure is not None:
         return
@@ -96,7 +96,7 @@ def prove_first_builds(sources: Sources, now: int) -> None:
 
 
 def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
-    """What is to be compared; None where the answer of the view's text cannot be asked for."""
+    """What is compared; None if the query of the view's text cannot be run."""
     plan, last = sources.plan, sources.last
     nodes = list(_nodes(plan, last, planned.view))
     try:
@@ -117,7 +117,7 @@ def _proof(sources: Sources, planned: NodePlan) -> _Proof | None:
 
 
 def _same(proofs: Sequence[_Proof]) -> set[str]:
-    """The views that surely are their queries, found by one job for many; a view whose query fails is not among them."""
+    """The views that surely equal their queries, found by one job; a view whose query fails is not among them."""
     same: set[str] = set()
     for several in _parts(proofs):
         try:
