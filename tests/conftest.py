@@ -30,6 +30,7 @@ SMALL_AND_SHORT = (
     ("spark.master", "local[2]"),
     ("spark.sql.shuffle.partitions", "2"),
     ("spark.default.parallelism", "2"),
+    ("spark.sql.sources.parallelPartitionDiscovery.parallelism", "2"),  # Delta's VACUUM starts as many tasks: else 10 000
     (
         "spark.driver.extraJavaOptions",
         f"{VFORK} -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m -XX:+UseSerialGC -Xmn600m",
@@ -48,11 +49,15 @@ def set_limits() -> Iterator[Callable[..., object]]:
 def spark() -> Iterator[SparkSession]:
     """Return the session, stopped after the last test; it has Delta too, which tests read and write tables with as others do."""
     from benchmarks.delta import delta_settings  # noqa: PLC0415 - same
-    from warehouse.storage.session import spark_session  # noqa: PLC0415 - pure tests never import Spark
+    from warehouse.storage.session import INTERPRETED, spark_session  # noqa: PLC0415 - pure tests never import Spark
 
     with pytest.MonkeyPatch.context() as patch:  # no Python on executors is needed: one started would fail
         patch.setenv("PYSPARK_PYTHON", "no-python-on-executors")
+        if "PYTEST_XDIST_WORKER" in os.environ:  # writing the classes of thousands of tests takes longer than it saves
+            patch.setenv("STREAM_WH_CLASS_ARCHIVE", "read")
         session = spark_session((*SMALL_AND_SHORT, *delta_settings()))
+    for name, value in INTERPRETED.items():  # what tests ask Spark and Delta; the warehouse has sessions of its own
+        session.conf.set(name, value)
     yield session
     session.stop()
 

@@ -53,7 +53,7 @@ def test_secrets_stay_with_spark(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(project.directory), json.dumps(list(SECRETS))],
         cwd=ROOT,
-        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off", "STREAM_WH_DEBUG": "1"},
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "read", "STREAM_WH_DEBUG": "1"},
         capture_output=True,
         text=True,
         timeout=240,

@@ -53,6 +53,7 @@ def spark(server: str) -> Iterator[SparkSession]:  # noqa: ARG001 - its environm
 
     with pytest.MonkeyPatch.context() as patch:  # no Python on executors is needed: one started would fail
         patch.setenv("PYSPARK_PYTHON", "no-python-on-executors")
+        patch.setenv("STREAM_WH_CLASS_ARCHIVE", "read")  # to write the classes of all tests takes longer than it saves
         session = spark_session((*SMALL_AND_SHORT, *delta_settings()), root=ObjectPath("s3://any"))
     yield session
     session.stop()

@@ -57,7 +57,7 @@ def test_a_lost_executor(tmp_path: Path) -> None:
     run = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(witness.project.directory), str(at(slot)), "3"],
         cwd=ROOT,
-        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off", "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "read", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         timeout=300,

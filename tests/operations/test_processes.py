@@ -54,7 +54,7 @@ def started(project: Project, hours: float, point: Point, step: int) -> subproce
     return subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(project.directory), str(hours), point.value, str(step)],
         cwd=ROOT,
-        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "read"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -99,7 +99,7 @@ def _interrupted(project: Project) -> tuple[int, str]:
     process = subprocess.Popen(
         [sys.executable, "-m", "warehouse.cli", "-C", str(project.directory), "update", "--at", "2024-01-01T01:00:00Z"],
         cwd=ROOT,
-        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "off"},
+        env={**os.environ, "STREAM_WH_CLASS_ARCHIVE": "read"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

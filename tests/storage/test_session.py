@@ -56,3 +56,12 @@ def test_the_codec_is_ours_unless_the_user_says_another(spark: SparkSession, mon
     monkeypatch.setattr("warehouse.storage.session._sessions", OrderedDict())  # none is kept from before
     other = table_session(spark, {})
     assert (other.conf.get(codec), other.conf.get(level, None)) == (spark.conf.get(codec), None)
+
+
+def test_joins_of_few_rows_leave_the_heap_to_others(spark: SparkSession) -> None:
+    """A hash table of a few rows takes 4 MB, not 64, and what is done is forgotten."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    assert jvm.org.apache.spark.SparkEnv.get().memoryManager().pageSizeBytes() <= 4 * 1024 * 1024
+    conf = spark.sparkContext.getConf()
+    assert conf.get("spark.sql.ui.retainedExecutions") == "1"

@@ -3,7 +3,7 @@
 Most of the time of a small update is Java loading and compiling the same classes as the time before. So the first update
 of an installation leaves a class-data archive (about 200 MB) in the cache directory, and later ones start from it; it saves
 a third to a half of a small update's time. Jobs over little data are also compiled by the quick compiler only.
-``STREAM_WH_CLASS_ARCHIVE=off`` does without the archive.
+``STREAM_WH_CLASS_ARCHIVE=off`` does without the archive; ``read`` starts from one that is there and never writes one.
 """
 
 from __future__ import annotations
@@ -45,14 +45,15 @@ class ClassArchive:
             return
         if useful and not self.path.exists():
             self.written.replace(self.path)
-        else:
-            self.written.unlink()
+        for left in self.path.parent.glob(f".{self.path.stem}.*.jsa"):  # by this process, and by others that were killed
+            left.unlink(missing_ok=True)
 
 
 def class_archive(class_path: str) -> ClassArchive | None:
     """Return the archive for this Java, Spark and class path; None when it is switched off or cannot be kept."""
     java = _java()
-    if os.environ.get("STREAM_WH_CLASS_ARCHIVE") == "off" or java is None:
+    wanted = os.environ.get("STREAM_WH_CLASS_ARCHIVE")
+    if wanted == "off" or java is None:
         return None
     facts = java.stat()
     pyspark = importlib.metadata.distribution("pyspark")
@@ -61,6 +62,8 @@ def class_archive(class_path: str) -> ClassArchive | None:
     path = directory / f"{hashlib.sha256(identity.encode()).hexdigest()[:16]}.jsa"
     if path.exists():
         return ClassArchive(path, None)
+    if wanted == "read":
+        return None
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError:

@@ -84,6 +84,18 @@ _DEFAULTS = {
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
+_PAGE = "4m"
+"""What every hash table, sort and broadcast allocates first, and clears, however few its rows are.
+
+Spark's own choice is up to 64 MB: with two cores and a heap of 2 GB, the broadcasts of fifteen joins of few rows fill the heap. A
+task has at most 8192 pages, so 4 MB are enough for 32 GB a task."""
+_FORGOTTEN = {
+    "spark.ui.retainedJobs": "100",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "1",
+}
+"""How much Spark remembers of work that is done, where there is no page to show it on."""
 
 
 def owned_settings() -> frozenset[str]:
@@ -106,15 +118,17 @@ def spark_session(settings: Iterable[tuple[str, str]] = (), *, small: bool = Fal
     if active is not None:
         return active
     under_submit = "PYSPARK_GATEWAY_PORT" in os.environ
-    given = {**_DEFAULTS, **dict(settings), **_OWNED}
+    wanted = dict(settings)
+    unseen = _FORGOTTEN if wanted.get("spark.ui.enabled", "false") == "false" else {}
+    given = {**_DEFAULTS, **unseen, **wanted, **_OWNED}
     archive = None
     if under_submit:
-        given = {**_unless_submitted(_DEFAULTS), **dict(settings), **_OWNED}
+        given = {**_unless_submitted(_DEFAULTS), **wanted, **_OWNED}
         given.pop("spark.master", None)
     if root is not None and not store_of(root).local_paths:
         given |= store_settings(root, given, launched=under_submit)
     if not under_submit:
-        archive = _with_java_options(given, small=small)
+        archive = _with_jvm_settings(given, small=small)
     builder = SparkSession.builder
     for key, value in given.items():
         builder = builder.config(key, value)
@@ -140,11 +154,12 @@ def _unless_submitted(defaults: Mapping[str, str]) -> dict[str, str]:
     return {key: value for key, value in defaults.items() if not submitted.contains(key)}
 
 
-def _with_java_options(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
-    """Put the JVM's options into the settings of a session that this process starts."""
+def _with_jvm_settings(settings: dict[str, str], *, small: bool) -> ClassArchive | None:
+    """Put what suits the JVM that this process starts into its settings."""
     options = [f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"]
     archive = None
     if settings["spark.master"].startswith("local"):
+        settings.setdefault("spark.buffer.pageSize", _PAGE)
         archive = class_archive(settings.get("spark.driver.extraClassPath", ""))
         options += [java_options(small=small), archive.options if archive else ""]
     options.append(settings.get("spark.driver.extraJavaOptions", ""))
