@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from benchmarks import cold, growing, probing, scanning, sizes, syncing, updating, views
+from benchmarks import coalesced, cold, growing, probing, scanning, sizes, syncing, updating, views
 from benchmarks.bench import Bench
 from benchmarks.machine import load, machine, versions
 from benchmarks.report import save, table
@@ -35,9 +35,10 @@ MEASUREMENTS: dict[str, Callable[[Bench], list[Ratio]]] = {
     "growth": growing.measure,
     "durability": syncing.measure,
     "views": views.measure,
+    "coalesced": coalesced.measure,
 }
 _BESIDE = {"update", "bytes"}
-_APART = {"growth", "durability"}
+_APART = {"growth", "durability", "coalesced"}
 _RESULTS = Path(__file__).parent / "results"
 
 

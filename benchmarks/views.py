@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from benchmarks.bench import Bench
     from warehouse.epochs.records import Epoch
 
-__all__ = ["measure"]
+__all__ = ["measure", "step_seconds"]
 
 _NAME = "views"
 _WINDOW = 400
@@ -175,7 +175,8 @@ class _Windows:
         return cost.wall
 
 
-def _seconds(epoch: Epoch, view: str) -> float:
+def step_seconds(epoch: Epoch, view: str) -> float:
+    """Return the seconds of the steps of a view or another table."""
     return sum(step.seconds for step in epoch.seconds if step.step.split(":")[0].split("/")[1].split(".")[0] == view)
 
 
@@ -202,7 +203,7 @@ def measure(bench: Bench) -> list[Ratio]:
         kept, again, floor = _played(bench, windows)
         lines += _lines(size, kept, again, whole=size == rows)
         lines += _floors(size, kept, again["joined"], floor)
-        joins[size] = [_seconds(epoch, "joined") for epoch in kept]
+        joins[size] = [step_seconds(epoch, "joined") for epoch in kept]
         bench.details[f"join of windows of {size} rows"] = {
             "seconds of maintenance": joins[size],
             "seconds of computing again": again["joined"],
@@ -243,7 +244,7 @@ def _played(bench: Bench, windows: _Windows) -> tuple[list[Epoch], dict[str, lis
 def _floors(size: int, kept: Sequence[Epoch], again: list[float], floor: list[float]) -> list[Ratio]:
     """How far below computing again a step could be at best, and how far above that it is."""
     bare = Sample("floor", "s", tuple(floor))
-    steps = Sample("maintaining", "s", tuple(_seconds(epoch, "joined") for epoch in kept))
+    steps = Sample("maintaining", "s", tuple(step_seconds(epoch, "joined") for epoch in kept))
     return [
         ratio(
             _NAME, f"computing `joined` again / the floor of maintaining it, windows of {size:,} rows",
@@ -262,7 +263,7 @@ def _lines(size: int, kept: Sequence[Epoch], again: dict[str, list[float]], *, w
                 _NAME,
                 f"computing `{view}` again / maintaining it, windows of {size:,} rows",
                 Sample("computing again", "s", tuple(seconds)),
-                Sample("maintaining", "s", tuple(_seconds(epoch, view) for epoch in kept)),
+                Sample("maintaining", "s", tuple(step_seconds(epoch, view) for epoch in kept)),
                 target=target,
                 at_least=target is not None,
             )
@@ -280,8 +281,8 @@ def _placements(size: int, kept: Sequence[Epoch]) -> Ratio:
     return ratio(
         _NAME,
         f"a negation below a join / on top of it, windows of {size:,} rows",
-        Sample("below", "s", tuple(_seconds(epoch, "negated_below") for epoch in kept)),
-        Sample("on top", "s", tuple(_seconds(epoch, "negated_on_top") for epoch in kept)),
+        Sample("below", "s", tuple(step_seconds(epoch, "negated_below") for epoch in kept)),
+        Sample("on top", "s", tuple(step_seconds(epoch, "negated_on_top") for epoch in kept)),
     )
 
 
@@ -292,8 +293,8 @@ def _forms(size: int, kept: Sequence[Epoch], view: str) -> list[Ratio]:
         ratio(
             _NAME,
             f"maintaining `{view}` with counts / as delta*, windows of {size:,} rows",
-            Sample("counting", "s", tuple(_seconds(epoch, counted) for epoch in kept)),
-            Sample("delta*", "s", tuple(_seconds(epoch, view) for epoch in kept)),
+            Sample("counting", "s", tuple(step_seconds(epoch, counted) for epoch in kept)),
+            Sample("delta*", "s", tuple(step_seconds(epoch, view) for epoch in kept)),
         ),
         ratio(
             _NAME,

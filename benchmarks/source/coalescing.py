@@ -28,7 +28,7 @@ from warehouse.coalescing.selection import cost_of, select
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-__all__ = ["Eager", "Lazy", "Measured", "arrivals", "main", "measure"]
+__all__ = ["Eager", "Lazy", "Measured", "arrivals", "islands_query", "main", "measure"]
 
 STEPS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 """Of cp and of oop."""
@@ -314,13 +314,18 @@ WITH d AS (SELECT g, ts, v, lead(ts) OVER w AS nxt,
     CASE WHEN v IS NOT DISTINCT FROM lag(v) OVER w AND row_number() OVER w > 1 THEN 0 ELSE 1 END AS begins
   FROM {points} WINDOW w AS (PARTITION BY g ORDER BY ts)),
 i AS (SELECT *, sum(begins) OVER (PARTITION BY g ORDER BY ts ROWS UNBOUNDED PRECEDING) AS run FROM d)
-SELECT g, any_value(v) AS v, min(ts) AS valid_from, max(coalesce(nxt, ts)) AS valid_to, list(ts ORDER BY ts) AS stamps
+SELECT g, any_value(v) AS v, min(ts) AS valid_from, max(coalesce(nxt, ts)) AS valid_to{stamps}
 FROM i GROUP BY g, run
 """
 _CUT = """
 SELECT g, v, list_min(left_) AS valid_from, valid_to FROM (
   SELECT g, v, valid_to, list_filter(stamps, lambda u : u >= {edge}) AS left_ FROM {rows} WHERE list_last(stamps) >= {edge})
 """
+
+
+def islands_query(points: str, stamps: str = "") -> str:
+    """Return gaps-and-islands over a relation of points ``(g, ts, v)``, which DuckDB and Spark run, with one more column."""
+    return _ISLANDS.format(points=points, stamps=stamps)
 
 
 def islands(points: int, groups: int = 1000) -> list[list[str]]:
@@ -334,9 +339,9 @@ def islands(points: int, groups: int = 1000) -> list[list[str]]:
                 SELECT i % {groups} AS g, i AS ts, CASE WHEN random() < 0.9 THEN 0 ELSE 1 + floor(random() * 9) END AS step
                 FROM range({points}) r (i))) TO {raw}"""
         )
-        connection.execute(f"COPY ({_ISLANDS.format(points=raw)} ORDER BY g, valid_from) TO {rows}")
+        connection.execute(f"COPY ({islands_query(raw, ', list(ts ORDER BY ts) AS stamps')} ORDER BY g, valid_from) TO {rows}")
         queries = {
-            "gaps and islands over the points": _ISLANDS.format(points=raw).replace(", list(ts ORDER BY ts) AS stamps", ""),
+            "gaps and islands over the points": islands_query(raw),
             "the coalesced rows": f"SELECT g, v, valid_from, valid_to FROM {rows}",
             "the coalesced rows, cut at a tenth": _CUT.format(rows=rows, edge=points // 10),
         }
@@ -361,9 +366,7 @@ def main(members: int, window: int, points: int, results: Path) -> None:
     """Measure both updates for each cp and oop, select, and judge each claim of the source."""
     found = claims(members, window)
     head = ["", "claim", "verdict", "measured"]
-    judged = [
-        [name, words, "holds" if holds else f"does not hold here{_why(name)}", told] for name, words, holds, told in found
-    ]
+    judged = [[name, words, "holds" if holds else f"does not hold here{_why(name)}", told] for name, words, holds, told in found]
     held = sum(holds for *_, holds, _ in found)
     made = (
         f"{members:,} members of one group, a window of {window:,}, in Python, least of three times of the processor; "

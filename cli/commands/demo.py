@@ -68,6 +68,25 @@ _STEPS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "Frequent items: where more than a twentieth of a day's departures went",
         ("scan", "busy_routes", "--columns", "window_end,item,at_least,at_most", "--limit", "5"),
     ),
+    ("A coalesced table: from when to when the wind came from one direction", ("explain", "wind")),
+    (
+        "When it did so for four hours",
+        (
+            "sql",
+            "select origin, wind_dir, valid_from, valid_to from wind where duration(wind) >= interval 4 hours order by 3",
+        ),
+    ),
+    (
+        "At noon: since when it had done so",
+        (
+            "sql",
+            "select origin, wind_dir, valid_from as since, duration(wind, 'hours') as hours from wind where open order by 1",
+            "--as-of",
+            "2013-01-01T12:00:00Z",
+            "--open-until",
+            "now",
+        ),
+    ),
     ("Rows that could not be used are kept with the reason", ("rejected", "flights", "--limit", "3")),
     ("Where everything stands", ("status", "-o", "table")),
     ("One line an update", ("history", "-o", "table")),

@@ -27,7 +27,7 @@ def declared(directory: Path, **changes: object) -> Definition:
     }  # fmt: skip
     changes_of = {"k": "string", "b": "timestamp"}
     relation = {"landing": "r", "format": "csv", "search_key": "k", "changed_at": "b", "columns": changes_of}
-    aggregate = {"from": "s", "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "1h"}
+    aggregate = {"from": changes.pop("counted", "s"), "select": {"n": "count(*)"}, "windows": ["1h"], "keep": "1h"}
     keys = {key: value for key, value in {**SOUND, **changes}.items() if value is not None}
     write_declarations(directory, {
         "warehouse": {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"},
@@ -99,3 +99,9 @@ def test_what_cannot_be_is_refused(tmp_path: Path, changes: dict[str, object], k
     own = [problem for problem in refused.value.problems if problem.key == f"coalesced.c.{key}"]
     assert own, [str(problem) for problem in refused.value.problems]
     assert any(found in problem.found and problem.allowed for problem in own), own
+
+
+def test_no_aggregate_counts_its_rows(tmp_path: Path) -> None:
+    """They change with each update, so none of them arrives once."""
+    with pytest.raises(ConfigurationError, match=r'aggregates\.a\.from: found "c", a coalesced table; allowed: a stream'):
+        declared(tmp_path, counted="c")

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.docs.blocks import blocks_of
 from warehouse.coalescing.definition import STAMPS, Definition
 from warehouse.coalescing.islands import AT, DUCKDB, Edge, coalesced
 from warehouse.storage.duckdb_sql import in_memory
@@ -183,6 +184,24 @@ def test_nine_readings_make_five_rows(connection: duckdb.DuckDBPyConnection) -> 
     readings = {"1": (81, 81, 81), "2": (81, 79, 81), "3": (81, 81, 81)}
     table.arrive([(group, hour, value) for group, own in readings.items() for hour, value in enumerate(own, start=1)], 3)
     assert shown(table.table()) == "1:81[1,3){2,3} 2:81[1,2){} 2:79[2,3){} 2:81[3,3){} 3:81[1,3){2,3}"
+
+
+V8 = """
+  ('Andy', '100k', 2000, 2004), ('Andy', '120k', 2004, 2008), ('Andy', '120k', 2008, 9999), ('k', 'a', 1, 4), ('k', 'a', 4, 6),
+  ('k', 'a', 8, 12), ('k', 'a', 9, 10), ('k', 'a', 11, 13), ('k', 'b', 6, 8), ('k', NULL, 20, 22), ('k', NULL, 22, 25)),
+"""
+
+
+def test_intervals_that_are_there_already_are_put_together(connection: duckdb.DuckDBPyConnection) -> None:
+    """V8, by the query of the how-to: a contained interval does not end a row, adjacent ones are one, null equals null."""
+    (shown,) = [block.text for block in blocks_of("coalesced.md") if "spans.sql" in block.text]
+    query = "".join(line.removeprefix("> ") for line in shown.splitlines(keepends=True)[1:] if line.startswith("> "))
+    before, values, after = query.removesuffix("END\n").replace("(VALUES", "(VALUES|").replace(")),\n", "|", 1).split("|")
+    assert "valid_from" not in values
+    assert connection.sql(before + V8 + after).fetchall() == [
+        ("Andy", "100k", 2000, 2004), ("Andy", "120k", 2004, 9999),
+        ("k", "a", 1, 6), ("k", "b", 6, 8), ("k", "a", 8, 13), ("k", None, 20, 25),
+    ]  # fmt: skip
 
 
 def test_a_batch_of_late_points_changes_the_rows_that_it_hits(connection: duckdb.DuckDBPyConnection) -> None:
