@@ -19,11 +19,14 @@ os.environ.setdefault("PYSPARK_PYTHON", "no-python-on-executors")
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pyspark.sql import SparkSession
+
 from tests.conftest import SMALL_AND_SHORT
 from warehouse.storage.session import spark_session
 
 from .grammar import random_query
 from .house import DRIVER, SPARK, Difference, House
+from .plans import Compared, compare_plans
 from .shrink import as_test, shrunk
 
 
@@ -36,6 +39,31 @@ def _first_of_each(found: Sequence[Difference]) -> list[Difference]:
     return list({each.view: each for each in reversed(found)}.values())
 
 
+def _house(directory: Path, spark: SparkSession, seeds: range, depth: int) -> House:
+    """A warehouse whose views are the queries of some seeds."""
+    queries = {f"v{seed}": random_query(random.Random(seed), depth) for seed in seeds}  # noqa: S311 - test data
+    keys = {name: query.columns[0].name for name, query in queries.items()}
+    return House(directory, spark, {name: query.sql for name, query in queries.items()}, keys, seed=seeds.start)
+
+
+def _compare_plans(spark: SparkSession, given: argparse.Namespace) -> int:
+    """Compare plans with texts; 1 when something was found."""
+    every, last = Compared(), given.seed + given.queries
+    for first in range(given.seed, last, given.batch):
+        seeds = range(first, min(first + given.batch, last))
+        with tempfile.TemporaryDirectory() as directory:
+            seen = compare_plans(_house(Path(directory) / "project", spark, seeds, given.depth))
+        for each in seen.found:
+            _say(each)
+        every.add(seen)
+        _say(f"-- up to seed {seeds.stop - 1}: {every.same} the same, {len(every.found)} differences")
+    _say(f"{given.queries} queries, {every.same} answers are the same ({every.not_empty} not empty), {every.failing} failing")
+    _say(f"{every.untold} whose names are not compared, {every.refused.total()} that are refused, {len(every.found)} differences")
+    for reason, count in every.refused.most_common():
+        _say(f"  refused {count}: {reason}")
+    return bool(every.found)
+
+
 def main() -> int:
     """Run it; 1 when something was found."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -46,24 +74,21 @@ def main() -> int:
     parser.add_argument("--shrink", type=int, default=0, help="how many differences of a batch are made smaller")
     parser.add_argument("--hours", type=int, default=4)
     parser.add_argument("--cores", type=int, default=2)
+    parser.add_argument("--plans", action="store_true", help="compare plans with their texts, and keep no table: far faster")
     given = parser.parse_args()
     cores = str(given.cores)
     one = {"spark.master": f"local[{cores}]", "spark.sql.shuffle.partitions": cores, "spark.default.parallelism": cores}
     spark = spark_session(tuple({**dict(SMALL_AND_SHORT), **one}.items()))
+    if given.plans:
+        return _compare_plans(spark, given)
     found, compared, failing, some = [], 0, 0, 0
     judges: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     for first in range(given.seed, given.seed + given.queries, given.batch):
         began = time.monotonic()
         seeds = range(first, min(first + given.batch, given.seed + given.queries))
-        queries = {f"v{seed}": random_query(random.Random(seed), given.depth) for seed in seeds}  # noqa: S311 - test data
         with tempfile.TemporaryDirectory() as directory:
-            house = House(
-                Path(directory) / "project", spark,
-                {name: query.sql for name, query in queries.items()},
-                {name: query.columns[0].name for name, query in queries.items()},
-                seed=first,
-            )  # fmt: skip
+            house = _house(Path(directory) / "project", spark, seeds, given.depth)
             engines = [(DRIVER, SPARK)[hour % 2] for hour in range(given.hours)]
             outcome = house.run(range(1, given.hours + 1), engines)
         for each in outcome.found:

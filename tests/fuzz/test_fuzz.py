@@ -14,6 +14,7 @@ from warehouse.views.language.dialect import parse_query, text
 
 from .grammar import random_query
 from .house import DRIVER, SPARK, House
+from .plans import compare_plans
 from .shrink import smaller
 
 if TYPE_CHECKING:
@@ -65,6 +66,23 @@ def test_the_fuzzer_finds_a_wrong_view(tmp_path: Path, spark: SparkSession) -> N
     assert right["v"] == "SELECT k AS c FROM m t"
     outcome = house.run([1, 2], [SPARK, DRIVER])
     assert [(each.view, each.problem) for each in outcome.found] == [("v", "differs")] * 2
+
+
+def test_plans_of_random_views_are_their_texts(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over the same rows, without a table; where a plan says something else, by its rows or by its names, that is found."""
+    drawn = {f"v{seed}": random_query(random.Random(seed), 3) for seed in range(5_000, 5_010)}  # noqa: S311 - test data
+    queries = {name: query.sql for name, query in drawn.items()}
+    house = House(tmp_path / "project", spark, queries, {name: query.columns[0].name for name, query in drawn.items()})
+    seen = compare_plans(house)
+    assert not seen.found, "\n".join(map(str, seen.found))
+    assert seen.same > len(queries) // 2
+    assert seen.untold == 0
+    planned = {"right": "", "rows": " WHERE q > 1", "names": " WHERE x <=> x"}
+    asked = {"right": "", "rows": "", "names": " WHERE q <=> q"}
+    base = "SELECT k AS c FROM m t"
+    house = House(tmp_path / "other", spark, {name: base + rest for name, rest in planned.items()}, dict.fromkeys(asked, "c"))
+    monkeypatch.setattr(house, "queries", {name: base + rest for name, rest in asked.items()})
+    assert {each.view for each in compare_plans(house).found} == {"rows", "names"}
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -164,4 +164,5 @@ def _first(top: Top, source: str, columns: tuple[str, ...]) -> str:
 
 
 def _term(order: Order) -> str:
-    return f"{quoted(order.column)} {'DESC' if order.descending else 'ASC'}"
+    nulls = "FIRST" if order.nulls_first else "LAST"
+    return f"{quoted(order.column)} {'DESC' if order.descending else 'ASC'} NULLS {nulls}"
