@@ -10,6 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from warehouse.errors import EpochVacuumedError, MissingPartError, PlatformError
+from warehouse.storage import snapshot
 from warehouse.storage.snapshot import Bounds, Snapshot, read_snapshot
 
 if TYPE_CHECKING:
@@ -113,3 +114,29 @@ def test_missing_parts(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "tables/t/_delta_log")
     with pytest.raises(MissingPartError):
         read_snapshot(tmp_path, "tables/t", 0, ())
+
+
+def test_a_version_is_read_once_until_its_log_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other columns of it need no second look; after a further commit, and in another table of that name, it is read again."""
+    read: list[int] = []
+    plain = snapshot._read_again
+
+    def counted(location: str, version: int) -> object:
+        read.append(version)
+        return plain(location, version)
+
+    monkeypatch.setattr(snapshot, "_read_again", counted)
+    first = written(tmp_path, table(k=[1], v=[5]), columns=("k",))
+    assert read_snapshot(tmp_path, "tables/t", 0, ("v",)).files[0].of("v") == Bounds(5, 5, 0)
+    assert [file.path for file in snapshot.stored_files(tmp_path / "tables/t", 0)] == [
+        file.path.removeprefix(f"{tmp_path}/tables/t/") for file in first.files
+    ]
+    assert read == [0]
+    write_deltalake(str(tmp_path / "tables/t"), table(k=[2], v=[6]), mode="append")
+    assert len(read_snapshot(tmp_path, "tables/t", 1, ()).files) == 2
+    assert read_snapshot(tmp_path, "tables/t", 0, ("k",)).files == first.files
+    assert read == [0, 1, 0]
+    shutil.rmtree(tmp_path / "tables/t")
+    other = written(tmp_path, table(k=[3], v=[7]))
+    assert other.table_id != first.table_id
+    assert other.files != first.files

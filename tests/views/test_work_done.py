@@ -169,8 +169,10 @@ def test_few_rows_are_joined_without_reading_windows_by_spark(tmp_path: Path, sp
     asked_for: list[tuple[set[str], list[str], int]] = []
     files: dict[str, set[str]] = {}
 
-    def watched(files: Sequence[DataFile], schema: StructType, keys: pa.Table | None, *more: Any) -> pa.Table | None:  # noqa: ANN401 - passed on
-        found = lookup.looked_up(files, schema, keys, *more)
+    def watched(
+        files: Sequence[DataFile], schema: StructType, keys: pa.Table | None, *more: Any, **named: Any  # noqa: ANN401 - passed on
+    ) -> pa.Table | None:
+        found = lookup.looked_up(files, schema, keys, *more, **named)
         if keys is not None and found is not None:
             tables = {Path(file.path).relative_to(project.root / "tables").parts[0] for file in files}
             asked_for.append((tables, sorted(keys["k"].to_pylist()), found.num_rows))

@@ -6,7 +6,7 @@ to the file system is switched off and the configuration is locked.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from warehouse.serving.engine import sandbox_settings
@@ -110,7 +110,7 @@ def create_table(connection: duckdb.DuckDBPyConnection, table: RecordTable) -> N
     connection.execute(f"CREATE TABLE {quoted(table.name)} ({columns})")
     if not table.records:
         return
-    values: list[list[Any]] = [list(column) for column in zip(*map(astuple, table.records), strict=True)]
+    values: list[list[Any]] = [[getattr(record, name) for record in table.records] for name in types]
     for index, kind in enumerate(types.values()):
         if kind.startswith("TIMESTAMP"):
             values[index] = [to_datetime(instant) for instant in values[index]]

@@ -22,7 +22,7 @@ from warehouse.steps.arrived_rows import ARRIVED_ROWS
 from warehouse.storage.lookup import query_in_driver
 from warehouse.storage.tables import rows_schema
 from warehouse.views.language.driver_sql import LeftToSparkError
-from warehouse.views.maintenance.driver_buckets import buckets_of, matched_rows
+from warehouse.views.maintenance.driver_buckets import matched_rows
 from warehouse.views.maintenance.keyed import Replacement, replacing
 from warehouse.views.maintenance.local_buckets import entered, touched_buckets
 
@@ -78,8 +78,7 @@ class GroupReplacement:
         columns, state = ([name for name, _ in each] for each in (definition.columns, definition.state))
         names = [*columns, *state, "_ts", "_exp"]
         now = answer(held).select(names).cast(pa.schema([own.schema.field(name) for name in names]))
-        matched = matched_rows(held, now, columns, state)
-        matched = matched.append_column("sub_index", buckets_of(matched, definition.search_key, self.layout))
+        matched = matched_rows(held, now, columns, state, definition.search_key, self.layout)
         touched = touched_buckets(matched, stateful=True)
         if not touched:
             return Replacement(None, {}, {}, 0)

@@ -22,6 +22,7 @@ from warehouse.steps.stream_source import stream_source
 from warehouse.steps.synopsis_source import SynopsisSource, lacks_files
 from warehouse.storage.collecting import Together
 from warehouse.storage.deltalog import commits_after
+from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.scan import TableFiles
 from warehouse.storage.session import INTERPRETED, lazily
 from warehouse.storage.writer import key_settings
@@ -94,6 +95,7 @@ class Sources:
     def __post_init__(self) -> None:
         """Start with no file list read."""
         self.files = TableFiles(self.root)
+        recent_rows().begin()
         self._in_time = AnswersInTime(lambda: [*self._unanswered()])
         self._together = Together(self._companions)
 

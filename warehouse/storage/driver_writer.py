@@ -20,8 +20,9 @@ import pyarrow.parquet as pq
 
 from warehouse.layout.columns import CELL
 from warehouse.storage.commit import unstage
-from warehouse.storage.fingerprint import with_sums
+from warehouse.storage.fingerprint import name_of
 from warehouse.storage.footers import nearly_unique
+from warehouse.storage.recent_rows import recent_rows
 from warehouse.storage.store import store_of
 
 if TYPE_CHECKING:
@@ -56,13 +57,21 @@ def stage_in_driver(
 
     """
     ordered = rows.take(_order(rows, [*CELL, *key, "_exp"]))
-    return _staged(
-        table,
-        (
-            (f"sub_index={cell}/exp_block={block}", _encoded(run, key, filtered, group_rows))
-            for (cell, block), run in _runs(ordered, file_rows)
-        ),
-    )
+    kept: dict[str, pa.Table] = {}
+
+    def files() -> Iterator[tuple[str, str, pa.Buffer]]:
+        for number, ((cell, block), run) in enumerate(_runs(ordered, file_rows)):
+            place, stored = f"sub_index={cell}/exp_block={block}", run.cast(as_stored(run.schema))
+            content = _encoded(stored, key, filtered, group_rows)
+            name = _name(table, number, content)
+            kept[f"{place}/{name}"] = stored
+            yield place, name, content
+
+    staged = _staged(table, files())
+    if store_of(table).local_paths:
+        for path, stored in kept.items():  # where the files move to: the next steps look rows up there
+            recent_rows().keep(str(table / path), stored)
+    return staged
 
 
 def stage_side_rows(rows: pa.Table, table: Path, slots: str | None, *, file_rows: int, group_rows: int) -> Path:
@@ -80,14 +89,15 @@ def stage_side_rows(rows: pa.Table, table: Path, slots: str | None, *, file_rows
         The most rows of a file and of a row group.
 
     """
-    return _staged(
-        table,
-        (
-            (place, _encoded(part.slice(first, file_rows), (), (), group_rows))
-            for place, part in _parts(rows, slots)
-            for first in range(0, part.num_rows, file_rows)
-        ),
-    )
+    parts = _parts(rows, slots)
+    pieces = ((place, part.slice(at, file_rows)) for place, part in parts for at in range(0, part.num_rows, file_rows))
+
+    def files() -> Iterator[tuple[str, str, pa.Buffer]]:
+        for number, (place, piece) in enumerate(pieces):
+            content = _encoded(piece.cast(as_stored(piece.schema)), (), (), group_rows)
+            yield place, _name(table, number, content), content
+
+    return _staged(table, files())
 
 
 def _parts(rows: pa.Table, slots: str | None) -> Iterator[tuple[str, pa.Table]]:
@@ -99,20 +109,20 @@ def _parts(rows: pa.Table, slots: str | None) -> Iterator[tuple[str, pa.Table]]:
         yield f"{slots}={slot}", rows.filter(pc.equal(rows[slots], slot)).drop_columns([slots])
 
 
-def _staged(table: Path, contents: Iterable[tuple[str, pa.Buffer]]) -> Path:
-    """Write the content of each file into its directory of the staged ones, and return where they are."""
+def _name(table: Path, number: int, content: pa.Buffer) -> str:
+    name = f"part-{number:05d}-{uuid.uuid4()}.zstd.parquet"
+    return name_of(name, content) if store_of(table).local_paths else name
+
+
+def _staged(table: Path, files: Iterable[tuple[str, str, pa.Buffer]]) -> Path:
+    """Write files, given as directory, name and content, among the staged ones, and return where they are."""
     unstage(table)
     store = store_of(table)
     staged = store.staging_directory(table)
-    files: list[Path] = []
-    for place, content in contents:
-        file = staged / place / f"part-{len(files):05d}-{uuid.uuid4()}.zstd.parquet"
+    for place, name, content in files:
         if store.local_paths:  # no sync: the files move to the partitions, and those are synced
-            file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(content)
-        files.append(file.relative_to(staged))
-    if store.local_paths:
-        with_sums(staged, files, whole=True)
+            (staged / place).mkdir(parents=True, exist_ok=True)
+        (staged / place / name).write_bytes(content)
     return staged
 
 
@@ -137,15 +147,17 @@ def _runs(rows: pa.Table, most: int) -> Iterator[tuple[tuple[int, int], pa.Table
 
 
 def _encoded(rows: pa.Table, key: Sequence[str], filtered: Collection[str], group_rows: int) -> pa.Buffer:
-    """Write rows as a Parquet file. A float column with a NaN has no bounds, since readers would prune as if it had none."""
-    kept = rows.cast(as_stored(rows.schema))
-    nan = [name for name, column in zip(kept.column_names, kept.columns, strict=True) if _has_nan(column)]
-    leaves = _leaves(kept.schema)
-    filters = {name: {"ndv": min(group_rows, kept.num_rows), "fpp": 0.01} for name in key if name in filtered}
-    differences = _differences(kept, filters)
+    """Write rows, as they are stored, as a Parquet file.
+
+    A float column with a NaN has no bounds, since readers would prune as if it had none.
+    """
+    nan = [name for name, column in zip(rows.column_names, rows.columns, strict=True) if _has_nan(column)]
+    leaves = _leaves(rows.schema)
+    filters = {name: {"ndv": min(group_rows, rows.num_rows), "fpp": 0.01} for name in key if name in filtered}
+    differences = _differences(rows, filters)
     content = pa.BufferOutputStream()
     pq.write_table(
-        kept,
+        rows,
         content,
         row_group_size=group_rows,
         compression="zstd",

@@ -27,11 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path, PurePath
 
+    from typing_extensions import Buffer
+
 __all__ = [
     "damage",
     "damaged_of",
     "fingerprint",
     "has_sum",
+    "name_of",
     "naming_damage",
     "require_whole",
     "sum_of_name",
@@ -75,6 +78,15 @@ def summed_name(file: Path, *, whole: bool) -> str:
     """Return the name that a file gets: with its sum, instead of one that it had."""
     start = 0 if whole else tail_start(file)
     return f"{_SUM.sub('.parquet', file.name).removesuffix('.parquet')}.sum-{start}-{fingerprint(file, start)}.parquet"
+
+
+def name_of(name: str, content: Buffer) -> str:
+    """Return the name that a file of this content gets, which is written as a whole.
+
+    >>> name_of("part-0.parquet", b"abc")
+    'part-0.sum-0-06b05ab6733a618578af5f94892f3950.parquet'
+    """
+    return f"{name.removesuffix('.parquet')}.sum-0-{xxhash.xxh3_128_hexdigest(content)}.parquet"
 
 
 def with_sums(directory: Path, files: Iterable[PurePath], *, whole: bool) -> None:

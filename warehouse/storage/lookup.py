@@ -21,7 +21,8 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from warehouse.storage.arrow_types import compared_alike
-from warehouse.storage.duckdb_sql import in_memory, listed, quoted
+from warehouse.storage.duckdb_sql import in_memory, listed, literal, quoted
+from warehouse.storage.recent_rows import SMALL, recent_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     from warehouse.storage.snapshot import DataFile
 
-__all__ = ["FAILURES", "LARGE", "MATCHES", "WIDE", "leave_to_spark", "looked_up", "query_in_driver"]
+__all__ = ["FAILURES", "FILE", "LARGE", "MATCHES", "WIDE", "leave_to_spark", "looked_up", "query_in_driver"]
 
 LARGE = 4 * 1024**3
 """Bytes of files that the driver reads at most; there are more executors than drivers."""
@@ -38,10 +39,14 @@ MATCHES = 200_000
 """Rows that are taken at most."""
 WIDE = 48 * 1024**2
 """Bytes of rows that are taken at most: what Spark holds as a part of a plan."""
+FILE = "_stream_wh_file"
+"""The column of the path of the file that has a row."""
 _AT_ONCE = 2_048
 """Rows after which their bytes are counted."""
 FAILURES = (duckdb.Error, pa.ArrowException, OSError, KeyError, ValueError, RuntimeError)
 """What DuckDB and Arrow raise; DuckDB raises ``OSError`` if it fails after its first rows."""
+_SMALL = 1024**2
+"""Bytes of files up to which one thread reads them."""
 _GLOB = re.compile(r"[*?\[]")
 
 _connecting = Lock()
@@ -50,7 +55,7 @@ _connecting = Lock()
 def query_in_driver(query: str, tables: Mapping[str, pa.Table]) -> pa.Table | None:
     """Return what a query over small tables gives; None when it cannot be asked."""
     try:
-        with _connection().cursor() as cursor:
+        with _connection(1).cursor() as cursor:
             for name, rows in tables.items():
                 cursor.register(name, rows)
             return cursor.sql(query).to_arrow_table()
@@ -72,6 +77,8 @@ def looked_up(
     keys: pa.Table | None,
     where: str | None = None,
     most: int | None = None,
+    *,
+    with_file: bool = False,
 ) -> pa.Table | None:
     """Return the rows whose values of some columns are a row of ``keys``; None: Spark is to read them.
 
@@ -88,6 +95,8 @@ def looked_up(
         What else must hold, in DuckDB's SQL over columns of the table.
     most
         Rows that are taken at most, if fewer than ``MATCHES``.
+    with_file
+        Whether the rows also have the column ``FILE``.
 
     """
     wanted = to_arrow_schema(schema, timezone="UTC")
@@ -98,12 +107,14 @@ def looked_up(
         )
         if not keys.num_columns or len(set(keys.column_names)) < keys.num_columns:
             return None
+    if with_file:
+        wanted = wanted.append(pa.field(FILE, pa.string()))
     if any("://" in file.path or _GLOB.search(file.path) for file in files) or sum(file.size for file in files) > LARGE:
         return None
     if not files or (keys is not None and not keys.num_rows):
         return wanted.empty_table()
     try:
-        with _connection().cursor() as cursor:
+        with _connection(1 if sum(file.size for file in files) <= _SMALL else None).cursor() as cursor:
             reader = _matching(cursor, files, wanted, keys, where)
             rows = _rows_up_to(reader, MATCHES if most is None else min(most, MATCHES))
             return None if rows is None else rows.rename_columns(wanted.names).cast(wanted)
@@ -113,13 +124,14 @@ def looked_up(
 
 
 @cache
-def _connected() -> duckdb.DuckDBPyConnection:
-    return in_memory(["temp_directory = ''", "memory_limit = '1GB'"])
+def _connected(threads: int | None) -> duckdb.DuckDBPyConnection:
+    return in_memory(["temp_directory = ''", "memory_limit = '1GB'", *([] if threads is None else [f"threads = {threads}"])])
 
 
-def _connection() -> duckdb.DuckDBPyConnection:
+def _connection(threads: int | None) -> duckdb.DuckDBPyConnection:
+    """A database of so many threads, None: one for each core. Threads that have little to do cost more than they save."""
     with _connecting:
-        return _connected()
+        return _connected(threads)
 
 
 def _matching(
@@ -133,10 +145,31 @@ def _matching(
         compared = zip(keys.column_names, signs, names, strict=True)
         joined = " SEMI JOIN keys ON " + " AND ".join(f"held.{quoted(own)} {sign} keys.{name}" for own, sign, name in compared)
     shown = ", ".join(f"held.{quoted(name)}" for name in wanted.names)
-    paths = listed(file.path for file in files)
-    source = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false)"
     condition = "" if where is None else f" WHERE {where}"
+    kept = _kept(files, with_file=FILE in wanted.names)
+    if kept is not None:
+        cursor.register("kept", kept)
+        return cursor.sql(f"SELECT {shown} FROM kept AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+    paths = listed(file.path for file in files)
+    named = f", filename = {literal(FILE)}" if FILE in wanted.names else ""
+    source = f"read_parquet({paths}, union_by_name = true, hive_partitioning = false{named})"
     return cursor.sql(f"SELECT {shown} FROM {source} AS held{joined}{condition}").to_arrow_reader(_AT_ONCE)
+
+
+def _kept(files: Sequence[DataFile], *, with_file: bool) -> pa.Table | None:
+    """The rows of small files, which this process may have in memory; None when DuckDB is to read the files."""
+    if any(file.size > SMALL for file in files) or sum(file.size for file in files) > _SMALL:
+        return None
+    parts = []
+    for file in files:
+        rows = recent_rows().of(file.path, file.size)
+        if rows is None:
+            return None
+        parts.append(rows.append_column(FILE, pa.repeat(file.path, rows.num_rows)) if with_file else rows)
+    try:
+        return pa.concat_tables(parts, promote_options="default")
+    except pa.ArrowException:  # a column has several types, which DuckDB makes alike
+        return None
 
 
 def _rows_up_to(reader: pa.RecordBatchReader, most: int) -> pa.Table | None:

@@ -6,22 +6,24 @@ read without a JVM and files are left out by exact bounds of the two slots, whic
 
 from __future__ import annotations
 
-from itertools import groupby
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from warehouse.catalog.declaration import ColumnRecord
 from warehouse.catalog.identifiers import quoted
 from warehouse.layout.columns import CELL, SLOTS, WAITING_SLOT
 from warehouse.limits import limits
 from warehouse.storage.arrow_types import can_be_collected, frame_of
 from warehouse.storage.fingerprint import damaged_of, has_sum, require_whole
-from warehouse.storage.lookup import looked_up
+from warehouse.storage.lookup import FILE, looked_up
 from warehouse.storage.snapshot import read_snapshot
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import deferred_schema, rejected_schema, rows_schema
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from warehouse.catalog.declaration import ColumnRecord
     from warehouse.catalog.model import Column
     from warehouse.errors import DamagedFileError
     from warehouse.storage.snapshot import DataFile, Snapshot
@@ -47,8 +48,21 @@ _KEPT = 64 << 20
 _CELL_TYPES = {"sub_index": pa.int32(), "exp_block": pa.int64()}
 
 
-def _cell_of(file: DataFile) -> tuple[int, int]:
-    return file.sub_index, file.exp_block
+@lru_cache(maxsize=512)
+def _schema_without(left_out: tuple[str, ...], *columns: tuple[str, str]) -> StructType:
+    """The schema of a table of rows with these columns and types, without some of the system's."""
+    every = StructType.fromJson(rows_schema([ColumnRecord(*column) for column in columns]))
+    return StructType([field for field in every.fields if field.name not in left_out])
+
+
+def _in_cells(rows: pa.Table, files: Sequence[DataFile]) -> pa.Table:
+    """Return rows that name their files with the columns of partitions too."""
+    paths = pa.array([file.path for file in files], pa.string())
+    places = pc.index_in(rows[FILE], paths)
+    cells = {"sub_index": [file.sub_index for file in files], "exp_block": [file.exp_block for file in files]}
+    for name in CELL:
+        rows = rows.append_column(name, pa.array(cells[name], _CELL_TYPES[name]).take(places.combine_chunks()))
+    return rows
 
 
 def few(files: Sequence[DataFile]) -> bool:
@@ -159,8 +173,7 @@ class TableFiles:
 
         They have the given columns, ``_ts`` and ``_exp``; other parameters as in :func:`warehouse.storage.lookup.looked_up`.
         """
-        every = StructType.fromJson(rows_schema(columns))
-        schema = StructType([field for field in every.fields if field.name not in (*CELL, *SLOTS)])
+        schema = _schema_without((*CELL, *SLOTS), *((column.name, column.type) for column in columns))
         if not can_be_collected(schema):
             return None
         files = [file for file in self.files(path, version) if wanted(file)]
@@ -183,22 +196,14 @@ class TableFiles:
         They have the given columns and all of the system's; ``where`` is SQL of DuckDB over these. Files are
         verified first.
         """
-        schema = StructType.fromJson(rows_schema(columns))
+        named = [(column.name, column.type) for column in columns]
+        schema, stored = _schema_without((), *named), _schema_without(CELL, *named)
         files = [file for file in self.files(path, version) if wanted(file)]
         if not few(files) or not can_be_collected(schema):
             return None
         self.require_whole(files)
-        stored = StructType([field for field in schema.fields if field.name not in CELL])
-        parts = []
-        for cell, of_cell in groupby(sorted(files, key=_cell_of), key=_cell_of):
-            rows = looked_up(list(of_cell), stored, None, where)
-            if rows is None:
-                return None
-            for name, value in zip(CELL, cell, strict=True):
-                rows = rows.append_column(name, pa.repeat(pa.scalar(value, _CELL_TYPES[name]), rows.num_rows))
-            parts.append(rows)
-        own = to_arrow_schema(schema, timezone="UTC")
-        return pa.concat_tables([part.select(own.names) for part in parts]) if parts else own.empty_table()
+        rows = looked_up(files, stored, None, where, with_file=True)
+        return None if rows is None else _in_cells(rows, files).select(to_arrow_schema(schema, timezone="UTC").names)
 
     def deferred(
         self, session: SparkSession, path: str, version: int, columns: Sequence[Column | ColumnRecord]

@@ -10,6 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
+from itertools import repeat
+from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
@@ -21,7 +24,6 @@ from warehouse.errors import RESTORE_TABLE, EpochVacuumedError, MissingPartError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 __all__ = [
     "BOUND_LENGTH",
@@ -45,6 +47,11 @@ _DECIMAL_SLACK = Decimal(2) ** -50
 """deltalake reads decimal statistics as doubles (*measured*: 123456789012345.67 comes back as ...69)."""
 
 _MILLISECOND = 1000
+_PARTITION = "partition."
+_KNOWN_VERSIONS, _KNOWN_FILES = 512, 4096
+"""Versions that a process keeps in memory, and the most files of one."""
+_known: dict[tuple[str | int, ...], tuple[str, Any]] = {}
+_reading = Lock()
 _ORDINAL_OF_1970 = date(1970, 1, 1).toordinal()
 _LAST_ORDINAL = date.max.toordinal()
 
@@ -130,9 +137,7 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
             f"move the warehouse to a directory without it"
         )
     try:
-        table = DeltaTable(location, version=version)
-        actions = table.get_add_actions(flatten=True)
-        table_id = str(table.metadata().id)
+        table_id, actions = _read(location, version)
     except TableNotFoundError as error:
         raise MissingPartError(f"{location}: the table or its _delta_log is missing. {RESTORE_TABLE}") from error
     except DeltaError as error:
@@ -140,6 +145,35 @@ def read_snapshot(root: Path, path: str, version: int, columns: Sequence[str]) -
             f"{location}: version {version} cannot be opened any more ({error}); run again to read the newest epoch"
         ) from error
     return Snapshot(table_id, version, tuple(_files(location, actions, columns)))
+
+
+def _read(location: str, version: int) -> tuple[str, Any]:
+    """The id of a table and its flattened ``add`` actions, which this process may have read before.
+
+    A version is what it was as long as its entry in the log is the same file and no other has come or gone: entries are
+    written once.
+    """
+    log = Path(location) / "_delta_log"
+    try:
+        entry, changed = (log / f"{version:020d}.json").stat(), log.stat().st_mtime_ns
+    except OSError:  # cut off, or not on a disk of this machine
+        return _read_again(location, version)
+    key = (location, version, entry.st_ino, entry.st_mtime_ns, entry.st_size, changed)
+    with _reading:
+        found = _known.pop(key, None)
+    if found is None:
+        found = _read_again(location, version)
+    if found[1].num_rows <= _KNOWN_FILES:
+        with _reading:
+            _known[key] = found
+            while len(_known) > _KNOWN_VERSIONS:
+                _known.pop(next(iter(_known)))
+    return found
+
+
+def _read_again(location: str, version: int) -> tuple[str, Any]:
+    table = DeltaTable(location, version=version)
+    return str(table.metadata().id), table.get_add_actions(flatten=True)
 
 
 @dataclass(frozen=True)
@@ -158,17 +192,13 @@ class StoredFile:
 
 def stored_files(table: Path, version: int) -> list[StoredFile]:
     """Return the data files of a table at a version."""
-    actions = DeltaTable(str(table), version=version).get_add_actions()
-    count = actions.num_rows
-    partitions: Any = [{}] * count
-    if "partition" in actions.schema.names:
-        partitions = actions.column("partition").to_pylist()
-    return [
-        StoredFile(str(path), size, {name: str(value) for name, value in values.items()})
-        for path, size, values in zip(
-            actions.column("path").to_pylist(), actions.column("size_bytes").to_pylist(), partitions, strict=True
-        )
-    ]
+    _, actions = _read(str(table), version)
+    paths, sizes = (actions.column(name).to_pylist() for name in ("path", "size_bytes"))
+    names = [name for name in actions.schema.names if name.startswith(_PARTITION)]
+    partitions = zip(*(map(str, actions.column(name).to_pylist()) for name in names), strict=True)
+    keys = [name.removeprefix(_PARTITION) for name in names]
+    placed = (dict(zip(keys, values, strict=True)) for values in partitions) if names else repeat({})
+    return [StoredFile(str(path), size, values) for path, size, values in zip(paths, sizes, placed, strict=False)]
 
 
 def missing_files(table: Path, version: int) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import from_arrow_type
@@ -15,7 +16,7 @@ from warehouse.storage.lookup import query_in_driver
 from warehouse.views.language.driver_sql import LeftToSparkError
 from warehouse.views.maintenance.driver_rows import DriverRows
 from warehouse.views.maintenance.keyed import Replacement, replacing
-from warehouse.views.maintenance.keys import anti_joined, semi_joined
+from warehouse.views.maintenance.keys import semi_joined
 from warehouse.views.maintenance.local_buckets import entered, touched_buckets
 
 if TYPE_CHECKING:
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from warehouse.views.maintenance.inputs import Move
 
 __all__ = ["buckets_of", "exact_terms", "matched_rows", "rewritten"]
+
+_ROW = "_row"
+"""The column of a row's number."""
 
 
 def rewritten(
@@ -62,18 +66,25 @@ def rewritten(
             raise LeftToSparkError(f"the driver makes another type of {name} than is stored")
     held, others = own, own.slice(0, 0)
     if changed is not None:
-        keys, key = DriverRows.of(changed[0]), changed[1]
-        held = semi_joined(DriverRows.of(own), keys, key).toArrow()
-        others = anti_joined(DriverRows.of(own), keys, key).toArrow()
+        held, others = _parted(own, *changed)
     others = others.filter(pc.greater(others["_exp"].cast(pa.int64()), move.now))
-    matched = matched_rows(held, answer, columns, state)
-    matched = matched.append_column("sub_index", buckets_of(matched, search_key, layout))
+    matched = matched_rows(held, answer, columns, state, search_key, layout)
     touched = touched_buckets(matched, stateful=bool(state))
     if not touched:
         return Replacement(None, {}, {}, 0)
     written, rest = (_in_buckets(rows, list(touched)) for rows in (matched, others))
     fresh = entered(written, columns, state, move, dated=True)
     return replacing(pa.concat_tables([fresh, rest.select(fresh.column_names).cast(fresh.schema)]), touched)
+
+
+def _parted(own: pa.Table, keys: pa.Table, key: Sequence[str]) -> tuple[pa.Table, pa.Table]:
+    """The rows of some keys, and the others."""
+    names = list(dict.fromkeys(key))
+    numbered = own.select(names).append_column(_ROW, pa.array(np.arange(own.num_rows)))
+    rows = semi_joined(DriverRows.of(numbered), DriverRows.of(keys), key).selectExpr(_ROW).toArrow()
+    of_keys = np.zeros(own.num_rows, dtype=bool)
+    of_keys[rows[_ROW].to_numpy()] = True
+    return own.filter(pa.array(of_keys)), own.filter(pa.array(~of_keys))
 
 
 def _in_buckets(rows: pa.Table, buckets: Sequence[int]) -> pa.Table:
@@ -99,24 +110,33 @@ def exact_terms(schema: pa.Schema, names: Sequence[str]) -> list[str]:
     return [*map(quoted, names), *signs]
 
 
-def matched_rows(held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str]) -> pa.Table:
-    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands."""
+def matched_rows(
+    held: pa.Table, answer: pa.Table, columns: Sequence[str], state: Sequence[str], search_key: Sequence[str], layout: Layout
+) -> pa.Table:
+    """Return a row for each row of the answer before or now: ``_was`` and ``_came`` list where it stood and where it stands.
+
+    ``sub_index`` is the bucket in which it is stored, or belongs.
+    """
     same = [*columns, "_exp"]
     shown = ", ".join(map(quoted, same))
     carried = ", ".join(f"{quoted(name)} := {quoted(name)}" for name in state)
     one = f"struct_pack(ts := _ts, slot := _load_slot, state := {f'struct_pack({carried})' if state else '0'})"
     own = ", ".join(map(quoted, ("_ts", *state)))
     every = (
-        f"SELECT {shown}, {own}, _load_slot, 0 AS side FROM held "
-        f"UNION ALL SELECT {shown}, {own}, 0 AS _load_slot, 1 AS side FROM answer"
+        f"SELECT {shown}, {own}, _load_slot, sub_index, 0 AS side FROM held "
+        f"UNION ALL SELECT {shown}, {own}, 0 AS _load_slot, NULL AS sub_index, 1 AS side FROM answer"
     )
     listed = f"list({one} ORDER BY {one})"
     lists = f"coalesce({listed} FILTER (side = 0), []) AS _was, coalesce({listed} FILTER (side = 1), []) AS _came"
     by = ", ".join(exact_terms(answer.schema, same))
-    found = query_in_driver(f"SELECT {shown}, {lists} FROM ({every}) GROUP BY {by}", {"held": held, "answer": answer})
+    query = f"SELECT {shown}, {lists}, min(sub_index) AS sub_index FROM ({every}) GROUP BY {by}"
+    found = query_in_driver(query, {"held": held, "answer": answer})
     if found is None:
         raise LeftToSparkError("DuckDB did not match the rows of the changed keys")
-    return found
+    known, place = found["sub_index"].cast(pa.int32()), found.column_names.index("sub_index")
+    new = pc.is_null(known).combine_chunks()
+    made = buckets_of(found.filter(new), search_key, layout)
+    return found.set_column(place, "sub_index", pc.replace_with_mask(known, new, made))
 
 
 def buckets_of(rows: pa.Table, names: Sequence[str], layout: Layout) -> pa.Array:

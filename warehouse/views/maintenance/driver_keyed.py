@@ -22,7 +22,7 @@ from warehouse.views.maintenance.answers import answer, for_ever
 from warehouse.views.maintenance.cache import FEW
 from warehouse.views.maintenance.driver_buckets import exact_terms, rewritten
 from warehouse.views.maintenance.driver_rows import DriverRows
-from warehouse.views.maintenance.feeds import evaluated, lasting, over, weighed, window_lengths
+from warehouse.views.maintenance.feeds import lasting, over, pipeline, weighed, window_lengths
 from warehouse.views.maintenance.groups import adjusted, is_adjustable, state_columns
 from warehouse.views.maintenance.inputs import NodeTable, user_columns
 from warehouse.views.maintenance.keys import lookup_keys, renamed, semi_joined
@@ -86,7 +86,7 @@ def _replaced(inputs: NodeInputs) -> tuple[Replacement, pa.Table | None]:
         raise LeftToSparkError("the rows of the changed keys are too many for the driver")
     lost = None
     if core is None and any(inputs.tables[table].dead for table in scanned(node.operator)):
-        lost = _evaluated(node.operator, inputs, NodeTable.died)
+        lost = _pipeline(node.operator, inputs, NodeTable.died).toArrow()
     elif isinstance(core, AntiJoin):
         lost = found.filter(pc.less_equal(found["_exp"].cast(pa.int64()), move.now))
         found = lasting(found, "_exp", move.now)
@@ -106,10 +106,10 @@ def _changes(operator: Operator, inputs: NodeInputs) -> DriverRows:
     """What :func:`warehouse.views.maintenance.feeds.changes` returns."""
     tables, move = inputs.tables, inputs.move
     if any(tables[table].keyed for table in scanned(operator)):
-        now = lasting(_evaluated(operator, inputs, NodeTable.live), "_exp", move.now)
-        return _netted(now, lasting(_evaluated(operator, inputs, NodeTable.lived), "_exp", move.before))
+        now = lasting(_pipeline(operator, inputs, NodeTable.live).toArrow(), "_exp", move.now)
+        return _netted(now, lasting(_pipeline(operator, inputs, NodeTable.lived).toArrow(), "_exp", move.before))
     ended = NodeTable.lived if any(window_lengths(operator)) else NodeTable.gone
-    came, gone = (DriverRows.of(_evaluated(operator, inputs, part)) for part in (NodeTable.came, ended))
+    came, gone = (_pipeline(operator, inputs, part) for part in (NodeTable.came, ended))
     return DriverRows.of(weighed(came, gone, move).toArrow())
 
 
@@ -144,7 +144,7 @@ def _sides(core: Operator, inputs: NodeInputs, keys: pa.Table | None) -> list[Dr
         keyed = any(inputs.tables[table].keyed for table in scanned(side))
         if isinstance(core, AntiJoin) and not keyed:
             before = _of_keys(side, inputs, keys, by, node.changed_key, NodeTable.lived)
-            came = DriverRows.of(_evaluated(side, inputs, NodeTable.came))
+            came = _pipeline(side, inputs, NodeTable.came)
             came = came if keys is None else semi_joined(came, DriverRows.of(keys), by, node.changed_key)
             rows = before.unionByName(came).where(f"unix_micros(_exp) > {inputs.move.before}L AND _exp > _ts")
         else:
@@ -169,12 +169,12 @@ def _of_keys(
     ``part`` returns those of a table, with its lookup keys.
     """
     keys_of_table = lookup_keys(operator, columns, keys.select(list(by))) if keys is not None and columns else {}
-    rows = DriverRows.of(_evaluated(operator, inputs, lambda table: part(table, keys_of_table.get(table.name))))
+    rows = _pipeline(operator, inputs, lambda table: part(table, keys_of_table.get(table.name)))
     return rows if keys is None else semi_joined(rows, DriverRows.of(keys), columns, by)
 
 
-def _evaluated(operator: Operator, inputs: NodeInputs, part: Callable[[NodeTable], pa.Table | None]) -> pa.Table:
-    rows = evaluated(operator, inputs.tables, part)
+def _pipeline(operator: Operator, inputs: NodeInputs, part: Callable[[NodeTable], pa.Table | None]) -> DriverRows:
+    rows = pipeline(operator, inputs.tables, part)
     if rows is None:
         raise LeftToSparkError("Spark is to read what came, went or is stored")
     return rows

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
@@ -27,10 +27,16 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
+    from warehouse.views.language.driver_sql import Translated
+
 __all__ = ["DriverRows", "Frame"]
 
 _ORDERED = re.compile(r"(?:`(?P<quoted>[^`]+)`|(?P<plain>\w+))(?: (?P<way>ASC|DESC))?(?: NULLS (?P<nulls>FIRST|LAST))?")
 _JSON = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+_TRANSLATED = 4096
+"""Expressions and types whose translations are kept: more than the views of a large project have."""
+_Kinds: TypeAlias = "tuple[tuple[str, str | None], ...]"
+"""The names of columns in lower case, with their Spark SQL types; None: a column that is only passed on."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +83,9 @@ class DriverRows:
                 shown += map(quoted, self.types)
                 types += self.types.items()
                 continue
-            node = _parsed(each)
-            inner, name = (node.this, node.alias) if isinstance(node, exp.Alias) else (node, _name(node))
-            kind, value = self._evaluated(inner)
-            shown.append(f"{value} AS {quoted(name)}")
-            types.append((name, kind))
+            name, column, found = _named(each, self._kinds)
+            shown.append(f"{found.sql} AS {quoted(name)}")
+            types.append((name, self._type(column) if column else _arrow_type(str(found.kind))))
         return DriverRows(f"SELECT {', '.join(shown)} FROM ({self.query})", _distinct(dict(types), len(types)), self.tables)
 
     def where(self, condition: str) -> DriverRows:
@@ -104,7 +108,7 @@ class DriverRows:
             When the driver does not compute it.
 
         """
-        found = translated(sql, self._kinds())
+        found = _translated(sql, self._kinds)
         if found.kind != "boolean":
             raise LeftToSparkError(f"{sql} is no condition")
         return found.sql
@@ -158,7 +162,7 @@ class DriverRows:
             When the engines might not agree on the order.
 
         """
-        kinds = self._kinds()
+        kinds = dict(self._kinds)
         terms = [f"{quoted(column)} {way}" for column, way in map(_term, order)]
         if any(not exactly_grouped(kinds[column.lower()]) for column in (*partition, *(_term(each)[0] for each in order))):
             raise LeftToSparkError("the driver does not order by floats or nested values")
@@ -183,10 +187,10 @@ class DriverRows:
             When the driver does not group by the keys or compute an aggregate as Spark does.
 
         """
-        kinds = self._kinds()
+        kinds = dict(self._kinds)
         if any(not exactly_grouped(kinds[name.lower()]) for name in keys):
             raise LeftToSparkError("the driver does not group by floats or nested values")
-        found = [(translated(sql, kinds, aggregates=True), name) for sql, name in aggregates]
+        found = [(_translated(sql, self._kinds, aggregates=True), name) for sql, name in aggregates]
         shown = [*map(quoted, keys), *(f"{value.sql} AS {quoted(name)}" for value, name in found)]
         types = [*((name, self._type(name)) for name in keys), *((name, _arrow_type(str(value.kind))) for value, name in found)]
         by = f" GROUP BY {', '.join(map(quoted, keys))}" if keys else ""
@@ -211,30 +215,39 @@ class DriverRows:
             raise LeftToSparkError("DuckDB did not compute the rows")
         return rows.rename_columns(self.columns).cast(pa.schema(list(self.types.items())))
 
-    def _evaluated(self, node: exp.Expr) -> tuple[pa.DataType, str]:
-        found = translated(node, self._kinds())
-        if isinstance(node, exp.Column):
-            return self._type(node.name), found.sql
-        if found.kind is None:
-            raise LeftToSparkError("the driver passes on columns of nested types only")
-        return _arrow_type(found.kind), found.sql
-
     def _type(self, column: str) -> pa.DataType:
         return next(kind for name, kind in self.types.items() if name.lower() == column.lower())
 
-    def _kinds(self) -> dict[str, str | None]:
-        return {name.lower(): _spark_type(kind) for name, kind in self.types.items()}
+    @cached_property
+    def _kinds(self) -> _Kinds:
+        return tuple((name.lower(), _spark_type(kind)) for name, kind in self.types.items())
 
 
 Frame = TypeVar("Frame", "DataFrame", DriverRows)
 """Rows that Spark computes, or the driver."""
 
 
-def _parsed(sql: str) -> exp.Expr:
+# A process updates a warehouse again and again: the expressions of its views are translated once.
+
+
+@lru_cache(maxsize=_TRANSLATED)
+def _translated(sql: str, kinds: _Kinds, *, aggregates: bool = False) -> Translated:
+    return translated(sql, dict(kinds), aggregates=aggregates)
+
+
+@lru_cache(maxsize=_TRANSLATED)
+def _named(sql: str, kinds: _Kinds) -> tuple[str, str | None, Translated]:
+    """The name of an expression, the column that it is, if it is one, and the expression as DuckDB's."""
     try:
-        return expression_of(sql)
+        node = expression_of(sql)
     except RefusedError as error:
         raise LeftToSparkError(str(error)) from None
+    inner, name = (node.this, node.alias) if isinstance(node, exp.Alias) else (node, _name(node))
+    found = translated(inner, dict(kinds))
+    column = inner.name if isinstance(inner, exp.Column) else None
+    if column is None and found.kind is None:
+        raise LeftToSparkError("the driver passes on columns of nested types only")
+    return name, column, found
 
 
 def _term(sql: str) -> tuple[str, str]:
@@ -258,14 +271,14 @@ def _distinct(types: dict[str, pa.DataType], count: int) -> dict[str, pa.DataTyp
     return types
 
 
-@cache
+@lru_cache(maxsize=_TRANSLATED)
 def _spark_type(kind: pa.DataType) -> str | None:
     """The Spark SQL type of plain values; None for nested ones."""
     found = None if pa.types.is_nested(kind) else from_arrow_type(kind).simpleString()
     return found if plain_type(found) else None
 
 
-@cache
+@lru_cache(maxsize=_TRANSLATED)
 def _arrow_type(kind: str) -> pa.DataType:
     fields = [{"name": "x", "type": _JSON.get(kind, kind), "nullable": True, "metadata": {}}]
     return to_arrow_type(StructType.fromJson({"type": "struct", "fields": fields}).fields[0].dataType, timezone="UTC")

@@ -53,6 +53,7 @@ __all__ = [
     "over",
     "over_row_windows",
     "picks_only",
+    "pipeline",
     "relation",
     "weighed",
     "window_lengths",
@@ -256,14 +257,37 @@ def evaluated(
         Returns the rows of a table in the driver, for example ``NodeTable.came``; None when Spark is to read them.
 
     """
+    try:
+        if isinstance(operator, Scan):  # what `feed` says of it, without asking DuckDB
+            scan = part(tables[operator.table])
+            return None if scan is None else _scanned(scan)
+        rows = pipeline(operator, tables, part)
+        return None if rows is None else rows.toArrow()
+    except LeftToSparkError:
+        return None
+
+
+def pipeline(
+    operator: Operator, tables: Mapping[str, NodeTable], part: Callable[[NodeTable], pa.Table | None]
+) -> DriverRows | None:
+    """Return what :func:`evaluated` does, not computed yet.
+
+    Raises
+    ------
+    LeftToSparkError
+        When Spark is to compute it.
+
+    """
     read = {name: part(tables[name]) for name in set(scanned(operator))}
     read_versions = {name: tables[name].known_versions() for name in set(looked_up(operator))}
     if any(rows is None for rows in (*read.values(), *read_versions.values())):
         return None
-    try:
-        return feed(operator, _driver_rows(read), _driver_rows(read_versions)).toArrow()
-    except LeftToSparkError:
-        return None
+    return feed(operator, _driver_rows(read), _driver_rows(read_versions))
+
+
+def _scanned(rows: pa.Table) -> pa.Table:
+    known = DriverRows.of(rows)
+    return rows.select([*user_columns(known), *carried_by(known)]).append_column("_out", rows["_exp"])
 
 
 def _driver_rows(tables: Mapping[str, pa.Table | None]) -> dict[str, DriverRows]:

@@ -1,0 +1,85 @@
+"""Rows that a process keeps of its files are those that the files have, and leave memory soon after them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from tests.storage.test_driver_writer import rows
+from warehouse.storage.driver_writer import stage_in_driver
+from warehouse.storage.lookup import FILE, looked_up
+from warehouse.storage.recent_rows import SMALL, RecentRows, recent_rows
+from warehouse.storage.snapshot import DataFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_rows_just_written_are_what_the_file_has(tmp_path: Path) -> None:
+    """Of every type that goes by way of Arrow, cell by cell, with the names of columns in lower case."""
+    table = tmp_path / "t"
+    staged = stage_in_driver(rows(), table, key=["k", "n"], filtered=["k"], file_rows=2, group_rows=10)
+    files = sorted(staged.rglob("*.parquet"))
+    assert len(files) == 5
+    for file in files:
+        kept = recent_rows().of(str(table / file.relative_to(staged)), 0)
+        read = RecentRows().of(str(file), file.stat().st_size)
+        assert kept is not None
+        assert read is not None
+        assert kept.schema.remove_metadata() == read.schema.remove_metadata()
+        assert str(kept.to_pylist()) == str(read.to_pylist())
+
+
+def test_what_an_update_does_not_ask_for_is_dropped(tmp_path: Path) -> None:
+    """A file's rows are there in the update that follows, and are read again in a later one."""
+    kept, path = RecentRows(), str(tmp_path / "gone.parquet")
+    kept.begin()
+    kept.keep(path, pa.table({"K": [1]}))
+    kept.begin()
+    assert kept.of(path, 1) == pa.table({"k": [1]})
+    kept.begin()
+    kept.begin()
+    with pytest.raises(FileNotFoundError):
+        kept.of(path, 1)
+
+
+def test_large_files_and_wide_rows_are_not_kept(tmp_path: Path) -> None:
+    """DuckDB reads them as they are needed."""
+    wide = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({"k": pa.array(["x" * 1_000_000]).take([0] * 2000)}), wide, compression="zstd")
+    assert wide.stat().st_size < SMALL
+    assert RecentRows().of(str(wide), wide.stat().st_size) is None
+    assert RecentRows().of(str(wide), SMALL + 1) is None
+
+
+def test_bytes_that_are_no_text_are_left_to_the_engine_that_refuses_them(tmp_path: Path) -> None:
+    """Of a row in memory as of one in a file."""
+    broken, path = pa.table({"k": pa.array([b"\xff"]).view(pa.string())}), tmp_path / "broken.parquet"
+    pq.write_table(broken, path)
+    with pytest.raises(pa.ArrowInvalid):
+        RecentRows().of(str(path), 1)
+    kept = RecentRows()
+    kept.keep(str(tmp_path / "other.parquet"), broken)
+    with pytest.raises(FileNotFoundError):
+        kept.of(str(tmp_path / "other.parquet"), 1)
+
+
+def test_files_with_other_columns_are_looked_up_together(tmp_path: Path) -> None:
+    """A column that a file lacks is null there, whatever the letters' case; each row can say which file has it."""
+    parts = [pa.table({"K": [1, 2]}), pa.table({"k": [3], "v": ["x"]})]
+    files = []
+    for number, part in enumerate(parts):
+        path = tmp_path / f"{number}.parquet"
+        pq.write_table(part, path)
+        files.append(DataFile(str(path), path.stat().st_size, part.num_rows, 1, 0, {}))
+    schema = StructType([StructField("k", LongType()), StructField("V", StringType())])
+    found = looked_up(files, schema, pa.table({"k": pa.array([2, 3], pa.int64())}), with_file=True)
+    assert found is not None
+    assert sorted(found.to_pylist(), key=str) == [
+        {"k": 2, "V": None, FILE: files[0].path},
+        {"k": 3, "V": "x", FILE: files[1].path},
+    ]

@@ -1,0 +1,94 @@
+"""The rows of small data files that this process has just written or read, so that its next update need not read them.
+
+A data file is never written again under its name, so its rows are what they were. That its bytes are on the disk still is
+verified by those who look rows up (:mod:`warehouse.storage.scan`), not here. What an update did not ask for is dropped when the
+next but one begins: neither memory nor erased rows outlive the files for long.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cache
+from threading import Lock
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+__all__ = ["SMALL", "RecentRows", "recent_rows"]
+
+SMALL = 128 * 1024
+"""Bytes of a file whose rows are kept, at most."""
+_WIDE = 4 * 1024**2
+"""Bytes of the rows of one file: compressed texts may be many times as long as the file."""
+_ALL = 96 * 1024**2
+_BATCH_ROWS = 512
+
+
+@dataclass
+class RecentRows:
+    """Rows by the path of their file, with all columns, whose names are in lower case."""
+
+    _rows: dict[str, tuple[int, pa.Table]] = field(default_factory=dict)
+    _update: int = 0
+    _bytes: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def begin(self) -> None:
+        """Begin an update: drop what the one before did not ask for."""
+        with self._lock:
+            self._update += 1
+            self._rows = {path: each for path, each in self._rows.items() if each[0] >= self._update - 1}
+            self._bytes = sum(rows.nbytes for _, rows in self._rows.values())
+
+    def keep(self, path: str, rows: pa.Table) -> None:
+        """Keep the rows of a file, with all columns, unless they are too wide or what is kept is too much already.
+
+        Bytes that are no text are not kept: DuckDB refuses them in a file, not in memory.
+        """
+        try:
+            rows.validate(full=True)
+        except pa.ArrowInvalid:
+            return
+        with self._lock:
+            if rows.nbytes <= _WIDE and self._bytes + rows.nbytes <= _ALL and path not in self._rows:
+                self._rows[path] = self._update, rows.rename_columns([name.lower() for name in rows.column_names])
+                self._bytes += rows.nbytes
+
+    def of(self, path: str, size: int) -> pa.Table | None:
+        """Return the rows of a file of so many bytes, read now if they are not kept; None when it is too large for that.
+
+        Raises
+        ------
+        pa.ArrowException, OSError
+            When it cannot be read, or has bytes that are no text.
+
+        """
+        with self._lock:
+            found = self._rows.get(path)
+            if found is not None:
+                self._rows[path] = self._update, found[1]
+                return found[1]
+        rows = _read(path) if size <= SMALL else None
+        if rows is not None:
+            self.keep(path, rows)
+        return None if rows is None else rows.rename_columns([name.lower() for name in rows.column_names])
+
+
+def _read(path: str) -> pa.Table | None:
+    """All rows of a file; None when they are wide."""
+    batches, size = [], 0
+    with pq.ParquetFile(path) as file:
+        for batch in file.iter_batches(_BATCH_ROWS, use_threads=False):
+            size += batch.nbytes
+            if size > _WIDE:
+                return None
+            batches.append(batch)
+        rows = pa.Table.from_batches(batches, file.schema_arrow)
+    rows.validate(full=True)
+    return rows
+
+
+@cache
+def recent_rows() -> RecentRows:
+    """Return what this process keeps."""
+    return RecentRows()
