@@ -33,6 +33,8 @@ def _synopsis(each: SynopsisRead) -> str:
     held = f"how often each {each.counted} came" if each.counted else ", ".join(["count of rows", *each.states])
     if each.listed is not None:
         held = f"the {each.listed} most frequent of {each.counted}"
+    if each.parts is not None:
+        held += f", by the arrival of both parts ({', '.join(each.parts)})"
     told = [held if each.where is None else f"{held}, where {each.where}"]
     if each.rows is None or each.full_from is None:
         told.append("made by the next update")
@@ -65,6 +67,7 @@ def _record(found: AggregateExplanation) -> dict[str, object]:
                 "counted": each.counted,
                 "listed": each.listed,
                 "where": each.where,
+                "parts": each.parts and list(each.parts),
                 "states": list(each.states),
                 "shared_with": list(each.shared_with),
                 "slots": each.slots,

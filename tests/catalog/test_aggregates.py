@@ -151,6 +151,7 @@ def test_an_error_that_is_allowed_makes_estimates(tmp_path: Path) -> None:
 
 
 EXACT: dict[str, object] = {"select": {}, "frequent": {"item": "k", "top": 1, "exact": True}}
+LEFT = "SELECT k, b AS at FROM time_window(s, INTERVAL 1 HOUR) UNION ALL SELECT k, b AS at FROM s"
 VIEWS: dict[str, dict[str, object]] = {
     "rows": {"sql": "SELECT k, v, v * 1.5 AS w FROM s", "search_key": "k", "short_lived": "report"},
     "dropped": {"sql": "SELECT k, v FROM s", "search_key": "k", "short_lived": "drop"},
@@ -158,6 +159,8 @@ VIEWS: dict[str, dict[str, object]] = {
     "values": {"sql": "SELECT DISTINCT k FROM s", "search_key": "k", "short_lived": "report"},
     "above": {"sql": "SELECT k, n FROM a", "search_key": "k", "short_lived": "report"},
     "faulty": {"sql": "SELECT x FROM s", "search_key": "k"},
+    "met": {"sql": f"SELECT l.k, l.at, r.b FROM ({LEFT}) l JOIN s r ON l.k = r.k", "search_key": "k"},
+    "unseen": {"sql": "SELECT l.k, l.b AS at, r.b + INTERVAL 1 HOUR AS bt FROM s l JOIN t r ON l.k = r.k", "search_key": "k"},
 }
 
 
@@ -167,7 +170,7 @@ def over_views(directory: Path, aggregates: dict[str, dict[str, object]], **view
     stream = {"landing": "s", "format": "json", "search_key": "k", "arrival": "b", "expires": "e", "max_lifetime": "2h"}
     write_declarations(directory, {
         "warehouse": {"anchor": "2024-01-01T00:00:00Z", "update_interval": "1h"},
-        "streams": {"s": {**stream, "columns": columns}},
+        "streams": {"s": {**stream, "columns": columns}, "t": {**stream, "landing": "t", "columns": columns}},
         "views": {**VIEWS, "rows": {**VIEWS["rows"], **view}},
         "aggregates": {name: {**SOUND, **keys} for name, keys in aggregates.items()},
     })  # fmt: skip
@@ -184,6 +187,14 @@ def test_an_aggregate_over_a_view_has_the_types_of_its_columns(tmp_path: Path) -
     assert found[0].definition.group_by == (("k", "string"),)
 
 
+def test_windows_of_a_join_may_have_a_length_for_each_input(tmp_path: Path) -> None:
+    """The view shows, unchanged, when both parts arrived; other windows have one length, of the result's arrival."""
+    asked = {"a": {"from": "met", "over": "live", "windows": [["1h", "3h"], "2h"], "every": ["1h", "2h"]}}
+    (found,) = over_views(tmp_path, asked)
+    assert found.definition.windows == (Window("1h, 3h", 1, 1, (1, 3)), Window("2h", 2, 2))
+    assert found.definition.parts == ("at", "b")
+
+
 @pytest.mark.parametrize(
     ("changes", "key", "told"),
     [
@@ -195,6 +206,13 @@ def test_an_aggregate_over_a_view_has_the_types_of_its_columns(tmp_path: Path) -
         ({"from": "rows", "group_by": "w"}, "group_by", "only Spark can tell"),
         ({"from": "rows", "group_by": "x"}, "group_by", '"x"'),
         ({**EXACT, "from": "rows"}, "frequent.exact", "rows of rows expire"),
+        ({"from": "met", "over": "live", "windows": [["1h", "2h", "3h"]]}, "windows", r'pairs of them such as \["1h", "1d"\]'),
+        ({"from": "met", "over": "live", "windows": [["1h", "90m"]]}, "windows", '"90m"; .* multiples of update_interval'),
+        ({"from": "met", "over": "live", "windows": [["1h", "2h"], ["60m", "2h"]]}, "windows", "a length twice"),
+        ({"from": "s", "over": "live", "windows": [["1h", "2h"]]}, "windows", "one length; only a view that joins two inputs"),
+        ({"from": "rows", "over": "live", "windows": [["1h", "2h"]]}, "windows", "one length; only a view that joins two inputs"),
+        ({"from": "s", "windows": ["1h", ["1h", "2h"]]}, "windows", 'over = "live", or one length'),
+        ({"from": "unseen", "over": "live", "windows": [["1h", "2h"]]}, "windows", "in the SQL of unseen, .* the `arrival` of t"),
     ],
 )
 def test_views_that_cannot_be_read_are_refused(changes: dict[str, object], key: str, told: str, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ from .drawn_aggregates import Drawn, declare, require_sound
 from .projects import ANCHOR, Project, at, csv, stream, text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -87,17 +89,21 @@ def test_a_stop_at_each_step_leaves_every_answer_once(part: int, tmp_path: Path,
     assert list(check(drawn.project.root).findings) == []
 
 
-PAIRS = "SELECT a.k, a.v, b.v AS w FROM a JOIN b ON a.k = b.k"
+PAIRS = "SELECT a.k, a.v, b.v AS w, a.b AS at, b.b AS bt FROM a JOIN b ON a.k = b.k"
 COLUMNS = {"k": "string", "v": "int", "b": "timestamp", "e": "timestamp"}
+SELECTED = {"n": "count(*)", "high": "max(w)"}
 
 
 def joined(directory: Path, spark: SparkSession, **keys: object) -> Project:
     """Two streams, their join, and what arrives in it by key."""
     streams = {name: stream(landing=f"landing/{name}", columns=COLUMNS, max_lifetime="3h") for name in ("a", "b")}
     views: dict[str, dict[str, object]] = {"pairs": {"sql": PAIRS, "search_key": "k", "short_lived": "report"}}
-    asked = {"from": "pairs", "group_by": ["k"], "select": {"n": "count(*)", "high": "max(w)"}, "keep": "200h"}
+    asked = {"from": "pairs", "group_by": ["k"], "select": SELECTED, "keep": "200h"}
     windows = {"windows": ["1h", "3h"], "every": ["1h", "1h"]}
     aggregates: dict[str, dict[str, object]] = {"met": {**asked, **windows, **keys}}
+    if not keys:
+        lengths = {"windows": [["1h", "3h"], ["3h", "2h"]], "over": "live"}
+        aggregates["paired"] = {**asked, **lengths, "select": {**SELECTED, "kinds": "count(DISTINCT w)"}}  # type: ignore[dict-item]
     return Project(directory, spark, streams, views=views, aggregates=aggregates)
 
 
@@ -113,7 +119,8 @@ def land(project: Project, draw: random.Random, since: float, until: float) -> N
 def results(project: Project) -> set[tuple[object, ...]]:
     """Every result that the view ever had, seen by an epoch or not."""
     rows = [row for number in project.numbers for row in project.live("pairs", number)]
-    return {(row["k"], row["v"], row["w"], row["_ts"], row["_exp"]) for row in (*rows, *project._side("restored", "pairs", None))}
+    every = (*rows, *project._side("restored", "pairs", None))
+    return {tuple(row[name] for name in ("k", "v", "w", "_ts", "_exp", "at", "bt")) for row in every}
 
 
 def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tuple[int, int]]:
@@ -123,6 +130,29 @@ def met(project: Project, table: str = "met") -> dict[tuple[str, int, str], tupl
         for row in project.stored(table)
         if row["full"]
     }
+
+
+def require_paired(project: Project, ends: Iterable[int]) -> int:
+    """Compare the answers of windows with a length for each part with a query over all results; return how many there are."""
+    every = [(row[0], row[2], *map(hour, row[3:])) for row in results(project)]
+    given = {
+        (row["window_length"], hour(row["window_end"]), row["k"]): (row["n"], row["high"], row["kinds"], row["full"])
+        for row in project.stored("paired")
+    }
+    expected = {}
+    for length, (one, two), end in product(("1h, 3h", "3h, 2h"), ((1, 3), (3, 2)), ends):
+        for key in "xy" if length == f"{one}h, {two}h" else "":
+            own = [row for row in every if row[0] == key and row[3] > end and end - one < row[4] <= end]
+            found = [row[1] for row in own if end - two < row[5] <= end]
+            if found:
+                expected[length, end, key] = len(found), max(found), len(set(found)), True  # type: ignore[type-var]
+    assert {key: value for key, value in given.items() if key[1] in ends} == expected
+    return len(expected)
+
+
+def hour(instant: object) -> float:
+    """Hours since the anchor."""
+    return (to_micros(instant) - ANCHOR) / HOUR  # type: ignore[arg-type]
 
 
 def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: SparkSession) -> None:
@@ -146,9 +176,20 @@ def test_a_join_counts_each_result_once_when_it_arrives(tmp_path: Path, spark: S
                     expected[length, end, key] = len(found), max(row[2] for row in found)  # type: ignore[type-var]
     assert len(expected) > 15
     assert met(project) == expected
+    assert require_paired(project, range(2, now + 1)) > 15
     live = Counter(row["k"] for row in project.live("pairs") if (to_micros(row["_ts"]) - ANCHOR) / HOUR > now - 3)
     counted = {row["item"]: row["at_least"] for row in project.stored("often") if to_micros(row["window_end"]) == at(now)}
     assert counted == {key: count for key, count in live.items() if count > 0.1 * live.total()}
+    land(project, draw, now - 2.5, now + 1)  # late parts meet those that live
+    project.update(now + 1)
+    require_paired(project, [now + 1])
+    project.updater().rollback(project.epoch.number - 1)
+    project.update(now + 1)
+    require_paired(project, [now + 1])
+    project.updater().restate("a", since="first")
+    project.update(now + 2)
+    require_paired(project, [now + 2])
+    assert list(check(project.root).findings) == []
 
 
 def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: SparkSession) -> None:
@@ -173,6 +214,7 @@ def test_a_view_that_is_rebuilt_is_not_counted_twice(tmp_path: Path, spark: Spar
     project.update(5)
     newest = [row for row in project.stored("met") if to_micros(row["window_end"]) == at(5)]
     assert {row["window_length"]: row["full"] for row in newest} == {"1h": True, "3h": False}
+    require_paired(project, [4, 5])
     assert list(check(project.root).findings) == []
 
 
@@ -219,10 +261,11 @@ def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, s
         project.update(now)
     with pytest.raises(UsageError, match=r'"met" over the view "pairs" shows groups .* `stream-wh drop met`, then erase'):
         project.updater().erase("a", ["x"])
-    del project.aggregates["met"]
+    del project.aggregates["met"], project.aggregates["paired"]
     project.declare()
     project.update(3)
     project.updater().drop("met")
+    project.updater().drop("paired")
     receipt = project.updater().erase("a", ["x"])
     assert '"all" over the view "pairs" still has' in str(receipt)
     assert {row["k"] for row in project.live("pairs")} <= {"y"}
@@ -233,6 +276,9 @@ def test_erasing_tells_what_an_aggregate_over_a_view_still_has(tmp_path: Path, s
 def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession) -> None:
     """Slots of a view's synopses merge as a stream's slots do."""
     project, draw = joined(tmp_path, spark, windows=["2h", "4h"], every="2h"), random.Random(11)  # noqa: S311 - rows of a test
+    lengths = {"windows": [["2h", "4h"], "2h"], "every": "2h", "over": "live"}
+    project.aggregates["alive"] = {**project.aggregates["met"], **lengths}
+    project.declare()
     for now in (2, 4, 6):
         land(project, draw, now - 1.99, now)
         project.update(now)
@@ -247,6 +293,12 @@ def test_a_coarser_grid_keeps_what_they_know(tmp_path: Path, spark: SparkSession
         slots = int(length.removesuffix("h"))
         assert n == sum(row[0] == key and end - slots < (to_micros(row[3]) - ANCHOR) / HOUR <= end for row in every)  # type: ignore[arg-type]
     assert {length for length, _, _ in newest} == {"2h", "4h"}
+    alive = {key: n for key, (n, _) in met(project, "alive").items() if key[1] == 8}
+    assert {length for length, _, _ in alive} == {"2h", "2h, 4h"}
+    for (length, end, key), n in alive.items():
+        one, two = (2, 4) if "," in length else (9, 9)
+        times = [list(map(hour, row[3:])) for row in every if row[0] == key]
+        assert n == sum(begins > end - 2 and ends > end and end - one < a and end - two < b for begins, ends, a, b in times)
     assert list(check(project.root).findings) == []
 
 

@@ -70,11 +70,16 @@ class Value:
 
 @dataclass(frozen=True)
 class Window:
-    """One window: its length as declared, its length in slots, and the number of slots from one due end to the next."""
+    """One window: its length as declared, its length in slots, and the number of slots from one due end to the next.
+
+    With ``parts`` it has a length for each of the two inputs of a join, in slots: both parts of a result arrived inside theirs.
+    The result arrived with the later one, so inside the shorter of them.
+    """
 
     text: str
     slots: int
     every: int
+    parts: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -84,7 +89,8 @@ class Definition:
     ``computed`` ones are not columns of the stream: an expression (Spark SQL) gives each, by its name. ``where`` is Spark SQL
     over columns of the stream (None: every row), ``keep`` how long an answer stays, in microseconds. ``over`` says which rows
     count: those that arrived in the window, or of these the ones that live on at its end. With ``frequent`` an answer has a row
-    for each item, and no values.
+    for each item, and no values. ``parts`` are the columns of a join that tell when the parts of a result arrived, where a window
+    has a length for each input.
     """
 
     source: str
@@ -97,6 +103,7 @@ class Definition:
     frequent: FrequentItems | None = None
     over: Over = "arrivals"
     computed: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, str] | None = None
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:

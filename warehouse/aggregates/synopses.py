@@ -10,7 +10,9 @@ the counts of the values. Estimated ones are states like others: sketches, which
 the rows of the whole batch.
 
 Over live rows a synopsis also separates rows by their expiration slot: rows whose slot is later than the end of a window are live
-at that end.
+at that end. Of a join it may also separate them by the slots in which both parts of a result arrived, which is exact for windows
+of any two lengths (section 12). A synopsis that is rewritten would need fewer numbers, the difference of these slots up to a bound
+(section 4.1); where rows are only added to slots there are as many either way: those of one part's slot with each of the other's.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ __all__ = [
     "BATCH",
     "DELTA",
     "FAILED",
+    "PARTS",
     "RANK",
     "ROWS",
     "UNTIL",
@@ -56,6 +59,8 @@ FAILED = "_failed"
 VALUE = "_value"
 UNTIL = "_until"
 """The first slot at whose end a row does not live any more."""
+PARTS = ("_part_1", "_part_2")
+"""The slots in which the parts of a join's result arrived."""
 BATCH = "_batch"
 """The epoch whose rows a list is of: late rows have a list of their own."""
 RANK = "_rank"
@@ -96,7 +101,8 @@ class Synopsis:
     """What one synopsis holds: states of columns, or with ``counted`` (a column with its type) the count of each value.
 
     With ``listed`` it has only so many of these values for each batch of a slot, the most frequent ones; a ``live`` one has its
-    rows apart by the slot in which they expire. ``computed`` are the groups that an expression gives, by name.
+    rows apart by the slot in which they expire, one with ``parts`` (columns of a join) by those in which the parts arrived.
+    ``computed`` are the groups that an expression gives, by name.
     """
 
     source: str
@@ -107,6 +113,12 @@ class Synopsis:
     listed: int | None = None
     live: bool = False
     computed: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, str] | None = None
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """The columns that say which slots its rows are of."""
+        return (ARRIVED, *((UNTIL,) if self.live else ()), *(PARTS if self.parts else ()))
 
     @property
     def columns(self) -> tuple[tuple[str, str], ...]:
@@ -114,13 +126,15 @@ class Synopsis:
         value = () if self.counted is None else ((VALUE, self.counted[1]),)
         states = ((state.name, state.type) for state in self.states)
         failed = ((FAILED, "bigint"),) if self.counted is None or self.listed else ()
-        slots = ((ARRIVED, "bigint"), *(((UNTIL, "bigint"),) if self.live else ()))
         place = ((BATCH, "bigint"), (RANK, "bigint")) if self.listed else ()
         ends = ((DELTA, "bigint"), (AFTER, "bigint")) if self.listed else ()
+        slots = ((name, "bigint") for name in self.slots)
         return (*slots, *self.group_by, *place, *value, (ROWS, "bigint"), *failed, *states, *ends)
 
     def alike(self, other: Synopsis) -> bool:
-        """Whether both are of the same rows, in the same groups."""
+        """Whether this one is of the same rows, in the same groups, as another that is asked for (SS3: parts may be apart)."""
+        if other.parts != self.parts and (other.parts is not None or self.listed is not None):
+            return False
         mine, theirs = (
             (each.source, each.where, each.group_by, each.computed, each.counted, each.listed is None, each.live)
             for each in (self, other)
@@ -139,12 +153,12 @@ class Need:
 
 def needs(definition: Definition) -> tuple[Need, ...]:
     """Return the synopses that a definition needs: one of states, and one for each column whose values it counts."""
-    live, computed = definition.over == "live", definition.computed
+    live, computed, parts = definition.over == "live", definition.computed, definition.parts
     if definition.frequent is not None:
         item = (definition.frequent.column, definition.frequent.type)
         lists = Synopsis(
             definition.source, definition.where, definition.group_by, item, (), listed=definition.frequent.k, live=live,
-            computed=computed,
+            computed=computed, parts=parts,
         )  # fmt: skip
         return (Need(lists, definition.longest),)
     states = dict.fromkeys(state for value in definition.values for state in _states(value))
@@ -153,8 +167,8 @@ def needs(definition: Definition) -> tuple[Need, ...]:
     )
     common = (definition.source, definition.where, definition.group_by)
     every = (
-        Synopsis(*common, None, tuple(states), live=live, computed=computed),
-        *(Synopsis(*common, column, (), live=live, computed=computed) for column in counted),
+        Synopsis(*common, None, tuple(states), live=live, computed=computed, parts=parts),
+        *(Synopsis(*common, column, (), live=live, computed=computed, parts=parts) for column in counted),
     )
     rows = any(value.function == "rows" for value in definition.values)
     return tuple(Need(synopsis, definition.longest, rows) for synopsis in every)
@@ -300,7 +314,7 @@ def missing(
     ``kinds`` others may be covered by them.
     """
     made: list[Synopsis] = []
-    for need in sorted(wanted, key=lambda need: _atom_count(need, kinds)):
+    for need in sorted(wanted, key=lambda need: (need.synopsis.parts is None, _atom_count(need, kinds))):
         served = assigned(need, [*there, *made], kinds)
         known = {state for each in served for state in each.states}
         left = tuple(state for state in need.synopsis.states if state not in known)

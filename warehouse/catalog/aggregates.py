@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from warehouse.aggregates.definition import ITEM_COLUMNS, OWN_COLUMNS, Definition, FrequentItems, Function, Value, Window
 from warehouse.aggregates.synopses import sum_type
 from warehouse.catalog.aggregate_groups import Group, groups_of
+from warehouse.catalog.aggregate_windows import longest_length, part_fault, parts_of, windows_of
 from warehouse.catalog.expression import expression_faults
 from warehouse.catalog.retention import as_duration
 from warehouse.catalog.spelling import FaultError, nearest
@@ -100,8 +101,8 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         return None, tuple(faults)
     groups = list(_groups(draft))
     values = list(_values(draft))
-    windows, found = list(_windows(draft)), list(_frequent(draft))
-    for rule in (_where, _names, _keep, _search_key, _erasable):
+    windows, found = list(windows_of(draft.section, draft.interval)), list(_frequent(draft))
+    for rule in (_parts, _where, _names, _keep, _search_key, _erasable):
         faults += rule(draft)
     faults += _error(draft, [value for value in values if isinstance(value, Value)])
     faults += [each for each in (*groups, *values, *windows, *found) if isinstance(each, tuple)]
@@ -123,6 +124,7 @@ def definition_of(draft: AggregateDraft) -> tuple[Definition | None, tuple[tuple
         frequent=frequent,
         over=section.over,
         computed=computed,
+        parts=parts_of(section, draft.view),
     ), ()
 
 
@@ -399,26 +401,11 @@ def _column_name(tree: exp.Expr, unknown: FaultError) -> str:
     raise FaultError(f'"{tree.sql("spark")}" in {unknown.found}', f"a column; {_NO_EXPRESSION}")
 
 
-def _windows(draft: AggregateDraft) -> Iterator[Window | tuple[str, FaultError]]:
-    section, interval = draft.section, draft.interval or 1
-    lengths, periods = section.windows, section.every or ((as_duration(interval), interval),)
-    if len(periods) not in (1, len(lengths)):
-        yield "every", FaultError(f"{len(periods)} periods for {len(lengths)} windows", "one, or one for each window")
-        return
-    if len({length for _, length in lengths}) < len(lengths):
-        yield "windows", FaultError("a length twice", "each length once")
-        return
-    sound = True
-    for key, given in (("windows", lengths), ("every", periods)):
-        for text, length in given:
-            if length <= 0 or length % interval:
-                sound = False
-                yield key, FaultError(f'"{text}"', f"multiples of update_interval = {as_duration(interval)}")
-    if not sound:
-        return
-    for place, (text, length) in enumerate(lengths):
-        _, period = periods[place if len(periods) > 1 else 0]
-        yield Window(text, length // interval, period // interval)
+def _parts(draft: AggregateDraft) -> _Faults:
+    """Yield why windows cannot have a length for each input of a join."""
+    fault = part_fault(draft.section, draft.view)
+    if fault is not None:
+        yield "windows", fault
 
 
 def _keep(draft: AggregateDraft) -> _Faults:
@@ -454,7 +441,7 @@ def _erasable(draft: AggregateDraft) -> _Faults:
     bound = stream.section.erase_within if stream is not None else draft.view.erase_within if draft.view is not None else None
     if bound is None:
         return
-    longest = max([section.keep or 0, *(length for _, length in section.windows)])
+    longest = max(section.keep or 0, longest_length(section))
     if longest > bound:
         found = f"{as_duration(longest)} of answers or windows, with erase_within = {as_duration(bound)} of {section.source}"
         allowed = f"`keep` and `windows` of at most {as_duration(bound)}: groups and extremes show values of rows"

@@ -44,6 +44,7 @@ from warehouse.catalog.values import (  # noqa: TC001 - pydantic looks at them w
     Size,
     SqlText,
     TimeZone,
+    Windows,
 )
 from warehouse.coalescing.definition import Shed
 from warehouse.health import Kind, Thresholds
@@ -273,7 +274,7 @@ class AggregateSection(BaseModel):
     where: SqlText | None = Field(default=None, description="a Spark SQL condition over columns of the stream or view")
     group_by: Names = Field(default=(), description='a column, or a list of them such as ["origin", "year(day) AS year"]')
     select: Selected = Field(default=(), description='a table of values such as { flights = "count(*)", late = "max(delay)" }')
-    windows: Durations = Field(default=(), description='a list of durations such as ["1h", "1d"]')
+    windows: Windows = Field(default=(), description='a list of durations such as ["1h", "1d"], or of pairs of them')
     every: Durations = Field(default=(), description='a duration such as "6h", or a list with one for each window')
     frequent: FrequentSection | None = Field(default=None, description='a table such as { item = "host", above = 0.01 }')
     over: Literal["arrivals", "live"] = Field(default="arrivals", description='"arrivals" | "live"')

@@ -29,6 +29,9 @@ class ReadView:
         Whether its rows never end.
     erase_within
         How long the bytes of its dead rows may exist, in microseconds.
+    parts
+        Of a join of two inputs whose rows end: what each is called, and the view's column that says when its rows arrive (None:
+        it shows none); None of another view.
 
     """
 
@@ -37,3 +40,4 @@ class ReadView:
     unreported: bool = False
     stays: bool = False
     erase_within: int | None = None
+    parts: tuple[tuple[str, str | None], tuple[str, str | None]] | None = None

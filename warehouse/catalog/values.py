@@ -29,6 +29,7 @@ __all__ = [
     "Size",
     "SqlText",
     "TimeZone",
+    "Windows",
     "name_fault",
     "settings",
 ]
@@ -128,6 +129,15 @@ def _durations(value: object) -> tuple[tuple[str, int], ...]:
     return tuple((str(text), _duration(text)) for text in texts)
 
 
+def _windows(value: object) -> tuple[tuple[tuple[str, int], ...], ...]:
+    given = value if isinstance(value, list) and any(isinstance(each, list) for each in value) else None
+    if given is None:
+        return tuple((each,) for each in _durations(value))
+    if any(isinstance(each, list) and len(each) != _PAIR for each in given):
+        raise FaultError(as_written(value), 'lengths such as "1h", or pairs of them such as ["1h", "1d"]')
+    return tuple(_durations(each) for each in given)
+
+
 def _grid(value: object) -> tuple[int, int]:
     whole = isinstance(value, list) and len(value) == _PAIR and all(type(part) is int for part in value)
     if not isinstance(value, list) or not whole:
@@ -205,6 +215,8 @@ Selected: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_se
 """(name, expression) of each value."""
 Durations: TypeAlias = Annotated[tuple[tuple[str, int], ...], BeforeValidator(_durations)]
 """(as written, microseconds) of each."""
+Windows: TypeAlias = Annotated[tuple[tuple[tuple[str, int], ...], ...], BeforeValidator(_windows)]
+"""(as written, microseconds) of each window, or of each input of a join."""
 Grid: TypeAlias = Annotated[tuple[int, int], BeforeValidator(_grid)]
 Options: TypeAlias = Annotated[tuple[tuple[str, str], ...], BeforeValidator(_options)]
 

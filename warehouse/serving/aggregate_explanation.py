@@ -30,7 +30,7 @@ class SynopsisRead:
     ``listed`` most frequent ones (None: all), ``states`` what is read of the others. ``shared_with`` are other aggregates that
     read it. ``slots`` is for how many slots it keeps a row, ``rows`` how many it has, ``full_from`` (microseconds) from when on
     it has all that arrived; None while it does not exist. ``where`` is its condition, if that is another than the aggregate's:
-    several such together have the rows of the aggregate.
+    several such together have the rows of the aggregate. ``parts`` are the columns of a join by whose slots its rows are apart.
     """
 
     table: str | None
@@ -42,6 +42,7 @@ class SynopsisRead:
     full_from: int | None
     listed: int | None = None
     where: str | None = None
+    parts: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ def explained_aggregate(catalog: Catalog, name: str, epoch: Epoch | None) -> Agg
                 full_from=at_slot(record.full_from - 1, catalog.anchor, catalog.update_interval) if record else None,
                 listed=every[number].listed,
                 where=None if every[number].where == own.where else every[number].where,
+                parts=every[number].parts,
             )
         )
     windows = tuple(_windows(catalog, own, epoch, found))

@@ -17,12 +17,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from warehouse.aggregates.backlog import rounds
-from warehouse.aggregates.synopses import ARRIVED, UNTIL
+from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.layout import slot_sql
 from warehouse.steps.exact_items import exact_items
-from warehouse.steps.merging import merged
+from warehouse.steps.merging import FIRSTS, merged
 from warehouse.steps.merging_items import merged_items
 from warehouse.steps.node_source import move_of
 from warehouse.steps.sketches import estimated
@@ -31,7 +31,7 @@ from warehouse.storage.deltalog import commits_after
 from warehouse.storage.duckdb_sql import in_memory, listed
 from warehouse.storage.store import store_of
 from warehouse.storage.tables import key_types, rows_schema
-from warehouse.time import SECOND
+from warehouse.time import NEVER, SECOND
 from warehouse.views.maintenance.placement import placed_in_driver
 
 if TYPE_CHECKING:
@@ -148,6 +148,7 @@ class AnswersSource:
                 "_end": pa.array([each.end for each in asked], pa.int64()),
                 "_full": pa.array([self._is_full(each, known) for each in asked], pa.bool_()),
                 "_late": pa.array([each.late for each in asked], pa.int64()),
+                **self._firsts(asked),
             }
         )
         ends = f"make_timestamptz({plan.anchor} + _end * {plan.update_interval})"
@@ -161,6 +162,15 @@ class AnswersSource:
                 query = merged_items(own.definition, ends=ends, epoch=plan.epoch)
             found = connection.sql(query).to_arrow_table()
         return self._counted(self._estimated(found), due)
+
+    def _firsts(self, asked: Sequence[Due]) -> dict[str, pa.Array]:
+        """The first slot of each input of a join in the due windows; the least of all where a window has one length."""
+        definition = self.own.definition
+        if definition.parts is None:
+            return {}
+        lengths = {window.text: window.parts for window in definition.windows}
+        firsts = [[due.end - length + 1 for length in lengths.get(due.text) or (NEVER, NEVER)] for due in asked]
+        return {name: pa.array(each, pa.int64()) for name, each in zip(FIRSTS, zip(*firsts, strict=True), strict=True)}
 
     def _estimated(self, found: pa.Table) -> pa.Table:
         """Answers with estimates in place of their sketches."""
@@ -184,7 +194,7 @@ class AnswersSource:
         rows = self.files.read(self.session, f"tables/{definition.source}", now, declared, lambda _: True, rewritten=True)
         slots = [
             f"{slot_sql(column, plan.anchor, plan.update_interval)} AS {name}"
-            for column, name in (("_ts", ARRIVED), ("_exp", UNTIL))
+            for column, name in (("_ts", ARRIVED), ("_exp", UNTIL), *zip(definition.parts or (), PARTS, strict=False))
         ]
         rows = rows.selectExpr(*(spark_quoted(column.name) for column in declared), *slots)
         return pa.concat_tables(

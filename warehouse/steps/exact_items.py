@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.aggregates.synopses import ARRIVED, UNTIL
+from warehouse.aggregates.synopses import ARRIVED, PARTS, UNTIL
 from warehouse.catalog.duck_sql import quoted
 from warehouse.catalog.identifiers import quoted as spark_quoted
 from warehouse.ingest.guarded import guarded
+from warehouse.steps.merging import FIRSTS
 from warehouse.storage.duckdb_sql import in_memory
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
     candidates
         Answers from lists, with the last slot ``_end`` and the rows ``_total`` of each window.
     due
-        The windows: ``_text``, ``_first`` and ``_end``.
+        The windows: ``_text``, ``_first`` and ``_end``, of a join's also the first slots of its inputs.
     rows
-        All rows that can count: the columns of the source, the slot of arrival and that of expiration.
+        All rows that can count: the columns of the source, the slots of arrival and of expiration, and those of a join's parts.
     """
     asked = definition.frequent
     if asked is None or not candidates.num_rows:
@@ -48,7 +49,7 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
         [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
     )
     session = rows.sparkSession
-    windows = session.createDataFrame(due.select(["_text", "_end", "_first"]))
+    windows = session.createDataFrame(due.select(["_text", "_end", "_first", *(FIRSTS if definition.parts else ())]))
     sought = session.createDataFrame(named).join(windows.withColumnRenamed("_end", "_last"), ["_text", "_last"])
     for name, sql in definition.computed:
         kind = dict(definition.group_by)[name]
@@ -58,6 +59,7 @@ def exact_items(definition: Definition, candidates: pa.Table, due: pa.Table, row
     same = [f"{spark_quoted(name)} <=> _g{place}" for place, name in enumerate(groups)]
     same += [f"{spark_quoted(asked.column)} <=> _item", f"{ARRIVED} BETWEEN _first AND _last"]
     same += [f"{UNTIL} > _last"] if definition.over == "live" else []
+    same += [f"{name} >= {first}" for name, first in zip(PARTS, FIRSTS, strict=True)] if definition.parts else []
     by = [*(f"_g{place}" for place in range(len(groups))), "_text", "_last", "_item"]
     counts = kept.join(F.broadcast(sought), F.expr(" AND ".join(same))).groupBy(*by).agg(F.expr("count(*) AS _count")).toArrow()
     equal = [f"c.{quoted(name)} IS NOT DISTINCT FROM n._g{place}" for place, name in enumerate(groups)]

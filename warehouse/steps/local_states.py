@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, DELTA, FAILED, RANK, ROWS, UNTIL, VALUE
+from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, DELTA, FAILED, PARTS, RANK, ROWS, UNTIL, VALUE
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warehouse.aggregates.synopses import State, Synopsis
 
 __all__ = ["calculable", "local_states", "slot_of"]
@@ -35,7 +37,9 @@ def slot_of(micros: str, anchor: int, interval: int) -> str:
     return f"(({since} + ((-{since} % {interval}) + {interval}) % {interval}) // {interval})"
 
 
-def local_states(synopsis: Synopsis, within: str, *, until: str = "0", batch: int = 0) -> str:
+def local_states(
+    synopsis: Synopsis, within: str, *, until: str = "0", parts: Sequence[str] = (), batch: int = 0
+) -> str:
     """Return the query over the classified rows ``arrived``.
 
     Parameters
@@ -46,12 +50,16 @@ def local_states(synopsis: Synopsis, within: str, *, until: str = "0", batch: in
         A condition on the slots of arrival and expiration.
     until
         The SQL of the slot in which a row expires.
+    parts
+        The SQL of the slots in which the parts of a join's result arrived.
     batch
         The epoch whose rows they are.
 
     """
     groups = [quoted(name) for name, _ in synopsis.group_by]
     condition = "_fate IN ('live', 'dead')"
+    if synopsis.parts is not None:
+        groups = [*(f"{sql} AS {name}" for sql, name in zip(parts, PARTS, strict=True)), *groups]
     if synopsis.live:
         groups.insert(0, f"{until} AS {UNTIL}")
     if synopsis.listed is not None and synopsis.counted is not None:
@@ -69,7 +77,7 @@ def local_states(synopsis: Synopsis, within: str, *, until: str = "0", batch: in
 
 def _lists(synopsis: Synopsis, counts: str, batch: int) -> str:
     """Return the query for the lists of a batch: the most frequent items by rank, and a row of rank 0 for all of the batch."""
-    by = ", ".join([ARRIVED, *([UNTIL] if synopsis.live else []), *(quoted(name) for name, _ in synopsis.group_by)])
+    by = ", ".join([*synopsis.slots, *(quoted(name) for name, _ in synopsis.group_by)])
     k = synopsis.listed or 0
     ranked = f"SELECT *, row_number() OVER (PARTITION BY {by} ORDER BY {ROWS} DESC, {VALUE} ASC NULLS LAST) AS {RANK} FROM counts"
     whole = (

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import ARRIVED, FAILED, ROWS, UNTIL, VALUE, State, counts_values, sketch_of
+from warehouse.aggregates.synopses import ARRIVED, FAILED, PARTS, ROWS, UNTIL, VALUE, State, counts_values, sketch_of
 from warehouse.catalog.duck_sql import quoted
 
 if TYPE_CHECKING:
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from warehouse.aggregates.definition import Definition, Value
     from warehouse.planning.steps import SynopsisRead
 
-__all__ = ["merged"]
+__all__ = ["FIRSTS", "merged", "reached"]
 
+FIRSTS = ("_first_1", "_first_2")
+"""The first slot of each input of a join in a due window."""
 _DUE = ("_text", "_first", "_end", "_full", "_late")
 _MOMENTS = ("var_samp", "var_pop", "stddev_samp", "stddev_pop")
 
@@ -65,7 +67,7 @@ def merged(definition: Definition, reads: Sequence[SynopsisRead], *, ends: str, 
 
 def _states(definition: Definition, reads: Sequence[SynopsisRead], groups: Sequence[str]) -> str:
     """The rows of all synopses of states, of which each has some of these."""
-    parts, slots = [], [ARRIVED, *([UNTIL] if definition.over == "live" else [])]
+    parts, slots = [], [ARRIVED, *([UNTIL] if definition.over == "live" else []), *(PARTS if definition.parts else ())]
     for number, read in enumerate(reads):
         if read.synopsis.counted is None:
             rows = [ROWS, FAILED] if read.rows else [f"0 AS {ROWS}", f"0 AS {FAILED}"]
@@ -79,7 +81,7 @@ def _merged(definition: Definition, reads: Sequence[SynopsisRead], groups: Seque
     by = ", ".join([*(f"d.{name}" for name in _DUE), *(f"s.{name}" for name in groups)])
     kept = dict.fromkeys(state for read in reads if read.synopsis.counted is None for state in read.states)
     side = "JOIN" if groups else "LEFT JOIN"
-    inner = f"FROM due AS d {side} states AS s ON {_reached(definition)}"
+    inner = f"FROM due AS d {side} states AS s ON {reached(definition)}"
     moments = dict.fromkeys(value.column for value in definition.values if value.function in _MOMENTS and value.column)
     means = [
         f"sum(s.{_of('count', name)} * s.{_of('mean', name)}) OVER w / nullif(sum(s.{_of('count', name)}) OVER w, 0) "
@@ -140,10 +142,14 @@ def _value(value: Value) -> str:
             return "NULL" if sketch is None else f"m.{quoted(sketch.name)}"
 
 
-def _reached(definition: Definition) -> str:
-    """The condition by which a row of a synopsis belongs to a due window."""
-    live = f" AND s.{UNTIL} > d._end" if definition.over == "live" else ""
-    return f"s.{ARRIVED} BETWEEN d._first AND d._end{live}"
+def reached(definition: Definition) -> str:
+    """Return the condition by which a row ``s`` of a synopsis belongs to a due window ``d``."""
+    found = [f"s.{ARRIVED} BETWEEN d._first AND d._end"]
+    if definition.over == "live":
+        found.append(f"s.{UNTIL} > d._end")
+    if definition.parts is not None:
+        found += [f"s.{name} >= d.{first}" for name, first in zip(PARTS, FIRSTS, strict=True)]
+    return " AND ".join(found)
 
 
 def _ranked(definition: Definition, number: int, groups: Sequence[str]) -> str:
@@ -151,7 +157,7 @@ def _ranked(definition: Definition, number: int, groups: Sequence[str]) -> str:
     by = ", ".join(["d._text", "d._end", *(f"s.{name}" for name in groups)])
     rows = (
         f"SELECT {by}, s.{VALUE}, sum(s.{ROWS}) AS n FROM due AS d JOIN synopsis_{number} AS s "
-        f"ON {_reached(definition)} GROUP BY {by}, s.{VALUE}"
+        f"ON {reached(definition)} GROUP BY {by}, s.{VALUE}"
     )
     part = ", ".join(["_text", "_end", *groups])
     return (

@@ -10,8 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, FAILED, RANK, ROWS, UNTIL, VALUE
+from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, FAILED, PARTS, RANK, ROWS, UNTIL, VALUE
 from warehouse.catalog.duck_sql import quoted
+from warehouse.steps.merging import reached
 
 if TYPE_CHECKING:
     from warehouse.aggregates.definition import Definition
@@ -43,12 +44,11 @@ def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
         raise TypeError("only frequent items are merged from lists")
     groups = [quoted(name) for name, _ in definition.group_by]
     by = ", ".join([*_DUE, *groups])
-    live = f" AND s.{UNTIL} > d._end" if definition.over == "live" else ""
     own = ", ".join(f"s.{name}" for name in groups)
     lists = (
         f"SELECT d.*, {own + ', ' if own else ''}s.{VALUE}, s.{ROWS}, s.{FAILED}, s.{RANK}, "
         f"max(s.{AFTER}) OVER (PARTITION BY d._text, d._end, {_bag(definition)}) AS {AFTER} "
-        f"FROM due AS d JOIN synopsis_0 AS s ON s.{ARRIVED} BETWEEN d._first AND d._end{live}"
+        f"FROM due AS d JOIN synopsis_0 AS s ON {reached(definition)}"
     )
     whole = (
         f"SELECT {by}, any_value(_full) AND sum({FAILED}) = 0 AS sound, any_value(_late) AS late, sum({ROWS}) AS total, "
@@ -82,7 +82,9 @@ def merged_items(definition: Definition, *, ends: str, epoch: int) -> str:
 
 def _bag(definition: Definition) -> str:
     """The columns that identify a list: those that the rows of a synopsis have before their rank."""
-    names = [ARRIVED, *([UNTIL] if definition.over == "live" else []), *(quoted(name) for name, _ in definition.group_by), BATCH]
+    live = [UNTIL] if definition.over == "live" else []
+    parts = PARTS if definition.parts else ()
+    names = [ARRIVED, *live, *parts, *(quoted(name) for name, _ in definition.group_by), BATCH]
     return ", ".join(f"s.{name}" for name in names)
 
 

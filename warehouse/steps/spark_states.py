@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 - the customary name
 
-from warehouse.aggregates.synopses import AFTER, ARRIVED, BATCH, DELTA, FAILED, RANK, ROWS, UNTIL, VALUE
+from warehouse.aggregates.synopses import AFTER, BATCH, DELTA, FAILED, RANK, ROWS, VALUE
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.guarded import guarded
 
@@ -25,7 +25,7 @@ def states_of(rows: DataFrame, synopsis: Synopsis, batch: int) -> DataFrame:
 
     A row for which ``where`` or the expression of a group fails counts as failed in its slot and group, and in no state.
     """
-    groups = [ARRIVED, *([UNTIL] if synopsis.live else []), *(quoted(name) for name, _ in synopsis.group_by)]
+    groups = [*synopsis.slots, *(quoted(name) for name, _ in synopsis.group_by)]
     rows, failed = _grouped(rows, synopsis)
     if synopsis.where is not None:
         tried = rows.withColumn("_tried", guarded(rows.sparkSession, synopsis.where))

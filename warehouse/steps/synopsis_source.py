@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from warehouse.aggregates.synopses import ARRIVED, BATCH, UNTIL
+from warehouse.aggregates.synopses import ARRIVED, BATCH, PARTS, UNTIL
+from warehouse.catalog.duck_sql import quoted as duck_quoted
 from warehouse.catalog.identifiers import quoted
 from warehouse.ingest.batch import Batch, empty_batch
 from warehouse.ingest.batch_counts import BatchCounts
@@ -147,7 +148,9 @@ class SynopsisSource(FollowingSource):
         if known is None:
             return None
         until = slot_of("epoch_us(_exp)", plan.anchor, plan.update_interval)
-        query = local_states(own.synopsis, self._within, until=until, batch=plan.epoch)
+        instants = [f"epoch_us({duck_quoted(name)})" for name in own.synopsis.parts or ()]
+        parts = [slot_of(instant, plan.anchor, plan.update_interval) for instant in instants]
+        query = local_states(own.synopsis, self._within, until=until, parts=parts, batch=plan.epoch)
         found = query_in_driver(query, {"arrived": known})
         if found is None:
             return None
@@ -209,7 +212,7 @@ class SynopsisSource(FollowingSource):
         plan, (anchor, interval) = self.plan, self.own.former_grid or (self.plan.anchor, self.plan.update_interval)
         containing = {
             name: slot_sql(f"timestamp_micros({anchor}L + {name} * {interval}L)", plan.anchor, plan.update_interval)
-            for name in (ARRIVED, UNTIL)
+            for name in (ARRIVED, UNTIL, *PARTS)
         }
         changed = {**containing, BATCH: f"xxhash64({ARRIVED}, {BATCH})"}
         names = [column.name for column in self.columns]
@@ -226,10 +229,11 @@ class SynopsisSource(FollowingSource):
         return ArrivedRows(self.plan, own, stream, self.last, self.files, self.below, lambda: self.session, live=live)
 
     def _parts(self) -> Iterator[DataFrame]:
-        """Rows that arrived: the columns of the stream, the slot of arrival, and that until which they live."""
-        until = f"{slot_sql('_exp', self.plan.anchor, self.plan.update_interval)} AS {UNTIL}"
+        """Rows that arrived: the columns of the stream, the slot of arrival, that until which they live, and those of parts."""
+        named = {UNTIL: "_exp"} | dict(zip(PARTS, map(quoted, self.own.synopsis.parts or ()), strict=False))
+        slots = [f"{slot_sql(sql, self.plan.anchor, self.plan.update_interval)} AS {name}" for name, sql in named.items()]
         for part in self._arrived.parts():
-            yield part.selectExpr("*", until)
+            yield part.selectExpr("*", *slots)
 
 
 def known_batch(rows: pa.Table, opened: Callable[[], SparkSession]) -> Batch:

@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING
 
 from warehouse.catalog.read_views import ReadView
 from warehouse.catalog.types import parse_type
-from warehouse.views.algebra import Filter, Join, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned
+from warehouse.views.algebra import Filter, Join, Project, Scan, TimeWindow, UnionAll, inputs_of, scanned, stateful_of
+from warehouse.views.arrivals import arrival_columns, part_columns
 from warehouse.views.language.dialect import parse_query
 from warehouse.views.language.faults import RefusedError
+from warehouse.views.lifetimes import lifetime
 from warehouse.views.plans import judged_views, named_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from warehouse.catalog.model import Catalog
+    from warehouse.catalog.model import Catalog, Stream
     from warehouse.views.algebra import Operator
+    from warehouse.views.arrivals import Parts
     from warehouse.views.plans import ViewPlan
 
 __all__ = ["readable_views"]
@@ -33,14 +36,17 @@ def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
     """Return what aggregates see of each declared view; ``catalog`` has no aggregate that reads a view."""
     plans, _ = judged_views(catalog)
     found: dict[str, ReadView] = {}
+    arrivals = {stream.name: _arrival_of(stream) for stream in catalog.streams}
     for plan in plans:
         types = {name: None if kind is None else parse_type(kind) for name, kind in plan.columns.items()}
+        arrivals[plan.name] = arrival_columns(plan.tree, arrivals)
         found[plan.name] = ReadView(
             types,
             _unreadable(plan, found),
             unreported=plan.label.kind != "MON" and plan.view.short_lived == "drop",
             stays=plan.label.kind == "MON",
             erase_within=plan.view.erase_within,
+            parts=_parts(plan, arrivals),
         )
     for name, reason in plans.refused.items():
         faulty = f"which cannot be maintained: {reason}", "a view that can be"
@@ -48,6 +54,21 @@ def readable_views(catalog: Catalog) -> Mapping[str, ReadView]:
     for view in catalog.views:
         found.setdefault(view.name, ReadView({}, ("which reads a view with a fault, or itself", "a view that can be maintained")))
     return found
+
+
+def _parts(plan: ViewPlan, arrivals: Mapping[str, frozenset[str]]) -> Parts | None:
+    """The inputs of a join of two inputs whose rows end."""
+    join = stateful_of(plan.tree)
+    bounds = {name: table.lifetime for name, table in plan.tables.items()}
+    if not isinstance(join, Join) or any(lifetime(each, bounds) is None for each in join.inputs):
+        return None
+    return part_columns(plan.tree, arrivals)
+
+
+def _arrival_of(stream: Stream) -> frozenset[str]:
+    """The column of a stream that is the arrival of its rows, if it is one."""
+    named = stream.arrival.strip("`").lower()
+    return frozenset(each.name for each in stream.columns if each.name.lower() == named and each.type == "timestamp")
 
 
 def _over_answers(catalog: Catalog, view: str) -> tuple[str, str] | None:

@@ -1,0 +1,160 @@
+"""Windows with a length for each input of a join equal brute force: all lengths and phases, late parts; without Spark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import product
+from math import ceil
+
+import pyarrow as pa
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from warehouse.aggregates.definition import Definition, FrequentItems, Value, Window
+from warehouse.aggregates.synopses import assigned, missing, needs
+from warehouse.planning.steps import SynopsisRead
+from warehouse.steps.local_states import local_states
+from warehouse.steps.merging import FIRSTS, merged
+from warehouse.steps.merging_items import merged_items
+from warehouse.storage.duckdb_sql import in_memory
+
+Part = tuple[float, str, int]
+"""When a row arrives, its key, its value."""
+LENGTHS = (1, 2, 3, 5)
+PAIRS = tuple(Window(f"{one}h, {two}h", min(one, two), 1, (one, two)) for one, two in product(LENGTHS, LENGTHS))
+WINDOWS = (*PAIRS, Window("2h", 2, 1))
+VALUES = (
+    Value("n", "rows", "bigint"),
+    Value("total", "sum", "bigint", "v", "bigint"),
+    Value("low", "min", "bigint", "v", "bigint"),
+    Value("kinds", "distinct", "bigint", "v", "bigint"),
+)
+PAIRED = Definition("pairs", None, (("k", "string"),), VALUES, WINDOWS, 0, ("k",), over="live", parts=("at", "bt"))
+SLOTS = 9
+NEVER = -(2**62)
+
+
+def met(left: list[Part], right: list[Part], lifetimes: tuple[float, float]) -> list[dict[str, object]]:
+    """The results of a join of two windows that ever live, as a batch has them."""
+    found: list[dict[str, object]] = []
+    for (at, k, v), (bt, other, w) in product(left, right):
+        begins, ends = max(at, bt), min(at + lifetimes[0], bt + lifetimes[1])
+        if k == other and begins < ends:
+            times = {"at": at, "bt": bt, "_exp": ends}
+            instants = {name: round(time * 1_000_000) for name, time in times.items()}
+            found.append({"_fate": "live", "_arrival_slot": ceil(begins), "k": k, "v": v + w, **instants})
+    return found
+
+
+def answers(definition: Definition, batches: list[list[dict[str, object]]], beside: tuple[Definition, ...] = ()) -> list[dict]:
+    """What is answered at every end, from the synopses that all definitions need; each batch adds to them."""
+    synopses = missing([need for each in (definition, *beside) for need in needs(each)], ())
+    reads = tuple(
+        SynopsisRead(str(served.number), synopses[served.number], served.states, served.rows)
+        for need in needs(definition)
+        for served in assigned(need, synopses)
+    )
+    due = [(window, end) for window, end in definition.due(0, SLOTS)]
+    firsts = [[end - length + 1 for length in window.parts] if window.parts else [NEVER, NEVER] for window, end in due]
+    instant, whole = pa.timestamp("us", tz="UTC"), pa.int64()
+    kinds = {"_fate": pa.string(), "_arrival_slot": whole, "k": pa.string(), "v": whole}
+    schema = pa.schema({**kinds, "at": instant, "bt": instant, "_exp": instant})
+    with in_memory(["TimeZone = 'UTC'"]) as connection:
+        connection.register("due", pa.table({
+            "_text": [window.text for window, _ in due], "_first": [end - window.slots + 1 for window, end in due],
+            "_end": [end for _, end in due], "_full": [True] * len(due), "_late": [0] * len(due),
+            **dict(zip(FIRSTS, map(list, zip(*firsts, strict=True)), strict=True)),
+        }))  # fmt: skip
+        for number, read in enumerate(reads):
+            found = []
+            for batch in [*batches, []]:
+                connection.register("arrived", pa.Table.from_pylist(batch, schema))
+                slots = [f'CAST(ceil(epoch_us("{name}") / 1000000.0) AS BIGINT)' for name in ("_exp", "at", "bt")]
+                parts = slots[1:] if read.synopsis.parts else []
+                query = local_states(read.synopsis, "true", until=slots[0], parts=parts, batch=len(found))
+                found.append(connection.sql(query).to_arrow_table())
+            connection.register(f"synopsis_{number}", pa.concat_tables(found, promote_options="permissive"))
+        ends = "make_timestamptz(_end)"
+        if definition.frequent is None:
+            query = merged(definition, reads, ends=ends, epoch=1)
+        else:
+            query = merged_items(definition, ends=ends, epoch=1)
+        connection.execute(f"CREATE TABLE answers AS {query}")
+        return connection.sql("SELECT *, epoch_us(window_end) AS ended FROM answers").to_arrow_table().to_pylist()
+
+
+def within(batches: list[list[dict[str, object]]], window: Window, end: int) -> list[dict]:
+    """The results that live on at an end, both parts of which arrived inside their windows."""
+    found = []
+    for row in (row for batch in batches for row in batch):
+        at, bt, ends = (ceil(row[name] / 1_000_000) for name in ("at", "bt", "_exp"))  # type: ignore[operator] - a number
+        one, two = window.parts or (SLOTS * 9, SLOTS * 9)
+        inside = end - one < at <= end and end - two < bt <= end and end - window.slots < max(at, bt)
+        if inside and ends > end:
+            found.append(row)
+    return found
+
+
+times = st.floats(0.01, SLOTS).map(lambda each: round(each, 2))
+parts = st.lists(st.tuples(times, st.sampled_from("xy"), st.integers(0, 4)), max_size=8)
+batched = st.lists(st.tuples(parts, parts), min_size=1, max_size=3)
+
+
+def joined(given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[float, float]) -> list[list[dict[str, object]]]:
+    """What each batch adds: its parts meet each other and those of the batches before, whichever arrived first."""
+    batches, left, right = [], [], []
+    for one, two in given_parts:
+        batches.append(met(one, [*right, *two], lifetimes) + met(left, two, lifetimes))
+        left, right = left + one, right + two
+    return batches
+
+
+@settings(max_examples=40, deadline=None)
+@given(batched, st.tuples(st.sampled_from([1.5, 3, 4.2]), st.sampled_from([3, 5])))
+def test_any_two_lengths_equal_brute_force(
+    given_parts: list[tuple[list[Part], list[Part]]], lifetimes: tuple[float, float]
+) -> None:
+    """Also of inputs whose rows live for other times than those of the other; another aggregate shares its synopses."""
+    batches = joined(given_parts, lifetimes)
+    plain = replace(PAIRED, windows=(Window("2h", 2, 1),), parts=None)
+    assert len(missing([*needs(plain), *needs(PAIRED)], ())) == len(needs(PAIRED))
+    for definition in (PAIRED, plain):
+        found = {(row["window_length"], row["ended"], row["k"]): row for row in answers(definition, batches, (PAIRED, plain))}
+        expected = {}
+        for window, end in definition.due(0, SLOTS):
+            rows = within(batches, window, end)
+            for k in {row["k"] for row in rows}:
+                values = [row["v"] for row in rows if row["k"] == k]
+                expected[window.text, end, k] = len(values), sum(values), min(values), len(set(values))
+        assert {key: tuple(row[value.name] for value in VALUES) for key, row in found.items()} == expected
+
+
+@settings(max_examples=20, deadline=None)
+@given(batched)
+def test_bounds_of_frequent_items_hold(given_parts: list[tuple[list[Part], list[Part]]]) -> None:
+    """A list is of the results of two slots: what is certain is frequent, and nothing that is frequent is missing if complete."""
+    batches = joined(given_parts, (3, 5))
+    asked = FrequentItems("v", "bigint", 0.4, None, 3)
+    definition = replace(PAIRED, group_by=(), values=(), frequent=asked, search_key=("item",))
+    found: dict[tuple[str, int], list[dict]] = {}
+    for row in answers(definition, batches):
+        found.setdefault((row["window_length"], row["ended"]), []).append(row)
+    for window, end in definition.due(0, SLOTS):
+        counts = Counter(row["v"] for row in within(batches, window, end))
+        items = found.get((window.text, end), [])
+        assert all(row["at_least"] <= counts[row["item"]] <= row["at_most"] for row in items)
+        frequent = {item for item, count in counts.items() if count * 5 > counts.total() * 2}
+        assert {row["item"] for row in items if row["certain"]} <= frequent
+        if items and items[0]["complete"]:
+            assert frequent <= {row["item"] for row in items}
+
+
+def test_the_vector_of_the_sheet() -> None:
+    """Shared-aggregates sheet, 4.2: lifetimes of three slots, one key, counts by both lengths."""
+    left, right = [(each, "x", 0) for each in (0.5, 1.5, 2.5, 3.4)], [(each, "x", 0) for each in (0.7, 2.2)]
+    pairs = tuple(Window(f"{one}h, {two}h", min(one, two), 1, (one, two)) for one, two in product((1, 2, 3), (1, 2, 3)))
+    found = answers(replace(PAIRED, windows=pairs), [met(left, right, (3, 3))])
+    counts = {(row["window_length"], row["ended"]): row["n"] for row in found}
+    assert [counts.get((window.text, 3), 0) for window in pairs] == [1, 1, 2, 2, 2, 4, 3, 3, 6]
+    assert [counts.get((window.text, 4), 0) for window in pairs] == [0, 1, 1, 0, 2, 2, 0, 3, 3]

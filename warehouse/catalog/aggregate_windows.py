@@ -1,0 +1,67 @@
+"""``windows`` and ``every`` of an aggregate: lengths of windows, of a join one for each input, and when they are due."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warehouse.aggregates.definition import Window
+from warehouse.catalog.retention import as_duration
+from warehouse.catalog.spelling import FaultError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from warehouse.catalog.config import AggregateSection
+    from warehouse.catalog.read_views import ReadView
+
+__all__ = ["longest_length", "part_fault", "parts_of", "windows_of"]
+
+
+def windows_of(section: AggregateSection, interval: int) -> Iterator[Window | tuple[str, FaultError]]:
+    """Yield each window, or what is wrong with lengths and periods by the key; ``interval`` is the update interval."""
+    windows, periods = section.windows, section.every or ((as_duration(interval), interval),)
+    if len(periods) not in (1, len(windows)):
+        yield "every", FaultError(f"{len(periods)} periods for {len(windows)} windows", "one, or one for each window")
+        return
+    if len({tuple(length for _, length in window) for window in windows}) < len(windows):
+        yield "windows", FaultError("a length twice", "each length once")
+        return
+    given = [*(("windows", *each) for window in windows for each in window), *(("every", *each) for each in periods)]
+    faults = [(key, text) for key, text, length in given if length <= 0 or length % interval]
+    for key, text in faults:
+        yield key, FaultError(f'"{text}"', f"multiples of update_interval = {as_duration(interval)}")
+    for place, window in enumerate(windows if not faults else ()):
+        _, period = periods[place if len(periods) > 1 else 0]
+        slots = [length // interval for _, length in window]
+        parts = (slots[0], slots[1]) if len(slots) > 1 else None
+        yield Window(", ".join(text for text, _ in window), min(slots), period // interval, parts)
+
+
+def longest_length(section: AggregateSection) -> int:
+    """Return the longest length of a window, in microseconds; 0 if there is none."""
+    return max((length for window in section.windows for _, length in window), default=0)
+
+
+def parts_of(section: AggregateSection, view: ReadView | None) -> tuple[str, str] | None:
+    """Return the columns that say when both parts of a result arrived, if a window has a length for each of the inputs."""
+    if view is None or view.parts is None or all(len(window) == 1 for window in section.windows):
+        return None
+    (_, first), (_, second) = view.parts
+    return None if first is None or second is None else (first, second)
+
+
+def part_fault(section: AggregateSection, view: ReadView | None) -> FaultError | None:
+    """Return why windows cannot have a length for each input of a join; None where none has, or all can."""
+    pair = next((window for window in section.windows if len(window) > 1), None)
+    if pair is None or (parts_of(section, view) is not None and section.over == "live"):
+        return None
+    listed, source = ", ".join(f'"{text}"' for text, _ in pair), section.source
+    found = f"[{listed}], a length for each input"
+    if section.over != "live":
+        allowed = 'over = "live", or one length: a result arrives with its later part'
+        return FaultError(f'{found}, with over = "arrivals"', allowed)
+    if view is None or view.parts is None:
+        return FaultError(f"{found} of {source}", "one length; only a view that joins two inputs whose rows all end has two")
+    unseen = next(name for name, column in view.parts if column is None)
+    way = f"in the SQL of {source}, the column that is the `arrival` of {unseen}, as it is; or one length"
+    return FaultError(f"{found} of {source}, which does not show when rows of {unseen} arrive", way)
